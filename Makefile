@@ -52,7 +52,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Hartley"
-	@$(PIP) install --constraint constraints.txt --editable .
+	@$(PIP) install --constraint constraints.txt --editable '.[service]'
 	@touch $@
 
 $(VENV)/.developing: pyproject.toml constraints.txt | $(BIN)/python
