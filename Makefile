@@ -28,7 +28,7 @@ test-long: $(VENV)/.developing proof  ## Run what takes long: large enumerations
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests -m long
 
 check: $(VENV)/.developing  ## Lint, check the formatting and the types
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .  # a cache does not see that a module elsewhere took the same name
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 

@@ -29,8 +29,8 @@ import pram
 import price
 import privacy_distortion
 import release_rows
-import sessions
 import volume
+import whole_sessions
 from results import Row, Settings, show, surroundings, write
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ BENCHMARKS = {
     "partition": partition.run,
     "ask": ask.run,
     "price": price.run,
-    "sessions": sessions.run,
+    "sessions": whole_sessions.run,
     "ask_peers": ask_peers.run,
     "release_rows": release_rows.run,
     "noiseless": noiseless.run,
