@@ -14,8 +14,8 @@ import documents as valid
 import hartley
 from hartley.agent.asking import price
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.entries import Head
-from hartley.agent.ledger.terms import terms_of
+from hartley.agent.ledger.rows.entries import Head
+from hartley.agent.ledger.rows.terms import terms_of
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.repricing import reprice
 from hartley.agent.transcript import transcripts_of

@@ -179,7 +179,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 ENGINE_NAMES = {"duckdb", "postgres", "postgresql", "pyspark", "spark", "polars"}
 MAY_NAME_ENGINES = {
-    "agent/ledger/postgres.py": "the database of a ledger, which is no engine",
+    "agent/ledger/stores/postgres.py": "the database of a ledger, which is no engine",
     "agent/questions/statement.py": "the grammar in which questions are read, on any engine",
     "studies/doctor.py": "the packages that are looked for, one by one",
 }

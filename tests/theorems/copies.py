@@ -15,7 +15,8 @@ from unittest import mock
 import duckdb
 
 from hartley.agent import agent as agent_module, data as loading
-from hartley.agent.ledger import chain as appending, state as standing
+from hartley.agent.ledger.rows import state as standing
+from hartley.agent.ledger.stores import chain as appending
 from hartley.engines.coded.copying import open_coded
 from hartley.engines.dialects.registry import EMBEDDED
 

@@ -11,9 +11,9 @@ from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
 from hartley.agent.answers.cells import read_cells
 from hartley.agent.answers.quote import Quote
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
-from hartley.agent.ledger.entries import NULL, digest
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.ledger.state import period_words
+from hartley.agent.ledger.rows.entries import NULL, digest
+from hartley.agent.ledger.rows.periods import period_words
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.ledger import Charge, Ledger, State
     from hartley.agent.ledger.reading import Overview
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hartley.agent.answers.cells import cell_of
-from hartley.agent.ledger.entries import Head, schema_version
+from hartley.agent.ledger.rows.entries import Head, schema_version
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.questions.batch import Question, Statistic, columns_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.entries import write_integer
+from hartley.agent.ledger.rows.entries import write_integer
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.files import one_line

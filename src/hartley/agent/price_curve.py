@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.quote import Useful, useful_words
 from hartley.agent.asking import open_desk
-from hartley.agent.ledger.entries import write_integer
+from hartley.agent.ledger.rows.entries import write_integer
 from hartley.agent.order import Charges, in_known_cells, told_before
 from hartley.agent.precision import coarsest_steps, vacuous_labels
 from hartley.agent.pricing.price import cells_within, price

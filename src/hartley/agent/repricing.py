@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.state import one_part
+from hartley.agent.ledger.rows.balances import one_part
 from hartley.agent.pricing.given_price import RULES, price_given, price_paths
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.pricing.told import ToldBefore

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.agent.answers.cells import cell_bounds
-from hartley.agent.ledger.entries import NULL, STRANGE
+from hartley.agent.ledger.rows.entries import NULL, STRANGE
 from hartley.agent.questions.batch import All, Statistic, Test, columns_of, from_plain
 from hartley.engines.coded.copying import code_table
 from hartley.engines.tables.sources import open_table

@@ -157,7 +157,7 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
 
     [dim]Example: hartley ledger budget ledger.db --per-year 8[/dim]
     """
-    from hartley.agent.ledger.state import period_words
+    from hartley.agent.ledger.rows.periods import period_words
 
     parts = {"year": year, "quarter": quarter, "month": month}
     chosen = [(per, bits) for per, bits in parts.items() if bits is not None]
@@ -336,7 +336,7 @@ def _head_content(head: Head | None) -> dict[str, Any] | None:
 
 
 def _balance_content(balance: Balance) -> dict[str, Any]:
-    from hartley.agent.ledger.entries import write_integer
+    from hartley.agent.ledger.rows.entries import write_integer
 
     return {
         "bits": str(balance.bits),
@@ -356,7 +356,7 @@ def _population_content(population: Population) -> dict[str, Any]:
 
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
-    from hartley.agent.ledger.entries import write_integer
+    from hartley.agent.ledger.rows.entries import write_integer
     from hartley.exact import bits_at_least
 
     charges = [
@@ -450,7 +450,7 @@ def _print_state(state: State) -> None:
         f"spent, {_remaining(state.balance)}{tightest} left; {rows}, version {state.version}"
     )
     if state.period is not None:
-        from hartley.agent.ledger.state import period_words
+        from hartley.agent.ledger.rows.periods import period_words
 
         out.print(f"of that, {period_words(state.period)}", soft_wrap=True)
     if not state.allowances:

@@ -18,7 +18,7 @@ from hartley.wording import bits_down, bits_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.quotes import Wish
     from hartley.service.accounts import Accounts, Identity
     from hartley.service.hosted_dataset import HostedDataset, OpenVersion

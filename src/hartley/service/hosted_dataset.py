@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.agent.agent import Agent
 from hartley.agent.data import lasting_place
-from hartley.agent.ledger.chain import find
+from hartley.agent.ledger.stores.chain import find
 from hartley.errors import HartleyError, OptionError, Pending
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
@@ -20,8 +20,8 @@ from hartley.service.paid_answers import PaidQuestions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hartley.agent.ledger.chain import RowPlace
     from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.stores.chain import RowPlace
     from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.quotes import Desk, Wish
     from hartley.service.settings import DatasetSettings, ServiceSettings

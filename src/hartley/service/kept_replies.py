@@ -13,7 +13,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from hartley.agent.ledger.chain import find
+from hartley.agent.ledger.stores.chain import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,17 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.chain import find
-from hartley.agent.ledger.entries import canonical, question_digest, read_integer
+from hartley.agent.ledger.rows.entries import canonical, question_digest, read_integer
+from hartley.agent.ledger.stores.chain import find
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.chain import RowPlace
-    from hartley.agent.ledger.entries import Entry
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.state import Balance
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.rows.balances import Balance
+    from hartley.agent.ledger.rows.entries import Entry
+    from hartley.agent.ledger.stores.chain import RowPlace
+    from hartley.agent.ledger.stores.store import Transaction
 
 LAST = 2**62
 """Beyond the number of every row."""

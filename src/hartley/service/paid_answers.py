@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.answers.answer import Answer, certificate_of
 from hartley.agent.answers.cells import read_cells
 from hartley.agent.ledger.charging import plan, read_batch
-from hartley.agent.ledger.entries import NULL, digest
+from hartley.agent.ledger.rows.entries import NULL, digest
 from hartley.agent.pricing.price import price
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.questions.question import parse

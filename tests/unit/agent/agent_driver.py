@@ -385,7 +385,7 @@ def price_of(keys):
 
 if __name__ == "__main__":
     mode, address, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    import hartley.agent.ledger.sqlite  # noqa: F401 - imported before the first child too
+    import hartley.agent.ledger.stores.sqlite  # noqa: F401 - imported before the first child too
 
     price_of(range(8))  # so that children have read and priced before
     done = {"at_once": at_once, "killed": killed, "replaced": replaced}[mode](address, **settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.estimate import records
-from hartley.agent.ledger.entries import write_integer
+from hartley.agent.ledger.rows.entries import write_integer
 from hartley.agent.pricing.price import BATCH_RULES
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.ledger.entries import write_integer
+from hartley.agent.ledger.rows.entries import write_integer
 from hartley.exact import bits_at_least
 from hartley.wording import bits_down, bits_up, first_of, rounded
 

@@ -4,10 +4,10 @@ import warnings
 
 from hartley.agent.ledger.backup import Restored
 from hartley.agent.ledger.charging import Reservation
-from hartley.agent.ledger.entries import NULL, Entry, Head, schema_version
 from hartley.agent.ledger.ledger import Ledger, open_ledger
 from hartley.agent.ledger.reading import Charge, Overview, State
-from hartley.agent.ledger.state import Balance, Population
+from hartley.agent.ledger.rows.balances import Balance, Population
+from hartley.agent.ledger.rows.entries import NULL, Entry, Head, schema_version
 from hartley.agent.ledger.verification import LedgerReport
 
 __all__ = [

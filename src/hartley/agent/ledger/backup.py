@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.entries import FIELDS, FORMAT, STRANGE, Entry, Head, broken, canonical
-from hartley.agent.ledger.store import FIRST, PAGE, check_format
+from hartley.agent.ledger.rows.entries import (
+    Entry,
+    Head,
+    broken,
+)
+from hartley.agent.ledger.stores.lines import read_lines, write_lines
+from hartley.agent.ledger.stores.store import FIRST, PAGE
 from hartley.agent.ledger.verification import replay
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.files import whole_file
@@ -19,81 +23,8 @@ from hartley.files import whole_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hartley.agent.ledger.store import LedgerStore, Transaction
-    from hartley.agent.ledger.verification import Replay
-
-
-LONGEST_LINE = 2**28
-"""The longest line in characters; a row holds a batch of questions and a few large numbers."""
-
-
-def write_lines(transaction: Transaction, path: Path) -> int:
-    """Write every row to a file; return how many."""
-    rows = 0
-    last = transaction.last()
-    end = {"sequence": 0, "hash": ""} if last is None else vars(Head(last.sequence, last.hash))
-    with path.open("x", encoding="ascii", newline="\n") as file:
-        file.write(canonical({"ledger": "hartley", "format": FORMAT, **end}) + "\n")
-        for entry in transaction.entries():
-            file.write(canonical(dict(zip(FIELDS, entry.fields, strict=True))) + "\n")
-            rows += 1
-    return rows
-
-
-def read_lines(path: Path) -> Iterator[Entry]:
-    """Read the rows that were written."""
-    with path.open(
-        encoding="ascii", errors="replace"
-    ) as file:  # rows never contain invalid characters
-        first = _parsed(_line(file, path), path)
-        try:
-            if first["ledger"] != "hartley" or type(first["format"]) is not int:
-                raise _unreadable(path)
-            end = Head(first["sequence"], first["hash"]) if first["sequence"] != 0 else None
-        except (*STRANGE, InputError):
-            raise _unreadable(path) from None
-        if not check_format(first["format"], f"'{path}'"):
-            raise _unreadable(path)
-        last = None
-        while line := _line(file, path):
-            last = _entry(line, path)
-            yield last
-        if (last and (last.sequence, last.hash)) != (end and (end.sequence, end.hash)):
-            raise InputError(
-                f"The file '{path}' does not end with the row that it names as its last",
-                hint="it was cut off or changed; give another copy",
-            )
-
-
-def _line(file: TextIO, path: Path) -> str:
-    line = file.readline(LONGEST_LINE)
-    if len(line) == LONGEST_LINE:
-        raise _unreadable(path)
-    return line
-
-
-def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - any JSON value
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        raise _unreadable(path) from None
-
-
-def _entry(line: str, path: Path) -> Entry:
-    try:
-        entry = Entry(**_parsed(line, path))
-    except TypeError:
-        raise _unreadable(path) from None
-    if type(entry.sequence) is not int or not all(isinstance(v, str) for v in entry.fields[1:]):
-        raise _unreadable(path)
-    return entry
-
-
-def _unreadable(path: Path) -> InputError:
-    return InputError(
-        f"The file '{path}' is not an exported ledger",
-        hint="give a file that 'hartley ledger export' or 'hartley ledger backup' wrote",
-    )
+    from hartley.agent.ledger.replay import Replay
+    from hartley.agent.ledger.stores.store import LedgerStore, Transaction
 
 
 SQLITE = b"SQLite format 3\0"
@@ -189,7 +120,7 @@ def read_backup(path: Path) -> Iterator[Entry]:
     if start != SQLITE:
         yield from read_lines(path)
         return
-    from hartley.agent.ledger.sqlite import SqliteLedgerStore, copy_with_log
+    from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore, copy_with_log
 
     with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
         store = SqliteLedgerStore(Path(copy_with_log(path, Path(folder))), create=False)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.ledger.chain import RowPlace, add_row, check_current, find
-from hartley.agent.ledger.entries import NULL, canonical, check_name, question_digest
-from hartley.agent.ledger.state import one_part, write_parts
+from hartley.agent.ledger.rows.balances import one_part, write_parts
+from hartley.agent.ledger.rows.entries import (
+    CELL_INDEX,
+    NULL,
+    canonical,
+    check_name,
+    question_digest,
+)
+from hartley.agent.ledger.stores.chain import RowPlace, add_row, check_current, find
 from hartley.errors import EngineError, OptionError, Refused, Stale
 from hartley.exact import bits_at_least
 from hartley.wording import bits_down, bits_up, verb_for
@@ -19,12 +24,12 @@ from hartley.wording import bits_down, bits_up, verb_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.state import Balance, Period, Standing
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.rows.balances import Balance
+    from hartley.agent.ledger.rows.entries import Entry
+    from hartley.agent.ledger.rows.periods import Period
+    from hartley.agent.ledger.rows.state import Standing
+    from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.pricing.public_parts import PublicParts
-
-CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hartley.agent.ledger.backup import back_up, export, restore, save_head
-from hartley.agent.ledger.chain import add_event, find
 from hartley.agent.ledger.charging import (
     BatchPrices,
     Offer,
@@ -21,8 +20,6 @@ from hartley.agent.ledger.charging import (
     plan,
     read_batch,
 )
-from hartley.agent.ledger.entries import canonical, check_name
-from hartley.agent.ledger.private import keep_digest, read_digest, read_secret
 from hartley.agent.ledger.reading import (
     Charge,
     Overview,
@@ -36,7 +33,11 @@ from hartley.agent.ledger.reading import (
     read_overview,
     read_state,
 )
-from hartley.agent.ledger.state import MAY_SAY, add_population
+from hartley.agent.ledger.rows.entries import canonical, check_name
+from hartley.agent.ledger.rows.state import MAY_SAY
+from hartley.agent.ledger.stores.chain import add_event, find
+from hartley.agent.ledger.stores.populations import add_population
+from hartley.agent.ledger.stores.private import keep_digest, read_digest, read_secret
 from hartley.agent.ledger.verification import hash_at, verify
 from hartley.errors import OptionError
 
@@ -46,12 +47,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hartley.agent.ledger.backup import Restored
-    from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.private import Secret
     from hartley.agent.ledger.reading import ChargedRow
-    from hartley.agent.ledger.state import Balance, Population
-    from hartley.agent.ledger.store import LedgerStore, Transaction
-    from hartley.agent.ledger.verification import LastCell, LedgerReport, OpenFactor, Reprice
+    from hartley.agent.ledger.replay import LastCell, OpenFactor, Reprice
+    from hartley.agent.ledger.rows.balances import Balance, Population
+    from hartley.agent.ledger.rows.entries import Entry, Head
+    from hartley.agent.ledger.stores.private import Secret
+    from hartley.agent.ledger.stores.store import LedgerStore, Transaction
+    from hartley.agent.ledger.verification import LedgerReport
     from hartley.errors import Refused
 
 __all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
@@ -423,7 +425,7 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
     """
     text = os.fspath(address)
     if text.startswith(("postgresql://", "postgres://")):
-        from hartley.agent.ledger.postgres import PostgresLedgerStore
+        from hartley.agent.ledger.stores.postgres import PostgresLedgerStore
 
         return Ledger(PostgresLedgerStore(text, create=create))
     path = text.removeprefix("sqlite:///")
@@ -432,6 +434,6 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
             "The address of the ledger is neither a file nor a database",
             hint="name a file, sqlite:///file or postgresql://user@host/database",
         )
-    from hartley.agent.ledger.sqlite import SqliteLedgerStore
+    from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore
 
     return Ledger(SqliteLedgerStore(Path(path), create=create))

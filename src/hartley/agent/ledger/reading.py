@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.ledger.chain import find, schema_of
 from hartley.agent.ledger.charging import plan, read_batch
-from hartley.agent.ledger.entries import (
+from hartley.agent.ledger.rows.balances import Balance
+from hartley.agent.ledger.rows.entries import (
     STRANGE,
     canonical,
     committed_answers,
@@ -16,17 +16,20 @@ from hartley.agent.ledger.entries import (
     read_integer,
     unreadable,
 )
-from hartley.agent.ledger.state import Balance, find_population, read_fund, read_standing
-from hartley.agent.ledger.terms import problem_of_schema, terms_of
+from hartley.agent.ledger.rows.state import read_standing
+from hartley.agent.ledger.rows.terms import problem_of_schema, terms_of
+from hartley.agent.ledger.stores.chain import find, schema_of
+from hartley.agent.ledger.stores.populations import find_population, read_fund
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.agent.ledger.charging import Reservation
-    from hartley.agent.ledger.entries import Entry, Head
-    from hartley.agent.ledger.state import Period, Population
-    from hartley.agent.ledger.store import Transaction
-    from hartley.agent.ledger.terms import Terms
+    from hartley.agent.ledger.rows.balances import Population
+    from hartley.agent.ledger.rows.entries import Entry, Head
+    from hartley.agent.ledger.rows.periods import Period
+    from hartley.agent.ledger.rows.terms import Terms
+    from hartley.agent.ledger.stores.store import Transaction
 
 
 @dataclass(frozen=True)

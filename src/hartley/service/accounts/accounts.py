@@ -7,8 +7,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
-from hartley.agent.ledger.entries import check_name
 from hartley.agent.ledger.ledger import Ledger, open_ledger
+from hartley.agent.ledger.rows.entries import check_name
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.service.accounts.daily_caps import DailyCharges, check_cap
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
 
 REPLIES_KEPT = timedelta(hours=24)
 FIRST_OWNER = "owner"

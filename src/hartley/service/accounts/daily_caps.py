@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.entries import read_integer
+from hartley.agent.ledger.rows.entries import read_integer
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
 from hartley.wording import bits_down, bits_up
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import Any
 
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
 
 PAGE = 500
 """Rows read at once."""

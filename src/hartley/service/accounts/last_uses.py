@@ -14,7 +14,7 @@ from hartley.service.accounts.identity import time_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from hartley.agent.ledger.store import LedgerStore, Transaction
+    from hartley.agent.ledger.stores.store import LedgerStore, Transaction
 
 NOTED_EVERY = timedelta(minutes=1)
 """How often the last use of a token is written."""

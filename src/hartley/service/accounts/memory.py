@@ -10,7 +10,7 @@ from hartley.service.accounts.tables import mark_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.agent.ledger.store import LedgerStore, Transaction
+    from hartley.agent.ledger.stores.store import LedgerStore, Transaction
     from hartley.service.accounts.rows import KnownIdentity
 
 LOOK_SECONDS = 0.25

@@ -20,7 +20,7 @@ from hartley.service.accounts.tables import change
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
 
 ACCOUNT_COLUMNS = "name, role, created, revoked, daily_cap"
 TOKEN_COLUMNS = "id, account, scope, label, created, expires, revoked, last_used"  # noqa: S105 - names of columns

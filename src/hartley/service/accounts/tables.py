@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hartley.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.store import LedgerStore, Transaction
+    from hartley.agent.ledger.stores.store import LedgerStore, Transaction
 
 HEAD = "hartley_service_head"
 FIRST_STEP = f"""

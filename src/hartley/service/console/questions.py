@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.entries import read_integer
+from hartley.agent.ledger.rows.entries import read_integer
 from hartley.agent.price_curve import PriceCurve, PricePoint
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish

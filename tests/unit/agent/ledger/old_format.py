@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hartley.agent.ledger.entries import digest
+from hartley.agent.ledger.rows.entries import digest
 
 FIELDS = "sequence, time, analyst, kind, content, cells, schema, rules, previous, hash"
 TABLES = (

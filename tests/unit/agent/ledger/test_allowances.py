@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from hartley.agent.ledger import NULL, open_ledger
-from hartley.agent.ledger.state import Balance
+from hartley.agent.ledger.rows.balances import Balance
 from hartley.errors import OptionError, Refused
 
 

@@ -4,7 +4,7 @@ import json
 
 from hypothesis import given, strategies as st
 
-from hartley.agent.ledger.entries import canonical, digest, read_integer, write_integer
+from hartley.agent.ledger.rows.entries import canonical, digest, read_integer, write_integer
 
 
 @given(st.integers(0, 10**60), st.sampled_from([0, 12_000, 60_000]))

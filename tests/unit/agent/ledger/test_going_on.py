@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hartley.agent.ledger import Head, open_ledger
-from hartley.agent.ledger.entries import FIELDS
+from hartley.agent.ledger.rows.entries import FIELDS
 from hartley.cli.ledger import ledger_app
 
 MARKS = ", ".join("?" * len(FIELDS))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST, canonical
-from hartley.agent.ledger.state import Period, period_name
+from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, canonical
+from hartley.agent.ledger.rows.periods import Period, period_name
 from hartley.agent.ledger.verification import replay
 from hartley.errors import OptionError, Refused
 
@@ -57,8 +57,8 @@ def rechained(entries):
 def clock(monkeypatch):
     """The time that rows are given, to be set."""
     times = [JUNE]
-    for module in ("chain", "state"):
-        monkeypatch.setattr(f"hartley.agent.ledger.{module}.now", lambda: times[0])
+    for module in ("chain", "populations"):
+        monkeypatch.setattr(f"hartley.agent.ledger.stores.{module}.now", lambda: times[0])
     return times
 
 

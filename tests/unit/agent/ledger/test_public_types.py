@@ -12,7 +12,7 @@ import pytest
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST, canonical
+from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, canonical
 from hartley.agent.ledger.verification import replay
 from hartley.agent.pricing.public_parts import MOST_PARTS, PublicParts
 from hartley.agent.questions.batch import to_plain

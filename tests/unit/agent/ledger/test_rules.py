@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.state import Balance
+from hartley.agent.ledger.rows.balances import Balance
 from hartley.errors import OptionError, Refused
 
 ACTS = st.lists(

@@ -5,7 +5,12 @@ from dataclasses import replace
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, canonical, question_digest
+from hartley.agent.ledger.rows.entries import (
+    BEFORE_THE_FIRST,
+    FIELDS,
+    canonical,
+    question_digest,
+)
 from hartley.errors import EngineError
 
 MARKS = ", ".join("?" * len(FIELDS))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.agent.ledger import Head, open_ledger
-from hartley.agent.ledger.chain import add_row, find
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, Entry, canonical
-from hartley.agent.ledger.state import one_part
+from hartley.agent.ledger.rows.balances import one_part
+from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, FIELDS, Entry, canonical
+from hartley.agent.ledger.stores.chain import add_row, find
 from hartley.agent.ledger.verification import replay
 from hartley.errors import EngineError
 

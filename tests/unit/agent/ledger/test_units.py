@@ -6,8 +6,8 @@ import pytest
 
 from hartley import Agent, Schema
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST
-from hartley.agent.ledger.terms import Terms, terms_of
+from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST
+from hartley.agent.ledger.rows.terms import Terms, terms_of
 from hartley.agent.ledger.verification import replay
 from hartley.errors import EngineError, Refused
 
@@ -165,7 +165,7 @@ def broken(monkeypatch, place):
     """A ledger with such an event, as the program wrote it once."""
     address = place.fresh()
     with monkeypatch.context() as patch:
-        patch.setattr("hartley.agent.ledger.chain.problem_of_schema", lambda *_, **__: None)
+        patch.setattr("hartley.agent.ledger.stores.chain.problem_of_schema", lambda *_, **__: None)
         with open_ledger(address) as ledger:
             ledger.record("people", "created", {"bits": 9, "schema": written(), "rows": 4})
             ledger.reserve("people", None, q(1), lambda _: 2)
@@ -188,7 +188,9 @@ def test_a_summary_says_that_its_promise_is_broken(monkeypatch, tmp_path):
     with Agent(FEW, schema(), ledger=tmp_path / "l.db", budget=4) as agent:
         agent.ask("SELECT COUNT(*) FROM people WHERE age > 40")
         with monkeypatch.context() as patch:
-            patch.setattr("hartley.agent.ledger.chain.problem_of_schema", lambda *_, **__: None)
+            patch.setattr(
+                "hartley.agent.ledger.stores.chain.problem_of_schema", lambda *_, **__: None
+            )
             agent.change_schema(schema(**BY_ID), DATA)
         assert agent.summary().splitlines()[-1].startswith("That promise is broken: row 4 changed")
 

@@ -19,8 +19,15 @@ from hypothesis import given, strategies as st
 
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.entries import BEFORE_THE_FIRST, FIELDS, STRANGE, Entry, canonical
-from hartley.agent.ledger.state import Account, after_event, promise
+from hartley.agent.ledger.rows.balances import promise
+from hartley.agent.ledger.rows.entries import (
+    BEFORE_THE_FIRST,
+    FIELDS,
+    STRANGE,
+    Entry,
+    canonical,
+)
+from hartley.agent.ledger.rows.state import Account, after_event
 from hartley.agent.ledger.verification import replay
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.errors import HartleyError, Stale

@@ -16,7 +16,7 @@ from hartley.service.accounts.daily_caps import check_cap
 def spend(accounts, hands, monkeypatch):
     """Charge an account: spend(question, cells) -> the charge, at the time of the test."""
     monkeypatch.setattr(
-        "hartley.agent.ledger.chain.now",
+        "hartley.agent.ledger.stores.chain.now",
         lambda: hands.time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
     )
     for dataset in ("people", "patients"):

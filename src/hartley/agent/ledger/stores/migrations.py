@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.chain import add_row, add_settled, find
-from hartley.agent.ledger.entries import (
+from hartley.agent.ledger.rows.balances import one_part, promise
+from hartley.agent.ledger.rows.entries import (
     BEFORE_THE_FIRST,
     NULL,
     broken,
@@ -22,13 +22,14 @@ from hartley.agent.ledger.entries import (
     question_digest,
     read_integer,
 )
-from hartley.agent.ledger.state import Account, one_part, promise
+from hartley.agent.ledger.rows.state import Account
+from hartley.agent.ledger.stores.chain import add_row, add_settled, find
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
 
 COLUMNS = "sequence, time, analyst, kind, content, cells, schema, rules, previous, hash"
 

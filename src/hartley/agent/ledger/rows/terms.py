@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from hartley.agent.ledger.entries import canonical, read_integer
+from hartley.agent.ledger.rows.entries import canonical, read_integer
 
 
 @dataclass(frozen=True)

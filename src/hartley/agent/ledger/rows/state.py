@@ -1,239 +1,45 @@
-"""The state of a dataset and of its population, and how each kind of event changes it."""
+"""The state of a dataset, and how each kind of event changes it."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import secrets
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.entries import (
+from hartley.agent.ledger.rows.balances import (
+    ONE_PART,
+    Balance,
+    cells_within,
+    one_part,
+    promise,
+    read_parts,
+    write_parts,
+)
+from hartley.agent.ledger.rows.entries import (
     LARGEST_SEQUENCE,
     STRANGE,
     canonical,
-    chained,
     check_name,
     multiply,
-    now,
     read_integer,
     schema_version,
     unreadable,
     write_integer,
 )
-from hartley.agent.ledger.terms import terms_of
-from hartley.agent.pricing.public_parts import PublicParts
+from hartley.agent.ledger.rows.periods import PERIODS, Period, period_name
+from hartley.agent.ledger.rows.terms import terms_of
 from hartley.errors import OptionError, Refused
-from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
-from hartley.wording import bits_down, bits_up, exactly, noun_for, verb_for
+from hartley.exact import bits_at_least, parse_number
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.store import Transaction
-    from hartley.agent.ledger.terms import Terms
-
-
-ONE_PART = PublicParts()
-"""All types of the public columns, with nothing charged."""
-PERIODS = {"year": 12, "quarter": 3, "month": 1}
-"""The periods that a budget can have parts for, and how many months each has."""
-TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-
-
-def one_part(cells: int) -> PublicParts:
-    """Return one number for all types of the public columns."""
-    return PublicParts((), (cells,))
-
-
-@dataclass(frozen=True)
-class Fund:
-    """The budget of a population after some row, and the charges to the population itself."""
-
-    budget: Fraction
-    spent: int = 1
-
-    def written(self) -> str:
-        """Return the text that a row stores."""
-        return canonical({"budget": str(self.budget), "spent": write_integer(self.spent)})
-
-
-@dataclass(frozen=True)
-class Population:
-    """Datasets about the same people, and the budget that they share."""
-
-    name: str
-    balance: Balance
-    """All charges to its datasets, including open columns, and to the population itself."""
-    datasets: tuple[str, ...]
-
-    def after(self, before: Standing, after: Standing) -> Population:
-        """Return the population after a charge to one of its datasets."""
-        spent = self.balance.spent // before.spent * after.spent  # a product with this factor
-        return replace(self, balance=replace(self.balance, spent=spent))
-
-
-def read_fund(entry: Entry) -> Fund:
-    """Read the state of a population after one of its rows."""
-    try:
-        plain = json.loads(entry.state)
-        return Fund(Fraction(plain["budget"]), read_integer(plain["spent"]))
-    except STRANGE:
-        raise unreadable(entry) from None
-
-
-def find_population(
-    transaction: Transaction, name: str, dataset: str = "", standing: Standing | None = None
-) -> Population | None:
-    """Return the state of a population, or None if it is not in the ledger.
-
-    Args:
-        transaction: the transaction to read in.
-        name: the name of the population.
-        dataset: a dataset that counts with a new state; it need not be a member yet.
-        standing: the new state of that dataset.
-    """
-    row = transaction.latest("", name)
-    if row is None:
-        return None
-    fund = read_fund(row)
-    members = _members(transaction, name)
-    if standing is not None:
-        members[dataset] = standing
-    # Theorem (population): the product over all datasets, their open columns counted over all
-    # versions, and what is charged to the population itself.
-    spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
-    return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
-
-
-def _members(transaction: Transaction, name: str) -> dict[str, Standing]:
-    mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
-    rows = [row for row in transaction.latest_of_all() if mark in row.state]
-    standings = {row.dataset: read_standing(row)[0] for row in rows}
-    return {dataset: each for dataset, each in standings.items() if each.population == name}
-
-
-# --- what members may do --------------------------------------------------------------------------
-
-
-def check_member(
-    transaction: Transaction, dataset: str, before: Standing | None, after: Standing, terms: Terms
-) -> None:
-    """Raise an error if an event would break the promise of the population.
-
-    Args:
-        transaction: the transaction to read in.
-        dataset: the name of the dataset.
-        before: its state before the event; None if it is being created.
-        after: its state after the event.
-        terms: the terms of its schema after the event.
-    """
-    former = None if before is None else before.population
-    # The promise of a population is about everything that its datasets revealed, so a dataset with
-    # charges cannot leave. For the same reason a dataset joins with its whole history.
-    if before is not None and former is not None and after.population != former and before.charged:
-        raise Refused(
-            f"The dataset '{dataset}' cannot leave the population '{former}' any more, because "
-            "its charges count for all datasets of the population",
-            hint=f'keep population = "{former}" in its schema',
-        )
-    if after.population is None:
-        return
-    name = check_name(after.population, what="population")
-    population = find_population(transaction, name, dataset, after)
-    if population is None:
-        raise OptionError(
-            f"The ledger has no population '{name}', which the schema of '{dataset}' names",
-            hint=f"record its budget first: hartley ledger population '{name}' --budget BITS "
-            'LEDGER, or ledger.record(name, "population", {"bits": ...})',
-        )
-    # "The same unit is needed because the person whose data vary must be one in all datasets."
-    for other, its_terms in member_terms(transaction, population.datasets, dataset).items():
-        if its_terms.unit != terms.unit:
-            raise OptionError(
-                f"The dataset '{dataset}' has a different unit from '{other}' of the population "
-                f"'{name}': {terms.unit_in_words}, not {its_terms.unit_in_words}",
-                hint="use the same column to identify people in all datasets of a population",
-            )
-    problem = problem_of_population(name, population.balance)
-    if problem:
-        known = None if before is None else find_population(transaction, name)
-        raise Refused(
-            f"The dataset '{dataset}' does not fit: {problem}",
-            hint="raise the budget of the population first, or open fewer columns",
-            remaining=None if known is None else known.balance.remaining,
-        )
-
-
-def member_terms(
-    transaction: Transaction, datasets: tuple[str, ...], leaving_out: str
-) -> dict[str, Terms]:
-    """Return the terms of the schemas of some datasets, by name."""
-    terms = {}
-    for row in transaction.latest_of_all():
-        if row.dataset in datasets and row.dataset != leaving_out:
-            declared = transaction.entry(read_standing(row)[0].schema_row)
-            terms[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
-    return terms
-
-
-def problem_of_population(name: str, balance: Balance) -> str | None:
-    """Return the problem if the charges to a population exceed its budget."""
-    if balance.holds(1):
-        return None
-    return f"the charges to the population '{name}' exceed its budget"
-
-
-# --- its own rows ---------------------------------------------------------------------------------
-
-
-def settle_population(content: Mapping[str, Any], before: Fund | None) -> dict[str, Any]:
-    """Return the event of a population in the form that the ledger stores."""
-    check_words("population", content)
-    bits = parse_number(needed(content, "bits", "population"), name="the number of bits")
-    cells_within(bits)  # refuses what is out of reach
-    return {
-        **({"note": str(content["note"])} if "note" in content else {}),
-        "before": None if before is None else str(before.budget),
-        "bits": str(bits),
-        "promise": promise(bits, of=" of all its datasets together"),
-    }
-
-
-def add_population(transaction: Transaction, name: str, content: Mapping[str, Any]) -> Entry:
-    """Record a population or its new budget; raise an error if more is already spent."""
-    row = transaction.latest("", name)
-    before = None if row is None else read_fund(row)
-    settled = settle_population(content, before)
-    fund = replace(before or Fund(Fraction(0)), budget=Fraction(settled["bits"]))
-    known = None if before is None else find_population(transaction, name)
-    spent = 1 if known is None else known.balance.spent
-    if not Balance(fund.budget, spent).holds(1):
-        raise OptionError(
-            f"The budget of the population '{name}' cannot be set: the charges so far exceed it",
-            hint="give more bits",
-        )
-    last = transaction.last()
-    entry = chained(
-        last,
-        time=now() if last is None else max(now(), last.time),
-        dataset="",
-        analyst="",
-        account=name,
-        kind="population",
-        content=canonical(settled),
-        cells="1",
-        account_cells="1",
-        schema="",
-        rules="",
-        state=fund.written(),
-    )
-    transaction.append(entry)
-    return entry
+    from hartley.agent.ledger.rows.entries import Entry
+    from hartley.agent.pricing.public_parts import PublicParts
 
 
 MAY_SAY: Mapping[str, frozenset[str]] = {
@@ -250,58 +56,6 @@ MAY_SAY: Mapping[str, frozenset[str]] = {
 }
 """The fields that each kind of event may have, all of them public."""
 RANDOM = re.compile(r"[0-9a-f-]{16,64}")
-
-
-@dataclass(frozen=True)
-class Balance:
-    """The budget and the charges of a dataset, of an allowance, or of the rest of the budget."""
-
-    bits: Fraction
-    spent: int
-    """The product of all charges."""
-    population: Population | None = None
-    """The population whose budget counts too, if datasets share one."""
-
-    @property
-    def limit(self) -> int:
-        """The largest product allowed: floor(2^bits)."""
-        return cells_within(self.bits)
-
-    def holds(self, cells: int) -> bool:
-        """Tell whether a further charge fits, without the cost of a division."""
-        # The condition of the theorem: M times all charges times this one is at most floor(2^B),
-        # in exact integers. The budget of the population must hold it too.
-        wider = self.population
-        return self.spent * cells <= self.limit and (wider is None or wider.balance.holds(cells))
-
-    @property
-    def left(self) -> int:
-        """The largest number of cells of a further charge; 0 if nothing is left."""
-        own = self.limit // self.spent
-        return own if self.population is None else min(own, self.population.balance.left)
-
-    @property
-    def tightest(self) -> str:
-        """Which budget is used up first, in words; empty if it is this one."""
-        wider = self.population
-        if wider is None or wider.balance.left >= self.limit // self.spent:
-            return ""
-        return f"the budget of the population '{wider.name}'"
-
-    @property
-    def spent_bits(self) -> float:
-        """The bits spent, rounded up."""
-        return bits_at_least(self.spent)
-
-    @property
-    def remaining(self) -> float:
-        """The bits left, rounded down.
-
-        Example:
-            >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
-            (2.0, 0.0)
-        """
-        return bits_at_most(self.left)
 
 
 @dataclass(frozen=True)
@@ -324,84 +78,6 @@ class Account:
     def renewed(self) -> Account:
         """Return the account for new data or another schema, whose types are others."""
         return replace(self, parts=one_part(self.spent))
-
-
-@dataclass(frozen=True)
-class Period:
-    """A part of the budget for every year, quarter or month, and what was charged in this one."""
-
-    per: str
-    bits: Fraction
-    name: str
-    """The year, quarter or month, as text that sorts: 2027, 2027-Q1 or 2027-01."""
-    parts: PublicParts = ONE_PART
-    """The product of the charges in it for every type of the public columns, open ones included."""
-
-    @property
-    def balance(self) -> Balance:
-        """The balance of the period."""
-        return Balance(self.bits, self.parts.most)
-
-    @property
-    def words(self) -> str:
-        """Name the period in a sentence."""
-        return f"the {self.per} {self.name}"
-
-    @property
-    def following(self) -> str:
-        """The day on which the next period begins.
-
-        Example:
-            >>> Period("quarter", Fraction(2), "2027-Q4").following
-            '2028-01-01'
-        """
-        year, place = int(self.name[:4]), self.name[5:].removeprefix("Q")
-        month = int(place or 1) * PERIODS[self.per] + 1 if place else 13
-        return f"{year + month // 13:04}-{1 if month == 13 else month:02}-01"
-
-    def at(self, time: str) -> Period:
-        """Return the period of a time; one that a clock set back would open again stays closed."""
-        name = period_name(self.per, time)
-        return self if name <= self.name else Period(self.per, self.bits, name)
-
-    def charged(self, cells: PublicParts) -> Period:
-        """Return the period after one more charge."""
-        return replace(self, parts=self.parts.times(cells, multiply))
-
-    def renewed(self) -> Period:
-        """Return the period for new data or another schema."""
-        return replace(self, parts=one_part(self.parts.most))
-
-
-def period_name(per: str, time: str) -> str:
-    """Name the year, quarter or month of a time.
-
-    Example:
-        >>> period_name("quarter", "2027-05-01T00:00:00.000000Z")
-        '2027-Q2'
-    """
-    if not TIME.fullmatch(time):
-        raise ValueError(time)
-    if per == "quarter":
-        return f"{time[:4]}-Q{(int(time[5:7]) + 2) // 3}"
-    return time[:4] if per == "year" else time[:7]
-
-
-def period_words(period: Period | None) -> str:
-    """Say what one person can lose in the present period, and what is left of that.
-
-    Example:
-        >>> print(period_words(Period("year", Fraction(8), "2027")))
-        at most 8 bits in every year; in 2027 0 bits are spent and 8 bits left until 2028-01-01
-    """
-    if period is None:
-        return "the budget has no parts by period"
-    spent, remaining = period.balance.spent_bits, period.balance.remaining
-    return (
-        f"at most {exactly(period.bits)} {noun_for(period.bits, 'bit')} in every {period.per}; in "
-        f"{period.name} {bits_up(spent)} {verb_for(spent, 'is')} spent and "
-        f"{bits_down(remaining)} left until {period.following}"
-    )
 
 
 @dataclass(frozen=True)
@@ -534,29 +210,6 @@ def read_standing(entry: Entry) -> tuple[Standing, Account]:
     if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
         raise unreadable(entry)
     return standing, account
-
-
-def write_parts(parts: PublicParts, word: str = "parts") -> dict[str, Any]:
-    """Return numbers by public type as a row stores them; nothing where all types have one."""
-    if not parts.cuts:
-        return {}
-    cuts = {name: list(starts) for name, starts in parts.cuts}
-    return {word: {"cells": [write_integer(cells) for cells in parts.cells], "cuts": cuts}}
-
-
-def read_parts(plain: Mapping[str, Any]) -> PublicParts:
-    """Read what ``write_parts`` wrote; raise ValueError for anything else."""
-    cuts = tuple((name, tuple(starts)) for name, starts in sorted(plain["cuts"].items()))
-    parts = PublicParts(cuts, tuple(map(read_integer, plain["cells"])))
-    codes = [list(starts) for _, starts in cuts]
-    good = all(
-        starts[0] == 0 and starts == sorted({*starts}) and all(type(code) is int for code in starts)
-        for starts in codes
-    ) and len(parts.cells) == math.prod(map(len, codes))
-    good &= plain.keys() == {"cells", "cuts"}
-    if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
-        raise ValueError
-    return parts
 
 
 def _spent(plain: Mapping[str, Any]) -> PublicParts:
@@ -718,28 +371,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
     )
 
 
-def promise(bits: Fraction, *, of: str = "") -> str:
-    """Return the promise of a budget in words.
-
-    Example:
-        >>> print(promise(Fraction(4)))
-        all analysts together see at most 16 different transcripts as the data of one person varies
-    """
-    limit = cells_within(bits)
-    number = f"{limit:,}" if limit < 10**15 else f"2^{bits}"
-    return (
-        f"all analysts together see at most {number} different transcripts{of} as the data of one "
-        "person varies"
-    )
-
-
-# --- numbers ------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1024)
-def cells_within(bits: Fraction) -> int:
-    """Return floor(2^bits), cached."""
-    return floor_power(bits)
+# --- fields of an event --------------------------------------------------------------------------
 
 
 def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value

@@ -5,27 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.entries import broken, canonical, chained, check_name, now, write_integer
-from hartley.agent.ledger.state import (
+from hartley.agent.ledger.rows.entries import (
+    broken,
+    canonical,
+    chained,
+    check_name,
+    now,
+    write_integer,
+)
+from hartley.agent.ledger.rows.state import (
     Account,
-    Balance,
     Standing,
     after_event,
     check_event,
-    check_member,
-    find_population,
     read_standing,
     settle,
 )
-from hartley.agent.ledger.terms import problem_of_schema, terms_of
+from hartley.agent.ledger.rows.terms import problem_of_schema, terms_of
+from hartley.agent.ledger.stores.populations import check_member, find_population
 from hartley.errors import OptionError, Refused, Stale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.agent.ledger.entries import Entry
-    from hartley.agent.ledger.state import Population
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.rows.balances import Balance, Population
+    from hartley.agent.ledger.rows.entries import Entry
+    from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.pricing.public_parts import PublicParts
 
 
@@ -57,7 +62,7 @@ class RowPlace:
             self,
             standing=after,
             account=self.account.charged(account_cells),
-            population=None if shared is None else shared.after(self.standing, after),
+            population=None if shared is None else shared.after(self.standing.spent, after.spent),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, Context, Decimal
@@ -27,6 +28,8 @@ BEFORE_THE_FIRST = "0" * 64
 """Used as the hash of the row before the first."""
 NULL = "null"
 """The answer of a question whose value is NULL, as text."""
+CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
+"""An answer: the number of a cell, or NULL."""
 LONGEST_NAME = 200
 DIGITS_AT_ONCE = 4000
 """Below the number of digits that Python converts by default."""

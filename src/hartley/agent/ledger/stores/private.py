@@ -10,10 +10,10 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.entries import broken
+from hartley.agent.ledger.rows.entries import broken
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.store import LedgerStore, Transaction
+    from hartley.agent.ledger.stores.store import LedgerStore, Transaction
 
 TABLE = "hartley_private"
 CREATE = f"CREATE TABLE {TABLE} (name TEXT PRIMARY KEY, value TEXT NOT NULL)"

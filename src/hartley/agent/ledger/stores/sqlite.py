@@ -11,11 +11,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.ledger.connections import Pool
-from hartley.agent.ledger.entries import FORMAT, broken
-from hartley.agent.ledger.migrations import migrate
-from hartley.agent.ledger.private import TABLE
-from hartley.agent.ledger.store import (
+from hartley.agent.ledger.rows.entries import FORMAT, broken
+from hartley.agent.ledger.stores.connections import Pool
+from hartley.agent.ledger.stores.migrations import migrate
+from hartley.agent.ledger.stores.private import TABLE
+from hartley.agent.ledger.stores.store import (
     ATTEMPTS,
     LedgerStore,
     Transaction,

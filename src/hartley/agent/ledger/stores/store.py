@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.ledger.entries import (
+from hartley.agent.ledger.rows.entries import (
     FIELDS,
     FORMAT,
     LARGEST_SEQUENCE,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from hartley.agent.ledger.connections import Pool
+    from hartley.agent.ledger.stores.connections import Pool
 
 T = TypeVar("T")
 

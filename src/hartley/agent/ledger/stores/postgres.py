@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from hartley.agent.ledger.connections import Pool
-from hartley.agent.ledger.entries import FORMAT
-from hartley.agent.ledger.migrations import migrate
-from hartley.agent.ledger.store import (
+from hartley.agent.ledger.rows.entries import FORMAT
+from hartley.agent.ledger.stores.connections import Pool
+from hartley.agent.ledger.stores.migrations import migrate
+from hartley.agent.ledger.stores.store import (
     ATTEMPTS,
     LedgerStore,
     Transaction,
@@ -161,7 +161,7 @@ class PostgresLedgerStore(LedgerStore):
 
     def copy_to(self, path: Path) -> None:
         """Write the rows as JSON lines."""
-        from hartley.agent.ledger.backup import write_lines
+        from hartley.agent.ledger.stores.lines import write_lines
 
         self.read(lambda transaction: write_lines(transaction, path))
 

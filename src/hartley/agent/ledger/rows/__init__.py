@@ -1,0 +1,1 @@
+"""What a row of the ledger says, and the state that it leaves."""

@@ -1,0 +1,135 @@
+"""Budgets and what was charged of them, in exact integers, for every type of the public columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hartley.agent.ledger.rows.entries import read_integer, write_integer
+from hartley.agent.pricing.public_parts import PublicParts
+from hartley.exact import bits_at_least, bits_at_most, floor_power
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+ONE_PART = PublicParts()
+"""All types of the public columns, with nothing charged."""
+
+
+def one_part(cells: int) -> PublicParts:
+    """Return one number for all types of the public columns."""
+    return PublicParts((), (cells,))
+
+
+def write_parts(parts: PublicParts, word: str = "parts") -> dict[str, Any]:
+    """Return numbers by public type as a row stores them; nothing where all types have one."""
+    if not parts.cuts:
+        return {}
+    cuts = {name: list(starts) for name, starts in parts.cuts}
+    return {word: {"cells": [write_integer(cells) for cells in parts.cells], "cuts": cuts}}
+
+
+def read_parts(plain: Mapping[str, Any]) -> PublicParts:
+    """Read what ``write_parts`` wrote; raise ValueError for anything else."""
+    cuts = tuple((name, tuple(starts)) for name, starts in sorted(plain["cuts"].items()))
+    parts = PublicParts(cuts, tuple(map(read_integer, plain["cells"])))
+    codes = [list(starts) for _, starts in cuts]
+    good = all(
+        starts[0] == 0 and starts == sorted({*starts}) and all(type(code) is int for code in starts)
+        for starts in codes
+    ) and len(parts.cells) == math.prod(map(len, codes))
+    good &= plain.keys() == {"cells", "cuts"}
+    if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
+        raise ValueError
+    return parts
+
+
+@dataclass(frozen=True)
+class Population:
+    """Datasets about the same people, and the budget that they share."""
+
+    name: str
+    balance: Balance
+    """All charges to its datasets, including open columns, and to the population itself."""
+    datasets: tuple[str, ...]
+
+    def after(self, before: int, after: int) -> Population:
+        """Return the population after a charge that changes the product of one of its datasets."""
+        spent = self.balance.spent // before * after  # a product with this factor
+        return replace(self, balance=replace(self.balance, spent=spent))
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The budget and the charges of a dataset, of an allowance, or of the rest of the budget."""
+
+    bits: Fraction
+    spent: int
+    """The product of all charges."""
+    population: Population | None = None
+    """The population whose budget counts too, if datasets share one."""
+
+    @property
+    def limit(self) -> int:
+        """The largest product allowed: floor(2^bits)."""
+        return cells_within(self.bits)
+
+    def holds(self, cells: int) -> bool:
+        """Tell whether a further charge fits, without the cost of a division."""
+        # The condition of the theorem: M times all charges times this one is at most floor(2^B),
+        # in exact integers. The budget of the population must hold it too.
+        wider = self.population
+        return self.spent * cells <= self.limit and (wider is None or wider.balance.holds(cells))
+
+    @property
+    def left(self) -> int:
+        """The largest number of cells of a further charge; 0 if nothing is left."""
+        own = self.limit // self.spent
+        return own if self.population is None else min(own, self.population.balance.left)
+
+    @property
+    def tightest(self) -> str:
+        """Which budget is used up first, in words; empty if it is this one."""
+        wider = self.population
+        if wider is None or wider.balance.left >= self.limit // self.spent:
+            return ""
+        return f"the budget of the population '{wider.name}'"
+
+    @property
+    def spent_bits(self) -> float:
+        """The bits spent, rounded up."""
+        return bits_at_least(self.spent)
+
+    @property
+    def remaining(self) -> float:
+        """The bits left, rounded down.
+
+        Example:
+            >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
+            (2.0, 0.0)
+        """
+        return bits_at_most(self.left)
+
+
+@lru_cache(maxsize=1024)
+def cells_within(bits: Fraction) -> int:
+    """Return floor(2^bits), cached."""
+    return floor_power(bits)
+
+
+def promise(bits: Fraction, *, of: str = "") -> str:
+    """Return the promise of a budget in words.
+
+    Example:
+        >>> print(promise(Fraction(4)))
+        all analysts together see at most 16 different transcripts as the data of one person varies
+    """
+    limit = cells_within(bits)
+    number = f"{limit:,}" if limit < 10**15 else f"2^{bits}"
+    return (
+        f"all analysts together see at most {number} different transcripts{of} as the data of one "
+        "person varies"
+    )
