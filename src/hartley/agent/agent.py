@@ -12,8 +12,8 @@ from hartley.agent.answers.cells import read_cells
 from hartley.agent.answers.quote import Quote
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.rows.balances import period_words
 from hartley.agent.ledger.rows.entries import NULL, digest
-from hartley.agent.ledger.rows.periods import period_words
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of

@@ -157,7 +157,7 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
 
     [dim]Example: hartley ledger budget ledger.db --per-year 8[/dim]
     """
-    from hartley.agent.ledger.rows.periods import period_words
+    from hartley.agent.ledger.rows.balances import period_words
 
     parts = {"year": year, "quarter": quarter, "month": month}
     chosen = [(per, bits) for per, bits in parts.items() if bits is not None]
@@ -450,7 +450,7 @@ def _print_state(state: State) -> None:
         f"spent, {_remaining(state.balance)}{tightest} left; {rows}, version {state.version}"
     )
     if state.period is not None:
-        from hartley.agent.ledger.rows.periods import period_words
+        from hartley.agent.ledger.rows.balances import period_words
 
         out.print(f"of that, {period_words(state.period)}", soft_wrap=True)
     if not state.allowances:

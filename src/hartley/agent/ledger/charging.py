@@ -24,9 +24,8 @@ from hartley.wording import bits_down, bits_up, verb_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.agent.ledger.rows.balances import Balance
+    from hartley.agent.ledger.rows.balances import Balance, Period
     from hartley.agent.ledger.rows.entries import Entry
-    from hartley.agent.ledger.rows.periods import Period
     from hartley.agent.ledger.rows.state import Standing
     from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.pricing.public_parts import PublicParts

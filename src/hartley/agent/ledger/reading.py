@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hartley.agent.ledger.charging import Reservation
-    from hartley.agent.ledger.rows.balances import Population
+    from hartley.agent.ledger.rows.balances import Period, Population
     from hartley.agent.ledger.rows.entries import Entry, Head
-    from hartley.agent.ledger.rows.periods import Period
     from hartley.agent.ledger.rows.terms import Terms
     from hartley.agent.ledger.stores.store import Transaction
 

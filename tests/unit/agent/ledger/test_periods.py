@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hartley.agent.ledger import open_ledger
+from hartley.agent.ledger.rows.balances import Period, period_name
 from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, canonical
-from hartley.agent.ledger.rows.periods import Period, period_name
 from hartley.agent.ledger.verification import replay
 from hartley.errors import OptionError, Refused
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.rows.balances import (
     ONE_PART,
+    PERIODS,
     Balance,
+    Period,
     cells_within,
     one_part,
+    period_name,
     promise,
     read_parts,
     write_parts,
@@ -29,7 +32,6 @@ from hartley.agent.ledger.rows.entries import (
     unreadable,
     write_integer,
 )
-from hartley.agent.ledger.rows.periods import PERIODS, Period, period_name
 from hartley.agent.ledger.rows.terms import terms_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, parse_number
