@@ -116,8 +116,8 @@ def test_prices_beyond_the_caps_are_sound_too(seed, monkeypatch):
     monkeypatch.setattr(condition, "MOST_TERMS", 2)
     monkeypatch.setattr(several_rows, "MOST_MULTISETS", 3)
     monkeypatch.setattr(worst, "MOST_TYPES", 2)
-    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_CODES", 3)
-    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_STATES", 3)
+    monkeypatch.setattr("hartley.agent.pricing.known_types.MOST_CODES", 3)
+    monkeypatch.setattr("hartley.agent.pricing.known_types.MOST_STATES", 3)
     rng = np.random.default_rng(seed)
     for _ in range(60):
         rows = ("public", "private")[rng.integers(2)]

@@ -14,20 +14,20 @@ from math import isqrt, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from hartley.agent.pricing.atoms import Atom, bits_of, form_atoms
+from hartley.agent.pricing.known_types import Resolved, independent
 from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part
 from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid, regions
-from hartley.agent.pricing.worst_case import Resolved, independent
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 
     from hartley.agent.pricing.atoms import Asked, Atoms, Direction, IntRange
+    from hartley.agent.pricing.known_types import KnownType
     from hartley.agent.pricing.parted_atoms import PartStates
     from hartley.agent.pricing.told import ToldBefore
-    from hartley.agent.pricing.worst_case import KnownType
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.condition import Conjunction
     from hartley.ranges.schema.schema import Schema

@@ -14,7 +14,7 @@ from hartley.agent.pricing.atoms import (
     direction_of,
     form_atoms,
 )
-from hartley.agent.pricing.worst_case import Resolved, independent
+from hartley.agent.pricing.known_types import Resolved, independent
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.agent.questions.condition import MOST_TERMS, conjunctions
 from hartley.ranges.schema.schema import Column, Schema

@@ -188,7 +188,7 @@ def test_many_known_types_are_priced_in_parts(monkeypatch):
     schema = table(column("p", 9, "public"), column("q", 9, "public"), column("x", 100))
     questions = [total("x", at(name, 0, k), step=99) for name in "pq" for k in range(8)]
     assert price(questions, schema).cells == 1 + 16, "a row of the first values counts for all"
-    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_STATES", 20)
+    monkeypatch.setattr("hartley.agent.pricing.known_types.MOST_STATES", 20)
     assert price(questions, schema).cells == 9 * 9
 
 

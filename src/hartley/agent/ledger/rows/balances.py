@@ -21,7 +21,6 @@ ONE_PART = PublicParts()
 """All types of the public columns, with nothing charged."""
 PERIODS = {"year": 12, "quarter": 3, "month": 1}
 """The periods that a budget can have parts for, and how many months each has."""
-
 TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
 
