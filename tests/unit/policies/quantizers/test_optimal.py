@@ -10,7 +10,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from hartley.errors import OptionError
 from hartley.policies.quantizers.candidate_edges import QueryRange
-from hartley.policies.quantizers.optimal import CutQuantizer, SortedValues, optimal_quantizer
+from hartley.policies.quantizers.optimal import CutQuantizer, optimal_quantizer
+from hartley.policies.quantizers.sorted_values import SortedValues
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import as_expression, mean, parse_expression, variables
 from hartley.ranges.boxes.volume import volume
