@@ -9,7 +9,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
 from hartley.policies.quantizers.calibration import cells_met, levels_for_error
@@ -18,9 +17,9 @@ from hartley.policies.quantizers.sorted_values import SortedValues
 from hartley.ranges.boxes.box import Box, Interval
 
 if TYPE_CHECKING:
-    import numpy as np
     from collections.abc import Callable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from hartley.ranges.boxes.expression import Expression
