@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import bisect
+import decimal
 import hashlib
 import itertools
 import json
@@ -53,8 +54,7 @@ CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "reserve": ({"fresh", "questions", "version"}, {"note", *GIVEN, "account_parts", "parts"}),
     "commit": ({"answers", "version"}, set()),
 }
-Spent = dict[str, Any]  # the largest product of charges, and each type's where they differ
-NOTHING: Spent = {"spent": "1"}
+TEXTS = ("analyst", "hash", "note", "open_charge", "promise", "rules", "version")
 
 
 class BrokenError(Exception):
@@ -65,45 +65,6 @@ def require(condition: object, problem: str) -> None:
     """Raise an error that names the problem unless a condition holds."""
     if not condition:
         raise BrokenError(problem)
-
-
-def within(product: int, bits: Fraction) -> bool:
-    """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
-    # No float takes part: log2(product) and bits are compared by whole parts, then binary digit by
-    # digit. If bits is not whole, 2^bits is irrational, so some digit differs.
-    whole, part = divmod(bits, 1)
-    size, precision = product.bit_length() - 1, 64  # size is the whole part of log2(product)
-    if part == 0 or size != whole:
-        return product <= 1 << whole
-    while True:
-        # low / 2^precision <= product / 2^size <= high / 2^precision, a number from 1 to 2. Its
-        # square has twice the logarithm, so the next binary digit is 1 if the square is >= 2.
-        low, rest = (product << precision) >> size, part
-        high = low + 1
-        for _ in range(precision):
-            low, high, rest = low * low >> precision, (high * high >> precision) + 1, 2 * rest
-            digit = low >> (precision + 1)
-            if digit != high >> (precision + 1):
-                break  # too far apart to know the digit
-            if digit != int(rest):
-                return digit < int(rest)
-            low, high, rest = low >> digit, (high >> digit) + 1, rest - digit
-        precision *= 2
-
-
-def read_count(text: str) -> int:
-    """Read a whole number of 1 or more, written in the one way that a ledger writes it."""
-    require(COUNT.fullmatch(text), "has a charge that is not a whole number of 1 or more")
-    return int(Decimal(text))  # exact; int(text) refuses more than 4,300 digits
-
-
-def read_bits(content: dict[str, Any], before: Fraction | None) -> Fraction:
-    """Return the bits that a row sets: a rational in lowest terms."""
-    text, known = content["bits"], None if before is None else str(before)
-    require(content["before"] == known, "is wrong about the bits before it")
-    bits = Fraction(text) if RATIONAL.fullmatch(text) else Fraction(-1)
-    require(0 <= bits <= 100_000 and str(bits) == text, "has an invalid number of bits")
-    return bits
 
 
 def canonical(value: object) -> str:
@@ -126,16 +87,47 @@ def digest(*parts: str) -> str:
     return hashlib.sha256(b"".join(b"%d:%b" % (len(text), text) for text in texts)).hexdigest()
 
 
+def read_count(text: str) -> int:
+    """Read a whole number of 1 or more, written in the one way that a ledger writes it."""
+    require(COUNT.fullmatch(text), "has a charge that is not a whole number of 1 or more")
+    return int(Decimal(text))  # exact; int(text) refuses more than 4,300 digits
+
+
+def read_bits(text: str) -> Fraction:
+    """Read a number of bits: a rational in lowest terms."""
+    bits = Fraction(text) if RATIONAL.fullmatch(text) else Fraction(-1)
+    require(0 <= bits <= 100_000 and str(bits) == text, "has an invalid number of bits")
+    return bits
+
+
+def within(product: int, bits: Fraction) -> bool:
+    """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
+    if bits.denominator == 1 or product.bit_length() > bits + 1:
+        return product <= 1 << math.floor(bits)
+    # Now 2^bits is irrational, so it is not the product, and enough digits of the logarithms say
+    # which is larger. Python rounds each of the four results below correctly to so many digits.
+    digits, difference, doubt = 25, Decimal(0), Decimal(0)
+    while abs(difference) <= doubt:
+        digits *= 2
+        with decimal.localcontext(prec=digits):
+            power = Decimal(2).ln() * bits.numerator / bits.denominator
+            difference, doubt = power - Decimal(product).ln(), power.scaleb(3 - digits)
+    return difference > 0
+
+
 def read_content(kind: str, text: str) -> dict[str, Any]:
-    """Read the content of a row; raise an error for fields that a ledger does not write."""
+    """Read the content of a row; raise an error for what a ledger does not write."""
     content: dict[str, Any] = parse(text)
     needed, allowed = CONTENT[kind]
-    complete = needed <= content.keys() <= needed | allowed
-    complete &= ("given" in content) == ("account_given" in content)
-    complete &= kind != "schema" or ("rows" in content) == ("version" in content)
-    names = [content.get(word, "-") for word in ("analyst", "version")]
-    complete &= all(type(name) is str and name for name in names)
-    require(complete, "lacks a field, or has one that a ledger does not write")
+    right = needed <= content.keys() <= needed | allowed
+    right &= content.keys() >= GIVEN or not content.keys() & {*GIVEN, "account_parts", "parts"}
+    right &= kind != "schema" or ("rows" in content) == ("version" in content)
+    right &= all(type(content.get(word, "")) is str for word in TEXTS)
+    right &= all(type(content.get(word, [])) is list for word in ("fresh", "questions"))
+    right &= all(content.get(word, "-") for word in ("analyst", "version"))
+    rows = content.get("rows")
+    right &= rows is None or (type(rows) is int and rows >= 0)
+    require(right, "lacks a field, or has one that a ledger does not write")
     return content
 
 
@@ -150,32 +142,6 @@ def read_terms(schema: object) -> list[str | None]:
     return [word if isinstance(word, str) and word else None for word in words]
 
 
-def multiplied(before: Spent, price: Spent, after: Spent) -> Spent:
-    """Return what a row says was spent after it, if it is the product for every public type."""
-    runs: dict[str, set[int]] = {}  # of every public column, the codes at which runs begin
-    for parts in (each["parts"] for each in (before, price, after) if "parts" in each):
-        size = math.prod(map(len, parts["cuts"].values()))
-        known = {*parts} == {"cells", "cuts"} and len(parts["cells"]) == size
-        require(known, "has parts that a ledger does not write")
-        for column, starts in parts["cuts"].items():
-            require(starts[0] == 0 and starts == sorted({*starts}), "cuts a column wrongly")
-            runs.setdefault(column, set()).update(starts)
-    most, many = 0, math.prod(map(len, runs.values())) > 512
-    for codes in itertools.product(*runs.values()):
-        kind, numbers = dict(zip(runs, codes, strict=True)), []
-        for each in (before, price, after):
-            parts, place = each.get("parts", {"cells": [each["spent"]], "cuts": {}}), 0
-            for column, starts in sorted(parts["cuts"].items()):  # the last column runs fastest
-                place = place * len(starts) + bisect.bisect_right(starts, kind[column]) - 1
-            numbers.append(read_count(parts["cells"][place]))
-        # Beyond 512 types some are merged: the largest number stands for all of them.
-        wrong = numbers[2] - numbers[0] * numbers[1]
-        require(wrong == 0 or (many and wrong > 0), "gives a state other than that of the rows")
-        most = max(most, numbers[2])
-    require(most == read_count(after["spent"]), "gives a state other than that of the rows")
-    return {word: after[word] for word in ("parts", "spent") if word in after}
-
-
 def name_period(per: str, time: str) -> str:
     """Name the year, quarter or month of a time, as text that sorts."""
     require(TIME.fullmatch(time), "has an invalid time")
@@ -183,143 +149,185 @@ def name_period(per: str, time: str) -> str:
     return {**names, "month": time[:7]}[per]
 
 
+# {"spent": the largest product of charges}, and where the types of the public columns differ,
+# {"parts": {"cuts": column -> codes at which its runs begin, "cells": the product of each type}}.
+# A type is one run of every column; they are listed with the last column running fastest.
+Spent = dict[str, Any]
+
+
+def list_types(cuts: dict[str, Any]) -> list[dict[str, int]]:
+    """Return all types: a run of every column, by its first code."""
+    return [dict(zip(cuts, codes, strict=True)) for codes in itertools.product(*cuts.values())]
+
+
+def number_of(spent: Spent, kind: dict[str, int]) -> int:
+    """Return the product of a type."""
+    parts, place = spent.get("parts", {"cuts": {}, "cells": [spent["spent"]]}), 0
+    for column, starts in sorted(parts["cuts"].items()):
+        place = place * len(starts) + bisect.bisect_right(starts, kind[column]) - 1
+    return read_count(parts["cells"][place])
+
+
+def check_parts(spent: Spent) -> dict[str, list[int]]:
+    """Return the cuts, if parts have their one form: each run differs from the one before it."""
+    parts = spent.get("parts", {"cuts": {}, "cells": [spent["spent"]]})
+    cuts, types = parts["cuts"], list_types(parts["cuts"])
+    right = {*parts} == {"cells", "cuts"} and len(parts["cells"]) == len(types)
+    for column, starts in cuts.items():
+        right = right and len(starts) > 1
+        right = right and canonical(starts) == canonical(sorted({0, *map(int, starts)}))
+        for start in starts[1:]:
+            pairs = [(kind, {**kind, column: start - 1}) for kind in types if kind[column] == start]
+            right = right and any(number_of(spent, a) != number_of(spent, b) for a, b in pairs)
+    most = max(map(read_count, parts["cells"]))
+    right = right and ("parts" in spent) == (len(types) > 1) and most == read_count(spent["spent"])
+    require(right, "has parts that a ledger does not write")
+    return cuts
+
+
+def multiplied(before: Spent, price: Spent, after: Spent) -> Spent:
+    """Return what a row says was spent after it, if it is the product for every public type."""
+    runs: dict[str, set[int]] = {}
+    for column, starts in (pair for e in (before, price, after) for pair in check_parts(e).items()):
+        runs.setdefault(column, set()).update(starts)
+    types = list_types(runs)
+    for kind in types:
+        excess = number_of(after, kind) - number_of(before, kind) * number_of(price, kind)
+        # Beyond 512 types some are merged: the largest number stands for all of them.
+        right = excess == 0 or (excess > 0 and len(types) > 512)
+        require(right, "gives a state other than that of the rows")
+    return {word: after[word] for word in ("parts", "spent") if word in after}
+
+
 @dataclass
 class Dataset:
-    """What the rows so far say about a dataset."""
+    """What the rows so far say about a dataset: the state as they write it, and what was paid."""
 
-    budget: Fraction
-    allowances: dict[str, Fraction] = field(default_factory=dict)  # by analyst
-    accounts: dict[str, Spent] = field(default_factory=lambda: {"": NOTHING})  # their charges
-    open: int = 1  # the product of the factors of the open columns, over all versions
-    factor: int = 1  # that of the present schema
-    spent: Spent = field(default_factory=lambda: NOTHING)  # the charges for questions
-    period: dict[str, Any] = field(default_factory=dict)  # bits per year, quarter or month
-    in_period: Spent = field(default_factory=lambda: NOTHING)  # all charges in the present one
-    product: int = 1  # what the budget bounds
-    version: str = ""
-    rows: int | None = None
+    state: dict[str, Any]
+    # The state of each allowance by analyst, and of the part of the budget outside of them ('').
+    accounts: dict[str, Spent] = field(default_factory=lambda: {"": {"bits": None, "spent": "1"}})
     schema: str = ""
-    schema_row: int = 0
     rules: str = ""
     unit: str | None = None  # the column that names the person; None if one row is one person
-    population: str | None = None  # datasets of one population share its budget
     versions: set[str] = field(default_factory=set)
     paid: dict[str, set[str]] = field(default_factory=dict)  # question -> accounts charged for it
     answered: set[str] = field(default_factory=set)
     reserves: dict[int, str] = field(default_factory=dict)  # row about these data -> account
-    charges: dict[int, int] = field(default_factory=dict)  # row -> cells
 
-    def check(self, row: Row, content: dict[str, Any]) -> None:
+    @property
+    def product(self) -> int:
+        """What the budget bounds: charges, and the factors of open columns over all versions."""
+        return read_count(self.state["open"]) * read_count(self.state["spent"])
+
+    def charge(self, row: Row, told: dict[str, Any]) -> None:
         """Charge what a row says, check the budgets, and that the row gives this state."""
-        said, prices = parse(row.state), []
-        for cells, word in ((row.cells, "parts"), (row.account_cells, "account_parts")):
-            prices.append({"spent": cells} | ({"parts": content[word]} if word in content else {}))
-            multiplied(NOTHING, prices[-1], prices[-1])
-        asked = prices[0] if row.kind == "reserve" else NOTHING  # open columns are apart
-        self.spent = multiplied(self.spent, asked, said)
-        account = multiplied(self.accounts[row.account], prices[1], said["account"])
-        self.accounts[row.account] = account
-        if self.period:
-            self.in_period = multiplied(self.in_period, prices[0], said["period"])
-            part = within(read_count(self.in_period["spent"]), Fraction(self.period["bits"]))
-            require(part, "exceeds the part of its period")
-        self.product = self.open * read_count(self.spent["spent"])
-        bits = self.allowances.get(row.account)
-        allotted = sum(self.allowances.values(), Fraction(0))
-        require(within(self.product, self.budget), "exceeds the budget of the dataset")
-        require(allotted <= self.budget, "lets the allowances exceed the budget")
+        said, account, period = parse(row.state), self.accounts[row.account], self.state["period"]
+        price, own_price = (
+            {"spent": cells, **({"parts": told[word]} if word in told else {})}
+            for cells, word in ((row.cells, "parts"), (row.account_cells, "account_parts"))
+        )
+        asked = price if row.kind == "reserve" else {"spent": "1"}  # open columns are apart
+        charges = [(self.state, asked, said), (account, own_price, said["account"])]
+        charges += [(period, price, said["period"])] if period else []
+        for place, factor, after in charges:
+            product = multiplied(place, factor, after)
+            place.pop("parts", None)
+            place.update(product)
+        budget, allotted = Fraction(self.state["budget"]), Fraction(self.state["allotted"])
+        require(within(self.product, budget), "exceeds the budget of the dataset")
+        require(allotted <= budget, "lets the allowances exceed the budget")
         # Open columns may use up the part that no allowance sets aside; then it takes no question.
-        own = self.budget - allotted if bits is None else bits
-        fits = within(read_count(account["spent"]), own) or row.kind not in {"reserve", "allowance"}
+        own = budget - allotted if account["bits"] is None else Fraction(account["bits"])
+        fits = row.kind not in {"reserve", "allowance"} or within(read_count(account["spent"]), own)
         require(fits, "exceeds what its account may spend")
-        state = {
-            "account": {"bits": None if bits is None else str(bits), **account},
-            "allotted": str(allotted),
-            "budget": str(self.budget),
-            **{word: str(Decimal(getattr(self, word))) for word in ("factor", "open")},
-            **self.spent,
-            **({"period": self.period | self.in_period} if self.period else {}),
-            **{word: getattr(self, word) for word in ("rows", "schema_row", "version")},
-            **({} if self.population is None else {"population": self.population}),
-        }
-        require(row.state == canonical(state), "gives a state other than that of the rows")
+        if period:
+            fits = within(read_count(period["spent"]), Fraction(period["bits"]))
+            require(fits, "exceeds the part of its period")
+        absent = {word for word in ("period", "population") if not self.state[word]}
+        state = {word: self.state[word] for word in self.state.keys() - absent}
+        same = row.state == canonical({**state, "account": account})
+        require(same, "gives a state other than that of the rows")
         require((row.schema, row.rules) == (self.schema, self.rules), "names a schema not in force")
 
-    def enter_period(self, row: Row, content: dict[str, Any], last: str) -> None:
+    def enter_period(self, row: Row, told: dict[str, Any], last: str) -> None:
         """Begin the period of a row, or set another; a clock that is set back opens none again."""
-        if self.period:
+        old = new = self.state["period"]
+        if old:
             require(row.time >= last, "is dated before the row before it")
-            name = name_period(self.period["per"], row.time)
-            if name > self.period["name"]:
-                self.period, self.in_period = {**self.period, "name": name}, NOTHING
+            name = name_period(old["per"], row.time)
+            if name > old["name"]:
+                old = new = {"bits": old["bits"], "name": name, "per": old["per"], "spent": "1"}
         if row.kind == "period":
-            old, per = self.period, content["per"]
-            before = f"{old['bits']} per {old['per']}" if old else None
+            per, before = told["per"], f"{old['bits']} per {old['per']}" if old else None
             if per is None or per != old.get("per"):
-                self.period = {"name": name_period(per, row.time), "per": per} if per else {}
-                self.in_period = NOTHING
-            if self.period:
-                self.period["bits"] = str(read_bits({**content, "before": None}, None))
-            known = [*map(self.period.get, ("bits", "name", "per")), before]
-            said = [content[word] for word in ("bits", "name", "per", "before")]
-            require(said == known, "is wrong about its period")
+                new = {"name": name_period(per, row.time), "per": per, "spent": "1"} if per else {}
+            new = {**new, "bits": str(read_bits(told["bits"]))} if per else {}
+            known = {"before": before, **{word: new.get(word) for word in ("bits", "name", "per")}}
+            require(told == {**told, **known}, "is wrong about its period")
+        self.state["period"] = new
 
-    def renew(self, row: Row, content: dict[str, Any]) -> None:
+    def renew(self, row: Row, told: dict[str, Any]) -> None:
         """Set new data, a new schema, or both; every version pays for all of its open columns."""
-        charge, factor = read_count(content["open_charge"]), read_count(content["open_factor"])
-        full = charge == factor or "version" not in content
-        require(full, "does not charge for all open columns")
-        if "schema" in content:
+        charge, factor = read_count(told["open_charge"]), read_count(told["open_factor"])
+        require(charge == factor or "version" not in told, "does not charge for all open columns")
+        if "schema" in told:
             # Charges are counted per unit, and a population counts all charges of its datasets.
-            unit, population = read_terms(content["schema"])
-            uncharged = self.product == 1
-            require(self.unit == unit or (uncharged and "version" in content), "changes the unit")
-            require(uncharged or self.population in {None, population}, "leaves its population")
-            self.unit, self.population, self.schema_row = unit, population, row.sequence
-            self.schema = digest("schema", canonical(content["schema"]))[:16]
-        if "version" in content:
-            self.version, self.rows = content["version"], content["rows"]
-            require(self.version not in self.versions, "names a version that was used before")
-            self.versions.add(self.version)
-        self.factor, self.rules = factor, content["rules"]
-        self.open *= charge
-        self.reserves = {}  # nothing is told yet
+            unit, population = read_terms(told["schema"])
+            uncharged, former = self.product == 1, self.state["population"]
+            require(self.unit == unit or (uncharged and "version" in told), "changes the unit")
+            require(uncharged or former in {None, population}, "leaves its population")
+            self.unit, self.schema = unit, digest("schema", canonical(told["schema"]))[:16]
+            self.state |= {"population": population, "schema_row": row.sequence}
+        if "version" in told:
+            require(told["version"] not in self.versions, "names a version that was used before")
+            self.versions.add(told["version"])
+            self.state |= {"rows": told["rows"], "version": told["version"]}
+        opened = str(Decimal(read_count(self.state["open"]) * charge))
+        self.state |= {"factor": told["open_factor"], "open": opened}
+        self.rules, self.reserves = told["rules"], {}  # nothing is told yet
         # The public types of new data are others: all of them begin at the largest number.
-        self.spent, self.in_period = ({"spent": e["spent"]} for e in (self.spent, self.in_period))
-        self.accounts = {who: {"spent": each["spent"]} for who, each in self.accounts.items()}
+        for spent in (self.state, self.state["period"], *self.accounts.values()):
+            spent.pop("parts", None)
 
-    def reserve(self, row: Row, content: dict[str, Any]) -> None:
+    def reserve(self, row: Row, told: dict[str, Any]) -> None:
         """Charge for questions that the account was not charged for before."""
-        now, questions = (self.version, self.schema), content["questions"]
-        require(content["version"] == self.version, "is about another version of the data")
-        keys = [digest("question", row.dataset, *now, canonical(each)) for each in questions]
+        name = ("question", row.dataset, self.state["version"], self.schema)
+        require(told["version"] == name[2], "is about another version of the data")
+        keys = [digest(*name, canonical(question)) for question in told["questions"]]
         again = any(row.account in self.paid.get(key, ()) for key in keys)
         require(keys and len({*keys}) == len(keys) and not again, "charges twice, or for nothing")
         fresh = [place for place, key in enumerate(keys) if key not in self.paid]
-        require(content["fresh"] == fresh, "is wrong about which questions nobody was charged for")
+        right = canonical(told["fresh"]) == canonical(fresh)
+        require(right, "is wrong about which questions nobody was charged for")
         require(fresh or row.cells == "1", "charges the dataset for questions that were paid for")
         # A price may rest on earlier charges about the same data, and for an account on its own
         # alone: other rows would make it too small, or show an analyst what others asked.
         own = {at: payer for at, payer in self.reserves.items() if payer == row.account}
         for word, allowed in (("given", self.reserves), ("account_given", own)):
-            named = content.get(word, [])
-            right = all(type(at) is int and at in allowed for at in named)
-            right &= named == sorted({*named})
+            usable = [at for at in allowed if at in told.get(word, [])]  # in their order
+            right = canonical(told.get(word, [])) == canonical(usable)
             require(right, "is priced from a row that it must not use")
         for key in keys:
             self.paid.setdefault(key, set()).add(row.account)
         self.reserves[row.sequence] = row.account
         self.rules = row.rules  # a batch may be priced by newer rules
 
-    def commit(self, content: dict[str, Any]) -> None:
+    def commit(self, told: dict[str, Any]) -> None:
         """Answer questions that were charged for, each once."""
-        known = content["answers"] and content["version"] in self.versions
-        require(known, "has no answer or version")
-        for key, answer in content["answers"].items():
+        require(told["answers"] and told["version"] in self.versions, "has no answer or version")
+        for key, answer in told["answers"].items():
             require(key in self.paid, "answers a question that nobody was charged for")
             require(key not in self.answered, "answers a question twice")
             require(CELL_INDEX.fullmatch(answer), "holds an answer that is not a cell index")
             self.answered.add(key)
+
+
+def set_bits(place: dict[str, Any], word: str, told: dict[str, Any]) -> Fraction:
+    """Set a budget or an allowance, and return by how much it grows."""
+    old, bits = place.get(word), read_bits(told["bits"])
+    require(told["before"] == old, "is wrong about the bits before it")
+    place[word] = told["bits"]
+    return bits - Fraction(old or 0)
 
 
 class Ledger:
@@ -329,9 +337,8 @@ class Ledger:
         self.hashes = ["0" * 64]  # of the rows; the first stands for the row before the first
         self.time = ""  # of the last row
         self.datasets: dict[str, Dataset] = {}
-        self.populations: dict[str, Fraction] = {}  # name -> budget
+        self.populations: dict[str, str] = {}  # name -> budget
         self.shared: dict[str, int] = {}  # name -> the product that this budget bounds
-        self.migrated: dict[str, Any] = {}  # where the ledger ended in format 1, if it had that
 
     def step(self, row: Row) -> None:
         """Check one more row: first the chain, then what it says."""
@@ -340,53 +347,55 @@ class Ledger:
         texts = [str(getattr(row, name)) for name in FIELDS[:-1]]
         require(row.hash == digest("hartley ledger 2", *texts), "was changed after it was written")
         require("\0" not in "".join(texts), "holds a character that a ledger cannot store")
-        content, name = read_content(row.kind, row.content), row.account
+        told, name = read_content(row.kind, row.content), row.account
         if row.kind == "population":
             rest = (row.dataset, row.analyst, row.schema, row.rules, row.cells, row.account_cells)
             require(name and rest == ("", "", "", "", "1", "1"), "is not about a population")
-            self.populations[name] = read_bits(content, self.populations.get(name))
-            state = canonical({"budget": content["bits"], "spent": "1"})
+            set_bits(self.populations, name, told)
+            state = canonical({"budget": told["bits"], "spent": "1"})
             require(row.state == state, "gives a state other than that of the rows")
         else:
-            name = self._change_dataset(row, content)
+            name = self._change_dataset(row, told)
         if name is not None:
             require(name in self.populations, "is about an unknown population")
-            members = [each for each in self.datasets.values() if each.population == name]
+            members = [e for e in self.datasets.values() if e.state["population"] == name]
             self.shared[name] = math.prod(each.product for each in members)
-            require(within(self.shared[name], self.populations[name]), "exceeds a shared budget")
+            fits = within(self.shared[name], Fraction(self.populations[name]))
+            require(fits, "exceeds a shared budget")
             require(len({each.unit for each in members}) < 2, "mixes units in a population")
         self.hashes.append(row.hash)
         self.time = row.time  # periods begin by it
 
-    def _change_dataset(self, row: Row, content: dict[str, Any]) -> str | None:
+    def _change_dataset(self, row: Row, told: dict[str, Any]) -> str | None:
         new = row.dataset not in self.datasets
         require(row.dataset and new == (row.kind == "created"), "lacks its dataset, or repeats it")
         if new:
-            self.datasets[row.dataset] = Dataset(read_bits(content, None))
+            state: dict[str, Any] = {"allotted": "0", "factor": "1", "open": "1", "spent": "1"}
+            state |= {"budget": None, "period": {}, "population": None}
+            self.datasets[row.dataset] = Dataset(state)
         dataset, asks = self.datasets[row.dataset], row.kind in {"reserve", "commit"}
-        dataset.enter_period(row, content, self.time)
+        dataset.enter_period(row, told, self.time)
         own = asks and row.analyst in dataset.accounts
-        holder = row.analyst if own else content.get("analyst", "")
+        holder = row.analyst if own else told.get("analyst", "")
         require(row.account == holder and (asks or row.analyst == holder), "has a wrong account")
-        charge = content["open_charge"] if "open_factor" in content else "1"
+        charge = told["open_charge"] if "open_factor" in told else "1"
         stated = row.cells == row.account_cells == charge or row.kind == "reserve"
         require(stated, "charges a factor other than it states")
-        if row.kind == "reserve":
-            dataset.reserve(row, content)
-        elif row.kind == "commit":
-            dataset.commit(content)
-        elif row.kind == "budget":
-            dataset.budget = read_bits(content, dataset.budget)
+        if row.kind in {"created", "budget"}:
+            set_bits(dataset.state, "budget", told)
+        if "open_factor" in told:
+            dataset.renew(row, told)
         elif row.kind == "allowance":
-            dataset.allowances[holder] = read_bits(content, dataset.allowances.get(holder))
-            dataset.accounts.setdefault(holder, NOTHING)
-        elif row.kind == "migrated":
-            self.migrated = content
-        elif row.kind != "period":
-            dataset.renew(row, content)
-        dataset.check(row, content)
-        dataset.charges[row.sequence] = read_count(row.cells)
-        return dataset.population
+            account = dataset.accounts.setdefault(holder, {"bits": None, "spent": "1"})
+            allotted = Fraction(dataset.state["allotted"]) + set_bits(account, "bits", told)
+            dataset.state["allotted"] = str(allotted)
+        elif row.kind == "reserve":
+            dataset.reserve(row, told)
+        elif row.kind == "commit":
+            dataset.commit(told)
+        dataset.charge(row, told)
+        population: str | None = dataset.state["population"]
+        return population
 
 
 def read_object(text: bytes, names: tuple[str, ...], what: str) -> dict[str, Any]:
@@ -423,34 +432,24 @@ def read_ledger(path: Path, head_path: Path | None) -> Ledger:
     if head_path is not None:
         with head_path.open("rb") as file:
             head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
-        if head["format"] != 2 and head != ledger.migrated:
+        if head["format"] != 2:
             raise ValueError("the saved head is of another format, whose rows are not in an export")
-        known = dict(enumerate(ledger.hashes)).get(head["sequence"])
-        require(
-            head["format"] != 2 or known == head["hash"],
-            f"row {head['sequence']} is missing, or differs from the saved head",
-        )
+        known = dict(enumerate(ledger.hashes)).get(head["sequence"]) == head["hash"]
+        require(known, f"row {head['sequence']} is missing, or differs from the saved head")
     return ledger
 
 
 def report(ledger: Ledger) -> str:
-    """Return one sentence, and a table of what was charged of every budget."""
-
-    def bits_up(product: int) -> str:
-        tries = itertools.count(100 * (product.bit_length() - 1))
-        hundredths = next(each for each in tries if within(product, Fraction(each, 100)))
-        return f"{hundredths // 100:,}.{hundredths % 100:02}"
-
-    lines = [("", "rows", "bits charged", "of budget", "largest row")]
-    for name, each in ledger.datasets.items():
-        row = max(each.charges, key=each.charges.__getitem__)
-        numbers = str(len(each.charges)), bits_up(each.product), str(each.budget)
-        lines.append((ascii(name), *numbers, f"{row} ({bits_up(each.charges[row])} bits)"))
-    for name, budget in ledger.populations.items():
-        lines.append((f"population {name!a}", "", bits_up(ledger.shared[name]), str(budget), ""))
+    """Return one sentence, and a line for every budget: what was charged of it, in whole bits."""
+    budgets = [(f"{name!r}", e.product, e.state["budget"]) for name, e in ledger.datasets.items()]
+    for name, bits in ledger.populations.items():
+        budgets.append((f"population {name!r}", ledger.shared[name], bits))
     text = f"The ledger holds: rows {len(ledger.hashes) - 1:,}, datasets {len(ledger.datasets):,}; "
     text += "prices were not computed again, which 'hartley ledger verify' does."
-    return "\n".join([text, *("  ".join(f"{cell:>16.40}" for cell in line) for line in lines)])
+    for name, product, bits in budgets:
+        most = (product - 1).bit_length()  # log2(product), rounded up
+        text += f"\n{name}: at most {most:,} bits charged, of a budget of {bits}"
+    return text.encode("ascii", "backslashreplace").decode()
 
 
 def main(arguments: list[str] | None = None) -> int:

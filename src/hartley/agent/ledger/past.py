@@ -68,6 +68,12 @@ class Past:
         accounts = self._transaction.paid(digests, until=self.head.sequence).accounts
         return {digest: set(by) for digest, by in accounts.items()}
 
+    def charged(self, dataset: str, digests: Sequence[str]) -> set[str]:
+        """Return the questions that were charged for by then and are about a dataset."""
+        paid = self._transaction.paid(digests, until=self.head.sequence).accounts
+        rows = {digest: self._transaction.entry(min(by.values())) for digest, by in paid.items()}
+        return {digest for digest, row in rows.items() if row and row.dataset == dataset}
+
     def question(self, dataset: str, digest: str) -> tuple[Any, dict[str, Any], str]:
         """Return the schema, the question and the rules of a charge before the head."""
         paid = self._transaction.paid([digest], until=self.head.sequence).accounts[digest]

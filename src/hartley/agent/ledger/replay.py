@@ -7,7 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.agent.ledger.reading import charged_row
-from hartley.agent.ledger.rows.balances import ONE_PART, Balance, one_part, read_parts
+from hartley.agent.ledger.rows.balances import ONE_PART, Balance, one_part
+from hartley.agent.ledger.rows.contents import (
+    charged_parts,
+    charges_open,
+    check_bits,
+    check_content,
+)
 from hartley.agent.ledger.rows.entries import (
     BEFORE_THE_FIRST,
     CELL_INDEX,
@@ -32,7 +38,7 @@ from hartley.agent.ledger.stores.populations import Fund, problem_of_population,
 from hartley.errors import HartleyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from hartley.agent.ledger.past import Past
     from hartley.agent.ledger.reading import ChargedRow
@@ -80,7 +86,8 @@ class Replay:
         """The product of everything charged to each population."""
         self.versions: set[tuple[str, str]] = set()
         self.asked: dict[tuple[str, str], int] = {}
-        self.charged: set[str] = set()
+        self.charged: dict[str, str] = {}
+        """The dataset that each charged question is about, by digest."""
         self.unanswered: dict[str, tuple[Any, dict[str, Any], str]] = {}
         """The schema, the text and the rules of charged questions without an answer."""
         self.answers: dict[str, tuple[str, int]] = {}
@@ -116,6 +123,7 @@ class Replay:
                 raise Broken(f"row {number} is not in the format that a ledger writes")
             if any("\0" in str(value) for value in entry.fields):  # not every store can hold it
                 raise Broken(f"row {number} is not in the format that a ledger writes")
+            check_content(entry.kind, entry.told)
             if entry.kind == "population":
                 self._population(entry)
             else:
@@ -159,7 +167,9 @@ class Replay:
             raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         before = self.funds.get(name)
         given = {word: value for word, value in content.items() if word in MAY_SAY["population"]}
-        if content != settle_population(given, before):
+        # The words of the promise are for readers, and may change with the program.
+        settled = settle_population(given, before) | {"promise": content["promise"]}
+        if content != settled:
             raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         fund = replace(before or Fund(Fraction(0)), budget=Fraction(content["bits"]))
         if entry.state != fund.written():
@@ -220,11 +230,10 @@ class Replay:
             raise Broken(f"row {entry.sequence} charges the wrong account")
         before = self.standings.get(entry.dataset)
         account = self.accounts.get((entry.dataset, holder), Account())
-        if entry.kind == "period":
-            self._check_period(entry, before)
+        self._check_bits(entry, before, account)
         standing, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(standing.open // (before.open if before else 1))
-        if (entry.cells, entry.account_cells) != (cells, cells) or not _charged_open(content):
+        if (entry.cells, entry.account_cells) != (cells, cells) or not charges_open(content):
             raise Broken(
                 f"row {entry.sequence} charges a factor that differs from the one it states"
             )
@@ -245,17 +254,27 @@ class Replay:
         return standing, account
 
     @staticmethod
-    def _check_period(entry: Entry, before: Standing | None) -> None:
-        given = {word: value for word, value in entry.told.items() if word in MAY_SAY["period"]}
-        if entry.told != settle("period", given, before, None, entry.time):
-            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+    def _check_bits(entry: Entry, before: Standing | None, account: Account) -> None:
+        content = entry.told
+        if entry.kind == "period":
+            given = {word: value for word, value in content.items() if word in MAY_SAY["period"]}
+            if content != settle("period", given, before, None, entry.time):
+                raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+        elif entry.kind == "allowance":
+            check_bits(content, account.bits)
+        elif "bits" in content:
+            check_bits(content, None if before is None else before.budget)
 
     def _check_version(self, entry: Entry) -> None:
         version = entry.told["version"]
-        past = self._past is not None and self._past.had(entry.dataset, version)
-        if past or (entry.dataset, version) in self.versions:
+        if self._had(entry.dataset, version):
             raise Broken(f"row {entry.sequence} names a version that was used before")
         self.versions.add((entry.dataset, version))
+
+    def _had(self, dataset: str, version: str) -> bool:
+        """Whether the data of a dataset had a version so far."""
+        past = self._past is not None and self._past.had(dataset, version)
+        return past or (dataset, version) in self.versions
 
     def _check_schema(self, entry: Entry, before: Standing) -> None:
         terms = terms_of(entry.told["schema"])
@@ -312,7 +331,8 @@ class Replay:
             (digest, holder) in self.asked or holder in earlier.get(digest, ())
             for digest in digests
         )
-        if paid or len(set(digests)) != len(digests) or fresh != content["fresh"] or not digests:
+        same = canonical(content["fresh"]) == canonical(fresh)  # 0.0 and False equal 0, but differ
+        if paid or len(set(digests)) != len(digests) or not same or not digests:
             raise Broken(
                 f"row {entry.sequence} charges for a question already paid, or fails to charge "
                 "for an unpaid one"
@@ -320,8 +340,8 @@ class Replay:
         if content["version"] != standing.version:
             raise Broken(f"row {entry.sequence} is about another version of the data")
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
-        parts = _charged_parts(content, "parts", cells)
-        account_parts = _charged_parts(content, "account_parts", account_cells)
+        parts = charged_parts(content, "parts", cells)
+        account_parts = charged_parts(content, "account_parts", account_cells)
         self._check_price(entry, fresh, parts, account_parts)
         after, account = standing.after(parts, entry.rules), account.charged(account_parts)
         period = after.period
@@ -336,7 +356,7 @@ class Replay:
             self.charged_to[standing.population] //= standing.spent
             self._charge_population(entry, standing.population, after.spent)
         self.told.setdefault(entry.dataset, {})[entry.sequence] = charged_row(entry)
-        self.charged.update(digests)
+        self.charged.update(dict.fromkeys(digests, entry.dataset))
         self.asked.update(dict.fromkeys(((digest, holder) for digest in digests), entry.sequence))
         self._wait(entry, digests)
         return after, account
@@ -427,10 +447,10 @@ class Replay:
         answered: Collection[str] = ()
         earlier: Collection[str] = ()
         if self._past is not None:
-            earlier = self._past.paid(list(content["answers"]))
+            earlier = self._past.charged(entry.dataset, list(content["answers"]))
             answered = self._past.answered(list(content["answers"]))
         for digest, answer in content["answers"].items():
-            charged = digest in self.charged or digest in earlier
+            charged = self.charged.get(digest) == entry.dataset or digest in earlier
             if not charged or digest in self.answers or digest in answered:
                 raise Broken(
                     f"row {entry.sequence} answers a question that was not asked, or one twice"
@@ -438,8 +458,8 @@ class Replay:
             if not CELL_INDEX.fullmatch(answer) or not self._in_range(entry, digest, answer):
                 raise Broken(f"row {entry.sequence} holds an invalid answer")
             self.answers[digest] = answer, entry.sequence
-        if not content["answers"]:
-            raise Broken(f"row {entry.sequence} has no answer")
+        if not content["answers"] or not self._had(entry.dataset, content["version"]):
+            raise Broken(f"row {entry.sequence} has no answer, or is about unknown data")
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
 
     def _in_range(self, entry: Entry, digest: str, answer: str) -> bool:
@@ -455,22 +475,3 @@ class Replay:
             asked = self._past.question(entry.dataset, digest)
         last = None if asked is None else self._last_cell(*asked)
         return last is None or (last[1] if answer == NULL else read_integer(answer) <= last[0])
-
-
-def _charged_parts(content: Mapping[str, Any], word: str, cells: int) -> PublicParts:
-    """Return what a row charges every type of the public columns; its cells are the largest."""
-    if word not in content:
-        return one_part(cells)
-    parts = read_parts(content[word])
-    if parts.most != cells or "given" not in content or not parts.cuts:
-        raise ValueError
-    return parts
-
-
-def _charged_open(content: Mapping[str, Any]) -> bool:
-    """Whether an event charges its open columns: new data all of them, a factor of 0 never."""
-    if "open_charge" not in content:
-        return True
-    charge = read_integer(content["open_charge"])
-    factor = read_integer(content.get("open_factor", content["open_charge"]))  # in old formats
-    return charge == factor >= 1 if "version" in content else min(charge, factor) >= 1

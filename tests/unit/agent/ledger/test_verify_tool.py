@@ -184,7 +184,7 @@ def test_a_rich_ledger_holds_with_the_head_of_every_row(rich, tmp_path, run):
         assert run(path, "--head", tmp_path / "head.json")[0] == 0
 
 
-def test_an_export_of_the_package_holds_and_the_table_shows_its_numbers(tmp_path, run, filled):
+def test_an_export_of_the_package_holds_and_its_budgets_are_shown(tmp_path, run, filled):
     with open_ledger(tmp_path / "ledger.db") as ledger:
         rows = filled(ledger)
         ledger.export(tmp_path / "ledger.jsonl")
@@ -194,9 +194,8 @@ def test_an_export_of_the_package_holds_and_the_table_shows_its_numbers(tmp_path
     assert code == 0
     assert f"rows {rows}, datasets 2" in text
     assert "hartley ledger verify" in text
-    line = next(line.split() for line in text.splitlines() if "people" in line)
-    assert line[1:2] + line[3:4] == ["12", "15"]
-    assert math.log2(spent) <= float(line[2]) < math.log2(spent) + 0.01
+    charged = math.ceil(math.log2(spent))
+    assert f"'people': at most {charged} bits charged, of a budget of 15\n" in text
 
 
 def test_the_recorded_ledger_of_the_first_release_holds(run):
@@ -211,7 +210,7 @@ def test_an_empty_ledger_holds(tmp_path, run):
     assert run(tmp_path / "ledger.jsonl")[0] == 0
 
 
-def test_a_ledger_brought_from_format_1_holds_and_knows_its_last_old_head(
+def test_a_ledger_brought_from_format_1_holds_and_its_old_heads_are_left_to_the_package(
     sqlite_place, tmp_path, run
 ):
     address, rows = sqlite_place.fresh(), old_format.rows()
@@ -223,7 +222,8 @@ def test_a_ledger_brought_from_format_1_holds_and_knows_its_last_old_head(
         head = {"format": 1, "hash": row[-1], "sequence": row[0]}
         (tmp_path / "head.json").write_text(canonical(head))
         codes.append(run(tmp_path / "ledger.jsonl", "--head", tmp_path / "head.json")[0])
-    assert codes == [0, 2]
+    assert codes == [2, 2]
+    assert run(tmp_path / "ledger.jsonl")[0] == 0
 
 
 def test_prices_rest_on_no_row_from_before_a_schema_that_came_back(tmp_path):
@@ -260,14 +260,6 @@ FREE = {
 """Parts of a content that no balance is computed from: texts; what prices alone depend on; answers,
 which only the data could contradict, and which of its versions they are about, which the digest of
 the question says already."""
-STRICTER = (
-    "lacks a field",
-    "does not charge for all",
-    "whole number of 1",
-    "invalid number of bits",
-)
-STRICTER += ("has no answer or version", "nobody was charged for", "wrong about the bits before")
-"""Problems that the tool sees and the package does not."""
 
 
 def is_free(before, after):
@@ -288,21 +280,14 @@ def is_free(before, after):
     return changed <= FREE.get(before.kind, set())
 
 
-def left_to_the_package(entries, problem):
-    """Tell whether the package rejects rows for what the tool leaves to it."""
-    if "changes the schema" in problem:
-        return True
-    row = entries[int(problem.split()[1 if problem.startswith("row") else 2]) - 1]
-    return row.kind == "population" and "format" in problem  # its promise in words
-
-
 def compare(entries):
     """Check that tool and package agree on rows; return what the tool says."""
     said, report = problem_of(entries), replay(entries)[1]
     if said is None:
-        assert report.holds or left_to_the_package(entries, report.problem), report.problem
+        # New schemas for the same data are left to the package.
+        assert report.holds or "changes the schema" in report.problem, report.problem
     elif report.holds:
-        assert said[1].startswith(STRICTER) or any(word in said[1] for word in STRICTER), said
+        raise AssertionError(said)
     elif report.intact or report.first_bad != said[0]:
         assert "changes the schema" in report.problem or said[0] < report.first_bad, (said, report)
     return said
@@ -821,7 +806,7 @@ def test_names_that_no_terminal_can_show_are_escaped(tmp_path, run):
 
 def test_the_tool_is_one_short_file_of_the_standard_library():
     text = TOOL.read_text()
-    assert len(text.splitlines()) <= 473
+    assert len(text.splitlines()) <= 472
     imported = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

@@ -201,7 +201,18 @@ def write_integer(number: int) -> str:
 
 
 def read_integer(text: str) -> int:
-    """Read a number that `write_integer` wrote; cached, since balances are read often."""
+    """Read a number that `write_integer` wrote; raise ValueError for any other spelling.
+
+    Long ones are cached, since balances are read often.
+
+    Example:
+        >>> read_integer("12")
+        12
+    """
+    # Python's int() also reads "+2", "02", "1_0" and digits of other scripts. Of two spellings of
+    # a number one would be a row that no ledger writes.
+    if not (text.isascii() and text.isdigit()) or (text[0] == "0" and text != "0"):
+        raise ValueError(text[:20])
     return int(text) if len(text) < FEW_DIGITS else _read_long(text)
 
 

@@ -412,8 +412,8 @@ def _rows(rows: object) -> int | None:
 
 
 def _factor(factor: object) -> int:
-    if isinstance(factor, str) and factor.isdecimal():
-        return _factor(read_integer(factor))
+    if isinstance(factor, str) and factor.isascii() and factor.isdigit():
+        return _factor(read_integer(factor.lstrip("0") or "0"))
     if isinstance(factor, int) and not isinstance(factor, bool) and factor >= 1:
         return factor
     raise OptionError(
