@@ -19,8 +19,8 @@ import pytest
 
 from hartley.agent.pricing import (
     atoms,
+    multisets,
     several_rows,
-    several_rows as multisets,
     worst_case as worst,
 )
 from hartley.agent.pricing.given_price import price_given

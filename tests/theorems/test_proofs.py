@@ -25,9 +25,9 @@ import z3
 from hartley.agent.pricing import one_row, regions, told_parts
 from hartley.agent.pricing.coarse_counts import vectors_of_counts
 from hartley.agent.pricing.given_price import cells_in_cell, price_given
+from hartley.agent.pricing.multisets import choices
 from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.price import price
-from hartley.agent.pricing.several_rows import choices
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.pricing.told_parts import PartPricing
 from hartley.agent.questions.batch import Either, Test

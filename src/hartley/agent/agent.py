@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
-from hartley.agent.answers.cells import read_cells
 from hartley.agent.answers.quote import Quote
 from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
 from hartley.agent.ledger.ledger import open_ledger
@@ -190,7 +189,7 @@ class Agent:
         answers = tuple(
             Answer(
                 text=plan.text,
-                reading=read_cells(plan, [cells[asked] for asked in plan.questions]),
+                reading=held.reading(plan, [cells[asked] for asked in plan.questions]),
                 bits=bits_at_least(paid.due.numerator, paid.due.denominator),
                 spent=paid.balance.spent_bits,
                 remaining=paid.balance.remaining,

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from hartley.agent.answers.cells import cell_of
+from hartley.agent.answers.cells import cell_of, read_cells
 from hartley.agent.ledger.rows.entries import Head, schema_version
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.pricing.price import open_factor, price
@@ -45,8 +45,10 @@ from hartley.files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hartley.agent.answers.estimate import Reading
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.agent.questions.batch import Condition
+    from hartley.agent.questions.selection import Selection
     from hartley.engines.coded.coded_copy import CodedTable
     from hartley.engines.tables.table import Table
     from hartley.ranges.schema.schema import Schema
@@ -406,8 +408,11 @@ def _other(table: Table) -> InputError:
 
 
 K = TypeVar("K")
+V = TypeVar("V")
 
 MOST_REMEMBERED = 1000
+MOST_ROWS = 100
+"""Rows of an answer that is kept."""
 TRIES = 3
 """Attempts with a failing engine before the answer is pending."""
 
@@ -423,6 +428,9 @@ class Holding:
     coded: CodedTable
     _counts: dict[Condition, int] = field(default_factory=dict, repr=False, compare=False)
     _prices: dict[tuple[Question, ...], int] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _readings: dict[tuple[int, tuple[int | None, ...]], tuple[Selection, Reading]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -469,6 +477,16 @@ class Holding:
             _remember(self._prices, key, cells)
         return cells
 
+    def reading(self, plan: Selection, cells: Sequence[int | None]) -> Reading:
+        """Read the intervals of a plan from its cells; kept, since repeats read them again."""
+        key = id(plan), tuple(cells)
+        known = self._readings.get(key)
+        if known is None or known[0] is not plan:  # an id may come back with another plan
+            known = plan, read_cells(plan, cells)
+            if len(known[1].rows) <= MOST_ROWS:
+                _remember(self._readings, key, known)
+        return known[1]
+
     def cells(self, questions: Sequence[Question]) -> list[int | None]:
         """Run questions that are paid for, and return the cell of each total."""
         for _ in range(TRIES):
@@ -487,7 +505,7 @@ class Holding:
         )
 
 
-def _remember(known: dict[K, int], key: K, value: int) -> None:
+def _remember(known: dict[K, V], key: K, value: V) -> None:
     if len(known) >= MOST_REMEMBERED:
         known.clear()
     known[key] = value

@@ -41,13 +41,15 @@ class Earlier:
         self._rows: dict[int, tuple[str, tuple[Question, ...]]] = {}
         self._told: dict[str | None, ToldBefore] = {}
 
-    def read(self, ledger: Ledger) -> None:
-        """Read the rows that were added since the last time."""
+    def read(self, ledger: Ledger, analyst: str | None = None) -> str:
+        """Read the rows that were added since the last time; return the account of an analyst."""
         with self._lock:
-            for row in ledger.charged_rows(self._schema.name, self._last):
+            rows, holder = ledger.charged_rows_for(self._schema.name, analyst, self._last)
+            for row in rows:
                 self._last = row.sequence
                 if self._version in {None, row.version}:
                     self._add(row)
+        return holder
 
     def _add(self, row: ChargedRow) -> None:
         questions = tuple([from_plain(question) for question in row.questions])

@@ -85,6 +85,9 @@ class Desk:
     """Of the data; None where it is the ledger's present one."""
     plans: dict[tuple[str, ...], Selection] = field(default_factory=dict, repr=False, compare=False)
     """The cached plans by text and wish, since plans depend on nothing else."""
+    _labels: dict[int, tuple[Selection, tuple[str, ...]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
     def earlier(self) -> Earlier:
@@ -99,8 +102,7 @@ class Desk:
         Such a question is a repeat, so it is free, and better than asked. Plans themselves never
         look at the ledger: the same text would be refined, and charged, again at every call.
         """
-        self.earlier.read(ledger)
-        told = self.earlier.told(ledger.holder(self.schema.name, analyst))
+        told = self.earlier.told(self.earlier.read(ledger, analyst))
         return [
             plan.with_steps([told.finest(asked) or asked.step for asked in plan.questions])
             for plan in plans
@@ -205,7 +207,7 @@ class Desk:
     def check_useful(self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None) -> None:
         """Raise an error for answers that say no more than the schema, unless already paid for."""
         for plan in plans:
-            labels = vacuous_labels(plan, public_count=self.public_count)
+            labels = self._vacuous(plan)
             if not labels or not ledger.unpaid(
                 self.schema.name, analyst, [to_plain(question) for question in plan.questions]
             ):
@@ -218,6 +220,16 @@ class Desk:
                 text=plan.text,
                 place=next(item.place for item in plan.items if item.label == labels[0]),
             )
+
+    def _vacuous(self, plan: Selection) -> tuple[str, ...]:
+        """Return the vacuous labels of a plan; kept for cached plans, which are asked often."""
+        known = self._labels.get(id(plan))
+        if known is None or known[0] is not plan:
+            known = plan, vacuous_labels(plan, public_count=self.public_count)
+            if len(self._labels) >= MOST_PLANS:
+                self._labels.clear()
+            self._labels[id(plan)] = known
+        return known[1]
 
     def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[Useful, ...]:
         """Return the least price at which no label is vacuous, and the next whole number of bits.
@@ -352,10 +364,7 @@ class Desk:
                 self.prices(questions),
             )
         texts = tuple(plan.text for plan in plans)
-        labels = tuple(
-            () if vacuous else vacuous_labels(plan, public_count=self.public_count)
-            for plan in plans
-        )
+        labels = tuple(() if vacuous else self._vacuous(plan) for plan in plans)
         useful = tuple(
             self.useful(plan, some, self._cells_alone(plan, plans, priced.cells)) if some else ()
             for plan, some in zip(plans, labels, strict=True)

@@ -341,7 +341,13 @@ class Ledger:
 
     def charged_rows(self, dataset: str, after: int = 0) -> list[ChargedRow]:
         """Return the rows after one that charged for questions about the present version."""
-        return self._store.read(lambda t: list_charged_rows(t, dataset, after))
+        return self.charged_rows_for(dataset, None, after)[0]
+
+    def charged_rows_for(
+        self, dataset: str, analyst: str | None, after: int = 0
+    ) -> tuple[list[ChargedRow], str]:
+        """Return the same rows together with ``holder``, in one transaction."""
+        return self._store.read(lambda t: list_charged_rows(t, dataset, after, analyst or ""))
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the rows."""

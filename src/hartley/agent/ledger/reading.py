@@ -218,16 +218,22 @@ def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
     return waiting
 
 
-def list_charged_rows(transaction: Transaction, dataset: str, after: int) -> list[ChargedRow]:
-    """Return the rows that charged for questions about the present version, in their order."""
-    standing = find(transaction, dataset).standing
+def list_charged_rows(
+    transaction: Transaction, dataset: str, after: int, analyst: str = ""
+) -> tuple[list[ChargedRow], str]:
+    """Return the rows that charged for questions about the present version, in their order.
+
+    With them comes the account that an analyst's questions are charged to.
+    """
+    place = find(transaction, dataset, analyst)
+    standing = place.standing
     rows = []
     # A schema that comes back on the same data starts with nothing told, like any other.
     for entry in transaction.reserved(dataset, max(after, standing.schema_row)):
         row = charged_row(entry)
         if (row.version, row.schema) == (standing.version, standing.schema):
             rows.append(row)
-    return rows
+    return rows, place.holder
 
 
 def charged_row(entry: Entry) -> ChargedRow:

@@ -8,255 +8,30 @@ Counts in cells of several rows have one more: section "Coarse counts".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, product
-from math import comb, prod
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import product
+from math import prod
+from operator import mul
+from typing import TYPE_CHECKING
 
 from hartley.agent.pricing.atoms import form_atoms
 from hartley.agent.pricing.coarse_counts import CoarseCount, cells_with_coarse
-from hartley.agent.pricing.one_row import PartPrice
-from hartley.agent.pricing.regions import (
-    apart,
-    contribution_range,
-    regions,
-    square_length,
-    value_range,
+from hartley.agent.pricing.multisets import (
+    TypedAtom,
+    choices,
+    levels_of,
+    seen_by,
+    sum_over_multisets,
 )
+from hartley.agent.pricing.one_row import PartPrice
+from hartley.agent.pricing.regions import apart, contribution_range, square_length, value_range
 from hartley.agent.questions.batch import Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
-    from hartley.agent.pricing.atoms import Asked, Atom, Atoms, IntRange
-    from hartley.agent.pricing.regions import CellGrid, Vector
+    from hartley.agent.pricing.atoms import Asked, Atoms, IntRange
+    from hartley.agent.pricing.regions import CellGrid
     from hartley.ranges.schema.schema import Schema
-
-
-FEW_MULTISETS = 1024
-"""Up to this many are listed even if they could be multiplied."""
-
-Counted: TypeAlias = "Sequence[tuple[TypedAtom, int]]"
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A question that counts the records of an atom; its form depends on the type."""
-
-    asked: Asked
-    span: IntRange
-    """The range of the direction over the atom."""
-
-
-@dataclass(frozen=True, slots=True)
-class TypedAtom:
-    """An atom of one type of rows, with the questions that count it, by number."""
-
-    name: str
-    points: int
-    seen: Mapping[int, Seen]
-    """The questions that count its records."""
-
-
-def choices(points: int, amount: int) -> int:
-    """Return how many multisets of records there are. Proved: proofs/Several.v, several_points."""
-    return comb(points + amount - 1, amount)
-
-
-def seen_by(atom: Atom, atoms: Atoms, numbers: Sequence[int]) -> dict[int, Seen]:
-    """Return the questions that count the records of an atom, by number."""
-    return {numbers[k]: Seen(atoms.asked[k], atom.ranges[atoms.places[k]]) for k in atom.alive}
-
-
-def crossed_by(inside: Sequence[tuple[Seen, int]], grid: CellGrid) -> int:
-    """Return how many boundaries the sum over rows of some atoms can cross."""
-    if not inside:
-        return 0
-    # Lengths are added up for rows whose number is fixed in each atom. Not r times the length of
-    # one atom: of values 10 and 11 behind a filter, two rows have the sums 0, 10, 11, 20, 21, 22.
-    if inside[0][0].asked.statistic is Statistic.SQUARES:
-        return grid.crossed(sum(n * square_length(s.asked, s.span) for s, n in inside))
-    gaps = sum(n * (s.span[1] - s.span[0]) for s, n in inside)
-    # One question has one scale in every type: types differ in what known columns add.
-    return min(grid.crossed(abs(inside[0][0].asked.scale) * gaps), gaps)
-
-
-def levels_of(ranges: Sequence[IntRange], grid: CellGrid) -> int:
-    """Return how many cells an order statistic of rows within ranges can take.
-
-    Either it lies within their hull, or the rows do not move it at all.
-    """
-    if not ranges or grid.constant:
-        return 1
-    # "If some value of the statistic lies outside that hull, the rows do not move it at all."
-    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-    return 1 + grid.between(low, high)
-
-
-def sum_over_multisets(
-    kinds: Sequence[Sequence[TypedAtom]],
-    amounts: Sequence[int],
-    grids: Sequence[CellGrid],
-    most: int,
-) -> int | None:
-    """Add up the outputs of all multisets with given rows of each type; None beyond a cap.
-
-    If there are few they are listed, and those without freedom that add the same count once.
-    Otherwise clusters of atoms that share no sum, square or order statistic are multiplied like
-    polynomials: the outputs of a multiset are then a product over the clusters.
-    """
-    whole = prod(choices(len(k), n) for k, n in zip(kinds, amounts, strict=True))
-    if whole > min(most, FEW_MULTISETS):
-        by_clusters = _by_clusters(kinds, amounts, grids, most)
-        if by_clusters is not None or whole > most:
-            return by_clusters
-    # "Multisets without any freedom that agree in all they add are one output."
-    total, single_outputs = 0, set()
-    for counted in _multisets(kinds, amounts):
-        outputs, key = _outputs(counted, grids)
-        if key is None:
-            total += outputs
-        else:
-            single_outputs.add(key)
-    return total + len(single_outputs)
-
-
-def _by_clusters(
-    kinds: Sequence[Sequence[TypedAtom]],
-    amounts: Sequence[int],
-    grids: Sequence[CellGrid],
-    most: int,
-) -> int | None:
-    clusters = _clusters(kinds, grids)
-    listed = sum(
-        prod(comb(len(k) + n, n) for k, n in zip(cluster, amounts, strict=True))
-        for cluster in clusters
-    )
-    if listed > most + 4 * sum(map(len, kinds)):
-        return None
-    # A polynomial per cluster: the outputs of its multisets, by the rows of each type in it.
-    sums = {(0,) * len(amounts): 1}
-    for cluster in clusters:
-        own: dict[tuple[int, ...], int] = {}
-        for inside in product(*(range(n + 1) for n in amounts)):
-            if all(k or not n for k, n in zip(cluster, inside, strict=True)):
-                own[inside] = sum(_outputs(c, grids)[0] for c in _multisets(cluster, inside))
-        joined: dict[tuple[int, ...], int] = {}
-        for (before, outputs), (inside, more) in product(sums.items(), own.items()):
-            used = tuple(a + b for a, b in zip(before, inside, strict=True))
-            if all(a <= n for a, n in zip(used, amounts, strict=True)):
-                joined[used] = joined.get(used, 0) + outputs * more
-        sums = joined
-    return sums[tuple(amounts)]
-
-
-def _clusters(
-    kinds: Sequence[Sequence[TypedAtom]], grids: Sequence[CellGrid]
-) -> list[list[list[TypedAtom]]]:
-    """Split atoms of all types so that only counts depend on several parts.
-
-    A count is fixed once the rows in each atom are, so it links nothing; a constant sum neither.
-    """
-    home: dict[int, int] = {}  # the cluster of each question that links atoms
-    clusters: dict[int, list[tuple[int, TypedAtom]]] = {}
-    pairs = [(place, kind) for place, some in enumerate(kinds) for kind in some]
-    for number, pair in enumerate(pairs):
-        linking = [
-            k
-            for k, seen in pair[1].seen.items()
-            if seen.asked.statistic is not Statistic.COUNT
-            and (seen.asked.statistic is Statistic.ORDER or not grids[k].constant)
-        ]
-        touched = sorted({home[k] for k in linking if k in home})
-        goal = touched[0] if touched else number
-        clusters.setdefault(goal, []).append(pair)
-        for merged in touched[1:]:
-            clusters[goal] += clusters.pop(merged)
-        for k, where in list(home.items()) if len(touched) > 1 else ():
-            home[k] = goal if where in touched else where
-        home.update(dict.fromkeys(linking, goal))
-    return [
-        [[kind for place, kind in cluster if place == k] for k in range(len(kinds))]
-        for cluster in clusters.values()
-    ]
-
-
-def _multisets(kinds: Sequence[Sequence[TypedAtom]], amounts: Iterable[int]) -> Iterator[Counted]:
-    for chosen in product(
-        *(combinations_with_replacement(k, n) for k, n in zip(kinds, amounts, strict=True))
-    ):
-        amounts_of: dict[str, tuple[TypedAtom, int]] = {}
-        for part in chosen:
-            for kind in part:
-                amounts_of[kind.name] = (kind, amounts_of.get(kind.name, (kind, 0))[1] + 1)
-        yield list(amounts_of.values())
-
-
-_FREE = object()
-
-
-def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozenset[object] | None]:
-    """Return the number of outputs of a multiset of atoms, and a key of the output if there is one.
-
-    Two multisets with the same key have the same output.
-    """
-    crossed: dict[Vector, int] = {}
-    factor = 1
-    key: list[object] = []
-    inside: dict[int, list[tuple[Seen, int]]] = {}
-    for kind, n in counted:
-        for number, seen in kind.seen.items():
-            inside.setdefault(number, []).append((seen, n))
-    for number, here in inside.items():
-        grid, statistic = grids[number], here[0][0].asked.statistic
-        if statistic is Statistic.ORDER:
-            # It multiplies. Adding its boundaries to those of a sum is too little: the sum and the
-            # largest of two values from 0 to 4 tell both, and there are 15 such multisets.
-            factor *= levels_of([value_range(s.asked, s.span) for s, _ in here], grid)
-        elif grid.constant:
-            continue
-        elif statistic is Statistic.SQUARES:
-            # "Each sum of squares is a variable of its own": of several rows it is no function of
-            # the totals of the columns.
-            factor *= 1 + crossed_by(here, grid)
-        elif statistic is Statistic.SUM and (amount := crossed_by(here, grid)):
-            vector = _vector(number, counted)
-            crossed[vector] = crossed.get(vector, 0) + amount
-        fixed_value = _contribution(statistic, here)
-        if (
-            fixed_value is _FREE or fixed_value != 0
-        ):  # adding nothing is the same as not being there
-            key.append(fixed_value if fixed_value is _FREE else (number, fixed_value))
-    most = prod(choices(kind.points, n) for kind, n in counted)  # multisets of records
-    outputs = min(most, factor * regions(crossed))
-    return outputs, None if outputs > 1 or _FREE in key else frozenset(key)
-
-
-def _contribution(statistic: Statistic, inside: Sequence[tuple[Seen, int]]) -> object:
-    """Return the value of a statistic for rows without freedom; _FREE if they have some."""
-    if statistic is Statistic.COUNT:
-        return sum(n for _, n in inside)
-    if any(s.span[0] != s.span[1] or s.asked.shift[0] != s.asked.shift[1] for s, _ in inside):
-        return _FREE
-    if statistic is not Statistic.ORDER:
-        return sum(n * contribution_range(s.asked, s.span)[0] for s, n in inside)
-    values: dict[int, int] = {}
-    for seen, n in inside:
-        value = value_range(seen.asked, seen.span)[0]
-        values[value] = values.get(value, 0) + n
-    return tuple(sorted(values.items()))
-
-
-def _vector(number: int, counted: Counted) -> Vector:
-    """Return the direction of a sum over rows: a variable for every atom and column.
-
-    "A sum is a linear form in the totals of (atom, column)" once the rows in each atom are fixed.
-    """
-    return tuple(
-        (f"{kind.name}.{column}", times)
-        for kind, _ in counted
-        if number in kind.seen
-        for column, times in kind.seen[number].asked.direction
-    )
 
 
 MOST_MULTISETS = 16_384
@@ -435,10 +210,15 @@ class SeveralRowsPricer:
         if statistic is Statistic.COUNT:
             return 1 + grid.counted(sum(max(side.ways) - min(side.ways) for side in sides))
         # Bound (2) of a sum: over how many rows of each type count, or by the sum of hulls.
+        squares, scale = statistic is Statistic.SQUARES, abs(sides[0].asked.scale)
+        lengths = [
+            square_length(s.asked, s.span) if squares else s.span[1] - s.span[0] for s in sides
+        ]
         total = 0
         for chosen in product(*(side.ways for side in sides)):
-            pairs = zip(sides, chosen, strict=True)
-            total += 1 + crossed_by([(Seen(s.asked, s.span), n) for s, n in pairs], grid)
+            length = sum(map(mul, chosen, lengths))
+            crossed = grid.crossed(length) if squares else min(grid.crossed(scale * length), length)
+            total += 1 + crossed
         return min(total, 1 + grid.crossed(sum(side.amount * side.hull for side in sides)))
 
     def _side(self, asked: Asked, amount: int) -> _Side:

@@ -12,8 +12,8 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from hartley.agent.pricing.atoms import Asked, direction_of, form_atoms
+from hartley.agent.pricing.multisets import TypedAtom, seen_by, sum_over_multisets
 from hartley.agent.pricing.regions import CellGrid, apart, rank
-from hartley.agent.pricing.several_rows import TypedAtom, seen_by, sum_over_multisets
 from hartley.agent.questions.batch import Statistic, columns_named
 from hartley.agent.questions.condition import possible_terms
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hartley.agent.pricing.atoms import Atom, Atoms
-    from hartley.agent.pricing.several_rows import Seen
+    from hartley.agent.pricing.multisets import Seen
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
 

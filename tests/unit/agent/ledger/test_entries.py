@@ -1,10 +1,22 @@
 """Numbers, texts and hashes of the rows of a ledger."""
 
 import json
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.ledger.rows.entries import canonical, digest, read_integer, write_integer
+from hartley.agent.ledger.rows.entries import (
+    FIELDS,
+    canonical,
+    chained,
+    charged_digests,
+    check_hash,
+    digest,
+    read_integer,
+    write_integer,
+)
+from hartley.errors import EngineError
 
 
 @given(st.integers(0, 10**60), st.sampled_from([0, 12_000, 60_000]))
@@ -30,3 +42,38 @@ VALUES = st.recursive(
 def test_canonical_text_is_read_back_as_the_same_text(value):
     assert canonical(json.loads(canonical(value))) == canonical(value)
     assert canonical(value).isascii()
+
+
+def row(**changes):
+    """Return a row that charges for one question."""
+    texts = dict.fromkeys(FIELDS, "") | {
+        "kind": "reserve",
+        "content": canonical({"version": "v", "questions": [{"about": "a"}]}),
+        "cells": "2",
+    }
+    given = {name: texts[name] for name in FIELDS if name not in {"sequence", "previous", "hash"}}
+    return chained(None, **(given | changes))
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if name != "hash"])
+def test_a_row_that_was_checked_before_is_checked_again_once_it_changed(name):
+    good = row()
+    check_hash(good)
+    changed = replace(good, **{name: 7 if name == "sequence" else getattr(good, name) + " "})
+    check_hash(good)
+    with pytest.raises(EngineError, match="was changed"):
+        check_hash(changed)
+
+
+def test_equal_values_of_another_type_are_another_row():
+    good = row()
+    check_hash(good)
+    with pytest.raises(EngineError, match="was changed"):
+        check_hash(replace(good, sequence=1.0))  # its text is "1.0"
+
+
+def test_what_a_caller_does_to_the_content_of_a_row_changes_no_later_reading():
+    before = charged_digests(row())
+    row().told["questions"].append({"about": "b"})
+    assert charged_digests(row()) == before
+    assert charged_digests(row(dataset="other")) != before

@@ -131,7 +131,7 @@ class Entry:
     def expected_hash(self) -> str:
         """The hash of the row's fields."""
         # ``previous`` is among the fields, so a hash covers the row and all rows before it.
-        return digest(f"hartley ledger {FORMAT}", *map(str, self.fields[:-1]))
+        return _hash_of(*self.fields[:-1])
 
     @cached_property
     def told(self) -> dict[str, Any]:
@@ -142,6 +142,16 @@ class Entry:
 
 FIELDS = tuple(field.name for field in fields(Entry))
 IN_ORDER = attrgetter(*FIELDS)
+
+
+@lru_cache(maxsize=64, typed=True)
+def _hash_of(*values: int | str) -> str:
+    """Hash the fields of a row; cached, since the rows of a repeat are checked at every call.
+
+    Only fields of the same types and the same characters are looked up, so a changed row is hashed
+    again.
+    """
+    return digest(f"hartley ledger {FORMAT}", *map(str, values))
 
 
 def digest(*parts: str) -> str:
@@ -155,6 +165,7 @@ def digest(*parts: str) -> str:
     return hashlib.sha256(b"".join([b"%d:%b" % (len(text), text) for text in texts])).hexdigest()
 
 
+@lru_cache(maxsize=256)
 def question_digest(dataset: str, version: str, schema: str, question: str) -> str:
     """Return the key of a resolved question: of public text alone, never of data.
 
@@ -318,18 +329,26 @@ def continued(entry: Entry, previous: object, end: object, end_hash: object) -> 
     return entry
 
 
-def charged_digests(entry: Entry) -> set[str]:
+def charged_digests(entry: Entry) -> frozenset[str]:
     """Return the questions that a row charges for."""
     if entry.kind != "reserve":
-        return set()
+        return frozenset()
     try:
-        version = entry.told["version"]
-        return {
-            question_digest(entry.dataset, version, entry.schema, canonical(question))
-            for question in entry.told["questions"]
-        }
+        return _digests_in(entry.dataset, entry.schema, entry.content)
     except (*STRANGE, HartleyError):
         raise unreadable(entry) from None
+
+
+@lru_cache(maxsize=64)
+def _digests_in(dataset: str, schema: str, content: str) -> frozenset[str]:
+    """Return the digests of the questions in the content of a row."""
+    told = json.loads(content)
+    return frozenset(
+        [
+            question_digest(dataset, told["version"], schema, canonical(question))
+            for question in told["questions"]
+        ]
+    )
 
 
 def committed_answers(entry: Entry) -> dict[str, str]:

@@ -7,6 +7,7 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.rows.balances import (
@@ -187,30 +188,37 @@ class Standing:
 def read_standing(entry: Entry) -> tuple[Standing, Account]:
     """Read the state of the dataset and the account after a row."""
     try:
-        plain = json.loads(entry.state)
-        bits = plain["account"]["bits"]
-        account = Account(None if bits is None else Fraction(bits), _spent(plain["account"]))
-        period = plain.get("period")
-        standing = Standing(
-            budget=Fraction(plain["budget"]),
-            allotted=Fraction(plain["allotted"]),
-            open=read_integer(plain["open"]),
-            factor=read_integer(plain["factor"]),
-            parts=_spent(plain),
-            version=plain["version"],
-            rows=plain["rows"],
-            schema_row=plain["schema_row"],
-            schema=entry.schema,
-            rules=entry.rules,
-            population=plain.get("population"),
-            period=None
-            if period is None
-            else Period(period["per"], Fraction(period["bits"]), period["name"], _spent(period)),
-        )
+        standing, account = _read_state(entry.state, entry.schema, entry.rules)
     except STRANGE:
         raise unreadable(entry) from None
     if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
         raise unreadable(entry)
+    return standing, account
+
+
+@lru_cache(maxsize=64)
+def _read_state(state: str, schema: str, rules: str) -> tuple[Standing, Account]:
+    """Read the text of a state; cached, since the last row of a dataset is read often."""
+    plain = json.loads(state)
+    bits = plain["account"]["bits"]
+    account = Account(None if bits is None else Fraction(bits), _spent(plain["account"]))
+    period = plain.get("period")
+    standing = Standing(
+        budget=Fraction(plain["budget"]),
+        allotted=Fraction(plain["allotted"]),
+        open=read_integer(plain["open"]),
+        factor=read_integer(plain["factor"]),
+        parts=_spent(plain),
+        version=plain["version"],
+        rows=plain["rows"],
+        schema_row=plain["schema_row"],
+        schema=schema,
+        rules=rules,
+        population=plain.get("population"),
+        period=None
+        if period is None
+        else Period(period["per"], Fraction(period["bits"]), period["name"], _spent(period)),
+    )
     return standing, account
 
 

@@ -52,7 +52,8 @@ class RowPlace:
     @property
     def balance(self) -> Balance:
         """The balance of the account."""
-        return replace(self.standing.balance_of(self.account), population=self.population)
+        own = self.standing.balance_of(self.account)
+        return own if self.population is None else replace(own, population=self.population)
 
     def charged(self, cells: PublicParts, account_cells: PublicParts, rules: str) -> RowPlace:
         """Return the place after a charge for questions to the dataset and to the account."""

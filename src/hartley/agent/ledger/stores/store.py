@@ -253,11 +253,10 @@ class Transaction:
         """
         # The indexes have no hash, so each line is looked up in its row: a forged line would make
         # an unpaid question free, or give an answer that no engine computed.
-        asked = self._by_digest("digest, account, sequence", "hartley_asked", digests, until)
-        answers = self._by_digest("digest, answer, sequence", "hartley_answers", digests, until)
+        asked, answers = self._by_digest(digests, until)
         rows = self._several({row[2] for row in (*asked, *answers)})
         accounts: dict[str, dict[str, int]] = {}
-        questions: dict[int, set[str]] = {}
+        questions: dict[int, frozenset[str]] = {}
         for digest, account, sequence in asked:
             entry = rows.get(sequence)
             if entry is not None and sequence not in questions:
@@ -299,13 +298,21 @@ class Transaction:
         if any(not committed_answers(entry).keys().isdisjoint(waiting) for entry in commits):
             raise broken("its index lacks an answer that its rows have")
 
-    def _by_digest(self, columns: str, table: str, digests: Sequence[str], until: int) -> list[Any]:
-        wanted, lines = sorted(set(digests)), []
-        for start in range(0, len(wanted), PAGE):
-            page = wanted[start : start + PAGE]
-            where = f"digest IN ({_marks(page)}) AND NOT sequence > ?"
-            lines += self.run(f"SELECT {columns} FROM {table} WHERE {where}", (*page, until))  # noqa: S608 - our own words
-        return lines
+    def _by_digest(self, digests: Sequence[str], until: int) -> tuple[list[Any], list[Any]]:
+        """Return the lines of both indexes: digest, account or answer, and row."""
+        wanted = sorted(set(digests))
+        asked: list[Any] = []
+        answers: list[Any] = []
+        for start in range(0, len(wanted), PAGE // 2):  # each is looked up in two tables
+            page = wanted[start : start + PAGE // 2]
+            where = f"WHERE digest IN ({_marks(page)}) AND NOT sequence > ?"
+            both = (
+                f"SELECT digest, account, sequence, 0 FROM hartley_asked {where} "  # noqa: S608 - our own words
+                f"UNION ALL SELECT digest, answer, sequence, 1 FROM hartley_answers {where}"
+            )
+            for *line, answered in self.run(both, (*page, until, *page, until)):
+                (answers if answered else asked).append(line)
+        return asked, answers
 
     def note_asked(self, digests: Sequence[str], account: str, sequence: int) -> None:
         """Index the questions that a row charges an account for."""
