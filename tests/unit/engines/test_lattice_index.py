@@ -84,7 +84,7 @@ def test_one_value_without_an_index_leaves_no_file(unfit, ending, tmp_path):
     rule = IndexFormula("x", side.value_tree(), (side,))
     mapped = apply_map(open_table({"x": values}), [rule])
     assert mapped.counts_before_writing.rows == 5000
-    with pytest.raises(ColumnError, match="1 value of column 'x' is (off|missing|outside)"):
+    with pytest.raises(ColumnError, match=r"1 value of column 'x' is (off|missing|outside)"):
         write_table(mapped, tmp_path / f"out.{ending}")
     assert list(tmp_path.iterdir()) == []
 

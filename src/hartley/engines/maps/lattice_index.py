@@ -96,8 +96,8 @@ class LatticeSide:
         """Return the value as a formula of the index: one quotient, rounded once."""
         first, step, divisor = self.integers()
         tree: Tree = ("var", self.column)
-        for operation, number, idle in (("*", step, 1), ("+", first, 0), ("/", divisor, 1)):
-            tree = tree if number == idle else (operation, tree, ("const", str(number)))
+        for operation, by, idle in (("*", step, 1), ("+", first, 0), ("/", divisor, 1)):
+            tree = tree if by == idle else (operation, tree, ("const", str(by)))
         return tree
 
     def is_exact(self, table: Table) -> Any:

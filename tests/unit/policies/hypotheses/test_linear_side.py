@@ -98,3 +98,10 @@ def test_conditions_are_the_integer_form():
     for text in ("x + y >= 7", "x >= 3 and y >= 2", "x >= 3 or y >= 2", "not x >= 3 and y > 1"):
         form = IntegerForm.of(Hypothesis.parse(text), columns)
         assert (evaluate(form.condition, grid) == (form.at(grid) == 1)).all()
+
+
+def test_a_comparison_may_be_written_either_way_round():
+    total = ("+", ("*", ("var", "x"), ("const", "2")), ("const", "-7"))
+    side = LinearSide.of(("<", total, ("const", "0")), "x")
+    assert side == LinearSide("x", -2, 7, strict=True)
+    assert [evaluate(side.here, {"x": x}) for x in (3, 4)] == [True, False]
