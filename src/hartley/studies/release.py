@@ -287,9 +287,9 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         tell("release", 1.0)
     else:
         mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
-        expected = mapped.counts.rows
+        before = mapped.counts_before_writing
         accept = partial(_refuse_missing, conditions.complete)
-        accept(mapped.counts)
+        accept(before)
         for line in conditions.lines:
             _refuse_coarse(opened, line)
             if line.spreads:
@@ -311,7 +311,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
                 for (name, column), column_counts in zip(named, counts.columns, strict=True)
             ),
         )
-        assert rows == expected
+        assert rows == before.rows
     return ReleaseReport(
         table=opened.name,
         path=str(out),

@@ -7,6 +7,7 @@ import pytest
 
 from hartley.engines.maps.column_map import apply_map
 from hartley.engines.maps.lattice_index import IndexFormula, LatticeSide
+from hartley.engines.maps.writing import write_table
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
 
@@ -71,3 +72,34 @@ def test_steps_that_doubles_cannot_tell_apart_are_refused():
 def test_a_column_of_text_is_refused():
     with pytest.raises(ColumnError, match="not numbers"):
         apply_map(open_table({"x": ["a"]}), [index_rule(SIDES[0])])
+
+
+@pytest.mark.parametrize("unfit", [0.25, math.nan, None, math.inf, -math.inf, 11.0, -0.5, 1e308])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_one_value_without_an_index_leaves_no_file(unfit, ending, tmp_path):
+    """Such a table is not counted before it is written: what is written shows it."""
+    values = [0.5 * (k % 21) for k in range(5000)]
+    values[4321] = unfit
+    side = LatticeSide("x", Fraction(0), Fraction(1, 2), 20)
+    rule = IndexFormula("x", side.value_tree(), (side,))
+    mapped = apply_map(open_table({"x": values}), [rule])
+    assert mapped.counts_before_writing.rows == 5000
+    with pytest.raises(ColumnError, match=r"1 value of column 'x' is (off|missing|outside)"):
+        write_table(mapped, tmp_path / f"out.{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_value_of_another_column_without_an_index_leaves_no_file(tmp_path):
+    sides = (SIDES[0], LatticeSide("y", Fraction(0), Fraction(1), 9))
+    rule = IndexFormula("x", ("+", ("var", "x"), ("var", "y")), sides)
+    mapped = apply_map(open_table({"x": [1, 2], "y": [3.0, 3.5]}), [rule])
+    with pytest.raises(ColumnError, match="1 value of column 'y' is off the declared step of 1"):
+        write_table(mapped, tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_minus_zero_is_released_as_zero():
+    side = LatticeSide("x", Fraction(-1), Fraction(1, 2), 4)
+    rule = IndexFormula("x", side.value_tree(), (side,))
+    released = apply_map(open_table({"x": [-0.0, 0.0]}), [rule]).expression.to_pyarrow()["x"]
+    assert [math.copysign(1, value) for value in released.to_pylist()] == [1, 1]

@@ -76,8 +76,25 @@ class MappedTable:
     @cached_property
     def counts(self) -> MapCounts:
         """The unfit values, counted by one query; raises an error if they may not be released."""
-        counted = measured(self.table, self.rows, self.rules, self.read)
-        for i, rule in enumerate(self.rules):
+        return self._count(range(len(self.rules)))
+
+    @cached_property
+    def counts_before_writing(self) -> MapCounts:
+        """The same, but for rules that write NULL for all that they refuse: these count as 0.
+
+        ``counts`` has to be looked at if such a rule writes a NULL after all.
+        """
+        places = [
+            i
+            for i, rule in enumerate(self.rules)
+            if not (isinstance(rule, ProgramRule) and rule.leaves_out_unfit)
+        ]
+        return self.counts if len(places) == len(self.rules) else self._count(places)
+
+    def _count(self, places: Iterable[int]) -> MapCounts:
+        looked_at = {i: self.rules[i] for i in places}
+        counted = measured(self.table, self.rows, looked_at, self.read)
+        for i, rule in looked_at.items():
             if isinstance(rule, ProgramRule):
                 counted |= rule.counted(self.table, self.rows, i)
         row = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
@@ -86,10 +103,10 @@ class MappedTable:
                 f"{self.table.name} has no rows", hint="pass a table with at least one row"
             )
         columns = tuple(column_counts(row, i, rule.column) for i, rule in enumerate(self.rules))
-        for i, (rule, counts) in enumerate(zip(self.rules, columns, strict=True)):
+        for i, rule in looked_at.items():
             if isinstance(rule, ProgramRule):
                 rule.refuse(row, i)
-            refuse_unfit(rule, counts, strict=self.strict)
+            refuse_unfit(rule, columns[i], strict=self.strict)
         return MapCounts(int(row["rows"]), columns)
 
 
@@ -221,7 +238,7 @@ def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
     elif isinstance(rule, Quantized):
         steps = _query_steps(table, i, rule, held)
     else:
-        steps = _keep(value, result)
+        steps = _keep(value, result, range_of(rule))
     return steps
 
 
@@ -234,11 +251,14 @@ def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str])
     yield from cell_steps(table, rule.cells, value, f"r{i}")
 
 
-def _keep(value: str, result: str) -> Steps:
-    """Release a column unchanged, except minus zero as zero, since equal values must look equal."""
+def _keep(value: str, result: str, ends: tuple[float, float] | None) -> Steps:
+    """Release a column unchanged, except minus zero as zero, since equal values must look equal.
+
+    Clamping moves minus zero to an end of the range unless the range has zero inside.
+    """
     rows = yield {}
     column = rows[value]
-    if column.type().is_floating():
+    if column.type().is_floating() and (ends is None or ends[0] < 0 < ends[1]):
         zero = number(0.0).cast(column.type())
         column = (column == zero).ifelse(zero, column)
     yield {result: column}

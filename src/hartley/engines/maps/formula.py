@@ -93,7 +93,12 @@ def names_of(tree: Tree) -> tuple[str, ...]:
 
 
 def formula_steps(
-    dialect: Dialect, tree: Tree, inputs: Mapping[str, str], *, prefix: str
+    dialect: Dialect,
+    tree: Tree,
+    inputs: Mapping[str, str],
+    *,
+    prefix: str,
+    bounded: bool = False,
 ) -> Generator[dict[str, Any], Any, Any]:
     """Compute a formula step by step; each part that is used twice is computed once.
 
@@ -106,14 +111,23 @@ def formula_steps(
         tree: the formula.
         inputs: for every column that it names, the column of the rows that holds its value.
         prefix: how the names of the new columns begin.
+        bounded: whether every part has a finite value wherever all inputs have one. Then missing
+            inputs are looked for once, at the end, and not in every choice.
     """
     known: dict[Tree, str] = {("var", name): held for name, held in inputs.items()}
     rows = yield {}
-    for level, group in enumerate(_levels(tree)):
+    for level, group in enumerate(_levels(tree, bounded=bounded)):
         names = {part: f"{prefix}_{level}_{i}" for i, part in enumerate(group)}
-        rows = yield {name: _value(dialect, part, rows, known) for part, name in names.items()}
+        new = {
+            name: _value(dialect, part, rows, known, bounded=bounded)
+            for part, name in names.items()
+        }
+        rows = yield new
         known |= names
-    result = _value(dialect, tree, rows, known)
+    result = _value(dialect, tree, rows, known, bounded=bounded)
+    if bounded:
+        present = [rows[held].notnull() for held in inputs.values()]
+        return (yield {prefix: null_unless(functools.reduce(operator.and_, present), result)})
     return (yield {prefix: null_unless(result.abs() <= number(LARGEST), result)})
 
 
@@ -160,12 +174,12 @@ def _parts(tree: object) -> tuple[Tree, ...]:
     return tree[1:2] if tree[0] == "pow" else tree[1:]
 
 
-def _written(tree: Tree) -> tuple[int, ...]:
+def _written(tree: Tree, *, bounded: bool) -> tuple[int, ...]:
     """Return how often an operation writes each of its operands down."""
     operation, parts = tree[0], _parts(tree)
     if operation in ("min", "max"):
         return (2, 1) if parts[1][0] == "const" else (3, 2)
-    if operation in ("<", "<="):  # compared, and perhaps asked whether they are there
+    if operation in ("<", "<=") and not bounded:  # perhaps asked as well whether they are there
         return tuple(2 if part in _sources(part) else 1 for part in parts)
     return ({"sqrt": 2, "pow": tree[-1]}.get(operation, 1),) * len(parts)
 
@@ -183,7 +197,7 @@ def _divides_by_constant(tree: Tree) -> bool:
     return tree[0] == "/" and tree[2][0] == "const" and _constant(tree[2]) != 0
 
 
-def _levels(tree: Tree) -> Iterator[list[Tree]]:
+def _levels(tree: Tree, *, bounded: bool) -> Iterator[list[Tree]]:
     """Group the parts that are computed once, so that a part needs earlier groups only.
 
     Those are the parts that are written down more than once, save where all of that happens in a
@@ -200,14 +214,15 @@ def _levels(tree: Tree) -> Iterator[list[Tree]]:
         level[part] = 1 + max((level[operand] for operand in _parts(part)), default=-1)
 
     visit(tree)
-    always, copies = Counter({tree: 2}), Counter({tree: 2})  # the last step looks at it twice
+    looks = 1 if bounded else 2  # the last step asks as well whether the result is finite
+    always, copies = Counter({tree: looks}), Counter({tree: looks})
     shared = []
     for part in sorted(level, key=level.__getitem__, reverse=True):  # what needs a part goes first
         chosen = always[part] == 0
         if level[part] and (copies[part] > MOST_COPIES if chosen else always[part] > 1):
             shared.append(part)
             always[part] = copies[part] = 1
-        operands = zip(_parts(part), _written(part), strict=True)
+        operands = zip(_parts(part), _written(part, bounded=bounded), strict=True)
         for place, (operand, times) in enumerate(operands):
             copies[operand] += times * copies[part]
             lazily = part[0] == "if" and place > 0
@@ -219,19 +234,22 @@ def _levels(tree: Tree) -> Iterator[list[Tree]]:
 # --- execution --------------------------------------------------------------------------------
 
 
-def _value(dialect: Dialect, tree: Tree, rows: Any, known: Mapping[Tree, str]) -> Any:
+def _value(
+    dialect: Dialect, tree: Tree, rows: Any, known: Mapping[Tree, str], *, bounded: bool
+) -> Any:
     """Return a part of a formula as an expression over the rows."""
     operation = tree[0]
     if tree in known or operation == "const":
         return rows[known[tree]] if tree in known else number(_constant(tree))
-    operands = [_value(dialect, part, rows, known) for part in _parts(tree)]
+    operands = [_value(dialect, part, rows, known, bounded=bounded) for part in _parts(tree)]
     if operation == "if":
         holds, then, otherwise = operands
-        sources = [part for part in _sources(tree[1]) if part != tree[3]]
-        needed = [_value(dialect, part, rows, known) for part in sources]
+        sources = [part for part in _sources(tree[1]) if part != tree[3] and not bounded]
+        needed = [_value(dialect, part, rows, known, bounded=bounded) for part in sources]
         return _choose(holds, then, otherwise, needed)
     if operation in ("min", "max"):
-        return _extreme(operation, *operands, constant=tree[2][0] == "const")
+        constant = bounded or tree[2][0] == "const"
+        return _extreme(operation, *operands, constant=constant)
     if operation == "pow":
         return _power(operands[0], tree[2])
     if operation == "/":

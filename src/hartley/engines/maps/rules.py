@@ -298,6 +298,14 @@ class ProgramRule:
         """Return what is counted besides missing values and those outside the range, by name."""
         raise NotImplementedError
 
+    @property
+    def leaves_out_unfit(self) -> bool:
+        """Whether NULL is released exactly where something does not fit, all of it refused.
+
+        Such a table need not be counted before it is written: the NULLs written show it.
+        """
+        return False
+
     def refuse(self, row: Mapping[str, Any], i: int) -> None:
         """Refuse a table by what was counted of it."""
         raise NotImplementedError

@@ -66,18 +66,18 @@ class MapCounts:
 
 
 def measured(
-    table: Table, rows: Any, rules: Sequence[Rule], read: Mapping[str, Read]
+    table: Table, rows: Any, rules: Mapping[int, Rule], read: Mapping[str, Read]
 ) -> dict[str, Any]:
     """Return the expressions to count, by name: the fields of ``ColumnCounts`` for every rule.
 
     Args:
         table: the table.
         rows: the rows with sources ``v``, inputs of formulas and what was computed of them.
-        rules: the rules of the map.
+        rules: the rules of the map to count for, by their places.
         read: the columns that formulas read.
     """
     counted: dict[str, Any] = {"rows": rows.count()}
-    for i, rule in enumerate(rules):
+    for i, rule in rules.items():
         if isinstance(rule, Quantized):
             unfit = _unfit_by_query(rows, i, rule, read)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.failures import full_disk, lack_of_room
 from hartley.engines.dialects.streams import declared_types
-from hartley.engines.maps.rules import Formula, Quantized
+from hartley.engines.maps.rules import Formula, ProgramRule, Quantized
 from hartley.engines.maps.unfit_values import MapCounts, refuse_unfit
 from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
@@ -103,7 +103,8 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     form = check_form(target, spreadsheet_safe=spreadsheet_safe)
     if spreadsheet_safe:
         change = _then_quoted(change)
-    counts, backend, dialect = mapped.counts, mapped.table.backend, mapped.table.dialect
+    counts, table = mapped.counts_before_writing, mapped.table
+    backend, dialect = table.backend, table.dialect
     with whole_file(target) as half:
         try:
             if dialect.writes_parquet and form == "parquet" and change is None:
@@ -233,6 +234,8 @@ def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int])
     for rule, counted, null in zip(mapped.rules, counts.columns, nulls, strict=True):
         undefined = null - counted.missing
         computed = isinstance(rule, (Formula, Quantized))
+        if null and isinstance(rule, ProgramRule) and rule.leaves_out_unfit:
+            _ = mapped.counts  # counts what does not fit, and refuses it
         if rows != counts.rows or undefined < 0 or (undefined and not computed):
             raise EngineError(
                 f"{mapped.table.name} changed while it was released",

@@ -139,6 +139,11 @@ class IntegerForm:
         return cls(tree, peak)
 
     @property
+    def condition(self) -> Tree:
+        """The same as a condition of a formula, which an engine decides without the numbers."""
+        return _condition(self.tree)
+
+    @property
     def fits_doubles(self) -> bool:
         """Whether every engine decides it exactly."""
         return self.peak <= LARGEST_EXACT_INTEGER
@@ -180,6 +185,16 @@ def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, 
     if word == "not":
         return ("-", ONE, trees[0]), peaks[0]
     return _joined("min" if word == "and" else "max", trees), max(peaks)
+
+
+def _condition(tree: Tree) -> Tree:
+    """Return where a tree of zeros and ones is one, as a condition."""
+    operation, *parts = tree
+    if operation == "if" and parts[1:] == [ONE, ZERO]:
+        return tuple(parts[0])
+    if operation == "min":
+        return ("and", *map(_condition, parts))
+    return ("<=", ONE, tree)
 
 
 def _joined(operation: str, trees: tuple[Tree, ...]) -> Tree:

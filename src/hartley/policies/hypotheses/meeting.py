@@ -14,6 +14,7 @@ from hartley.exact import parse_number
 from hartley.files import one_line
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.integer_form import IntegerForm, as_integers, evaluate, substitute
+from hartley.policies.hypotheses.linear_side import LinearSide
 from hartley.policies.hypotheses.monotone import directions
 from hartley.wording import counted, exactly
 
@@ -229,17 +230,27 @@ class MeetPolicy:
     @cached_property
     def trees(self) -> dict[str, Tree]:
         """For every moved column the index that is released, as a formula over indices."""
+        side = LinearSide.of(self.form.condition, self.move[0]) if len(self.move) == 1 else None
+        if side is not None:
+            name = self.move[0]
+            near = side.near(self._distance(name), self.columns[name].last)
+            lower, upper = self._meeting_places(name)
+            moved = ("if", side.here, upper, lower)
+            return {name: ("var", name) if near is None else ("if", near, moved, ("var", name))}
         above, below = (
-            {name: self._shifted(name, side * sign) for name, sign in self.signs.items()}
-            for side in (1, -1)
+            {name: self._shifted(name, way * sign) for name, sign in self.signs.items()}
+            for way in (1, -1)
         )
-        here = self.form.tree
-        partner_holds, partner_fails = (substitute(here, moved) for moved in (above, below))
+        here = self.form.condition
+        holds_above, holds_below = (substitute(here, partner) for partner in (above, below))
         trees: dict[str, Tree] = {}
         for name in self.move:
             lower, upper = self._meeting_places(name)
-            otherwise = ("if", ("<", partner_fails, here), upper, ("var", name))
-            trees[name] = ("if", ("<", here, partner_holds), lower, otherwise)
+            stays = ("var", name)
+            # A hypothesis that holds of the lower partner holds here; one that fails of the upper
+            # partner fails here. What is left over is near the line, and few rows look further.
+            near = ("if", holds_above, ("if", here, upper, lower), stays)
+            trees[name] = ("if", holds_below, stays, near)
         return trees
 
     def _distance(self, name: str) -> int:
