@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.chain import RowPlace
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.pricing.public_parts import PublicParts
+    from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk, Wish
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
@@ -183,9 +184,17 @@ class HostedDataset:
         return opened is not None and _key(analyst, wishes) in opened.repeats
 
     def repeat(
-        self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
+        self,
+        opened: OpenVersion,
+        analyst: str,
+        wishes: Sequence[Wish],
+        admit: Callable[[Sequence[Selection]], None] = lambda _: None,
     ) -> list[dict[str, Any]] | None:
-        """Return recorded answers if the account has paid for all of them; None otherwise."""
+        """Return recorded answers if the account has paid for all of them; None otherwise.
+
+        ``admit`` is called with the plans of questions that are not known to be repeats, and may
+        raise an error.
+        """
         key = _key(analyst, wishes)
         known = opened.repeats.get(key)
         if known is not None:
@@ -195,7 +204,9 @@ class HostedDataset:
             if planned is not None and planned.place.account.parts == spent:
                 return questions.contents(planned)
         desk = desk_of(opened.agent)
-        plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
+        read = desk.plan(list(wishes), None, None)
+        admit(read)
+        plans = desk.known_plans(read, self.ledger, analyst)
         versions = (opened.version, opened.schema_version)
         questions = PaidQuestions.of(desk, plans, analyst, versions)
         planned = questions.look_up(self.ledger)

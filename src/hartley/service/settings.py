@@ -110,6 +110,10 @@ class LimitSettings:
     bits_per_day: Mapping[str, str] = field(default_factory=dict)
     """By account; 0 leaves prices and repeats."""
     questions_per_batch: int = 100
+    numbers_per_request: int = 2000
+    """Numbers in all answers of one request, counted over groups."""
+    lanes_per_account: int | None = None
+    """Lanes of one worker that an account may use at once; None for half of them."""
     rows: int = 10_000
     """Rows of one reply: invented rows, pages of the history and of the audit log."""
 
@@ -347,12 +351,16 @@ class _SettingsReader:
 
     def limits(self) -> LimitSettings:
         section = self.section(self.content, "limits", "[limits]")
-        keys = ("prices_per_minute", "asks_per_minute", "questions_per_batch", "rows")
+        keys = (
+            *("prices_per_minute", "asks_per_minute", "questions_per_batch", "rows"),
+            *("numbers_per_request", "lanes_per_account"),
+        )
         self.known(section, (*keys, "bits_per_day"), "[limits]")
         default = LimitSettings()
         numbers = {
-            key: self.whole(section, key, getattr(default, key), (1, 10_000_000), "[limits]")
+            key: self.whole(section, key, getattr(default, key) or 1, (1, 10_000_000), "[limits]")
             for key in keys
+            if key in section
         }
         caps = section.get("bits_per_day", {})
         if not isinstance(caps, Mapping):

@@ -6,7 +6,7 @@ import hmac
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.errors import InputError, NotPermitted, OptionError, printable
+from hartley.errors import InputError, NotPermitted, printable
 from hartley.service.accounts.identity import (
     ACCOUNT_NAME,
     Identity,
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 ACCOUNT_COLUMNS = "name, role, created, revoked, daily_cap"
 TOKEN_COLUMNS = "id, account, scope, label, created, expires, revoked, last_used"  # noqa: S105 - names of columns
-LONGEST_KEY = 200
-"""Characters of an idempotency key."""
 NO_VERIFIER = "0" * 64
 """Compared with where there is no token, so that an unknown token takes the same steps."""
 
@@ -216,32 +214,3 @@ def append_act(  # noqa: PLR0913, PLR0917 - the parts of a row
         ((last or 0) + 1, now, *(printable(text) for text in (by, act, subject, detail))),
     )
     change(transaction)
-
-
-# --- replies --------------------------------------------------------------------------------------
-
-
-def kept_reply(
-    transaction: Transaction, account: str, key: str, digest: str, since: str
-) -> str | None:
-    """Return the reply of a key; raise an error if the key was sent with another request."""
-    rows = transaction.run(
-        "SELECT digest, reply FROM hartley_service_replies "
-        "WHERE account = ? AND key = ? AND time > ?",
-        (account, key, since),
-    )
-    if rows and rows[0][0] != digest:
-        raise InputError(
-            "The idempotency key was sent with another request before",
-            hint="draw a new random key for every request",
-        )
-    return str(rows[0][1]) if rows else None
-
-
-def check_key(key: str) -> None:
-    """Raise an error for an idempotency key that is empty, too long or not printable."""
-    if not key or len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise OptionError(
-            "The idempotency key is empty, too long or not printable",
-            hint=f"send 1 to {LONGEST_KEY} printable ASCII characters, such as a random UUID",
-        )
