@@ -22,6 +22,7 @@ import uvicorn
 from hartley.agent.ledger import open_ledger
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
+from hartley.service.http_protocol import EnvelopeProtocol
 from hartley.service.server import prepare
 from hartley.service.settings import read_settings
 
@@ -167,6 +168,7 @@ def live_in_thread(place):
         host="127.0.0.1",
         port=0,
         log_config=None,
+        http=EnvelopeProtocol,
         lifespan="on",
         proxy_headers=False,
         server_header=False,

@@ -66,6 +66,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,  # the pages would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would name the host that the client claims
         lifespan=_lifespan,
         responses=ERRORS,
     )
@@ -148,6 +149,13 @@ def _reply_http(request: Request, error: Exception) -> JSONResponse:
 def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0] if error.errors() else {}
+    if first.get("type") == "json_invalid":
+        place = first.get("loc", ("body", 0))[-1]
+        problem = f"The body is not JSON, from its character {int(place) + 1} on"
+        return _reply(
+            request,
+            ServiceError(422, "invalid", problem, hint="send JSON, as in /openapi.json"),
+        )
     where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
     what = str(first.get("msg", "")).removesuffix(".")
     problem = (
