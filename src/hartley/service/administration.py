@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from hartley.service.service import Service
 
 LONGEST_TOKEN_DAYS = 3660
+PATTERN = frozenset("*?[]{}")
+"""Characters of a pattern that matches files."""
 
 
 class Administration:
@@ -403,12 +405,24 @@ def _beside(configured: str | Path | None, name: str | None, what: str) -> str:
         )
     if name is None:
         return str(configured)
-    if "://" in str(configured) or name in {"", ".", ".."} or Path(name).name != name:
+    # A pattern would open every file that it matches, and its error would name them.
+    if (
+        "://" in str(configured)
+        or name in {"", ".", ".."}
+        or Path(name).name != name
+        or set(name) & PATTERN
+    ):
         raise OptionError(
-            f"The field {what} is not the name of a file",
+            f"The field {what} is not the name of one file",
             hint=f"put the file next to the configured {what}, and give its name alone",
         )
-    return str(Path(configured).with_name(name))
+    path = Path(configured).with_name(name)
+    if not path.exists():
+        raise InputError(
+            f"There is no file of this name next to the configured {what}",
+            hint="check the spelling",
+        )
+    return str(path)
 
 
 def _now() -> str:

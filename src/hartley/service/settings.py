@@ -175,24 +175,26 @@ def read_settings(path: str | Path) -> ServiceSettings:
         ('127.0.0.1:8080', 2, ['people'])
     """
     settings, mistakes = settings_and_mistakes(path)
-    if mistakes:
+    if mistakes or settings is None:
         raise mistakes[0]
-    assert settings is not None
     return settings
 
 
 def settings_and_mistakes(
     path: str | Path,
 ) -> tuple[ServiceSettings | None, list[HartleyError]]:
-    """Read CONFIG.toml and return every mistake in it; the settings are None if there is one."""
+    """Read CONFIG.toml and return every mistake in it, and what could be read; None if nothing.
+
+    Where something is wrong, the settings have a default that is not wrong in its own way: an empty
+    ledger, any free port, and no dataset without a schema.
+    """
     try:
         text = read_text_file(path, what="configuration")
         content = parse_toml(text, what=f"configuration {Path(path).name}")
     except HartleyError as error:
         return None, [error]
     reader = _SettingsReader(content, Path(path).absolute().parent)
-    settings = reader.read()
-    return (None if reader.mistakes else settings), reader.mistakes
+    return reader.read(), reader.mistakes
 
 
 class _SettingsReader:
@@ -205,7 +207,7 @@ class _SettingsReader:
     def wrong(self, problem: str, hint: str) -> None:
         self.mistakes.append(OptionError(problem, hint=hint))
 
-    def read(self) -> ServiceSettings | None:
+    def read(self) -> ServiceSettings:
         self.known(self.content, ("service", "datasets", "limits"), "the configuration")
         service = self.section(self.content, "service", "[service]")
         self.known(
@@ -229,12 +231,10 @@ class _SettingsReader:
         tls, proxy = self.tls(service.get("tls")), self.proxy(service)
         datasets = self.datasets()
         limits = self.limits()
-        if self.mistakes or ledger is None or listen is None:
-            return None
         return ServiceSettings(
-            ledger=self.address(ledger),
+            ledger="" if ledger is None else self.address(ledger),
             datasets=datasets,
-            listen=listen,
+            listen=listen or Listen("127.0.0.1", 0),
             workers=workers,
             body_limit=body,
             engine_lanes=lanes,
@@ -337,9 +337,11 @@ class _SettingsReader:
                 self.text(section, key, where, f'write {key} = "..."', needed=False)
                 for key in ("data", "place")
             )
+            if schema is None:
+                continue
             datasets[name] = DatasetSettings(
                 name=name,
-                schema=self.folder / (schema or ""),
+                schema=self.folder / schema,
                 budget=self.bits(section.get("budget"), f"budget in {where}"),
                 data=None if data is None else self.address(data),
                 analysts=self.names(section.get("analysts", []), f"analysts in {where}"),

@@ -379,7 +379,7 @@ class Accounts:
         """
 
         def check(transaction: Transaction, cells: int) -> None:
-            account = permitted_account(transaction, identity)
+            account = permitted_account(transaction, identity, self._now())
             if account.daily_cap is not None:
                 day = self._now()[:10]
                 check_cap(account.daily_cap, self._daily.of(transaction, account.name, day), cells)

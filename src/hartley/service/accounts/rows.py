@@ -177,15 +177,17 @@ def resumed_session(transaction: Transaction, verifier: str) -> KnownIdentity | 
     return KnownIdentity(_identity(account, TokenScope(scope), token_id), expires)
 
 
-def permitted_account(transaction: Transaction, identity: Identity) -> ServiceAccount:
+def permitted_account(transaction: Transaction, identity: Identity, now: str) -> ServiceAccount:
     """Return the account of an identity that may be charged now; raise an error if it may not."""
     account = find_account(transaction, identity.account)
     tokens = read_tokens(transaction, "WHERE id = ?", (identity.token_id or "",))
-    if identity.token_id is not None and (not tokens or tokens[0].revoked is not None):
+    if identity.token_id is not None and not any(
+        token.revoked is None and (token.expires is None or token.expires > now) for token in tokens
+    ):
         account = None
     if account is None or account.revoked is not None:
         raise NotPermitted(
-            "The account or its token was revoked meanwhile, and nothing was charged",
+            "The account or its token was revoked or expired meanwhile, and nothing was charged",
             hint="ask an owner of the service for another token",
         )
     if not identity.scope.includes(TokenScope.ASK):
