@@ -168,3 +168,10 @@ def check_steps(place, served_here, steps):
 @pytest.mark.slow
 def test_a_kill_between_the_charge_and_the_reply(a_place, served_here):
     check_steps(a_place(), served_here, STEPS)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.xdist_group("postgres")
+def test_a_kill_between_the_charge_and_the_reply_on_postgresql(a_place, served_here, database):
+    check_steps(a_place(ledger=database.address), served_here, STEPS[1:3])

@@ -24,6 +24,7 @@ from hartley.service.metrics import is_alive
 
 if TYPE_CHECKING:
     from hartley.service.accounts import Identity, ServiceAccount, TokenRecord
+    from hartley.service.hosted_dataset import HostedDataset
     from hartley.service.service import Service
 
 LONGEST_TOKEN_DAYS = 3660
@@ -84,7 +85,7 @@ class Administration:
     def grant(self, identity: Identity, name: str, dataset: str) -> None:
         """Let an account see a dataset, with an allowance of 0 bits unless it has one."""
         self.require(identity, Role.OWNER)
-        hosted = self._service.dataset(identity, dataset)
+        hosted = self._changeable(identity, dataset)
         self._known(name)
         self._accounts.grant(name, dataset, by=identity.account)
         hosted.own(name)
@@ -154,6 +155,11 @@ class Administration:
         except InputError:
             raise not_found("account") from None
 
+    def _changeable(self, identity: Identity, dataset: str) -> HostedDataset:
+        """Return a dataset whose rows in the ledger are about to change."""
+        self._service.resources.guard.check()
+        return self._service.dataset(identity, dataset)
+
     # --- budgets ---
 
     def totals(self, identity: Identity, dataset: str) -> dict[str, Any]:
@@ -188,7 +194,7 @@ class Administration:
     ) -> dict[str, Any]:
         """Set the part of the budget that one account may spend."""
         self.require(identity, Role.OWNER)
-        self._service.dataset(identity, dataset)
+        self._changeable(identity, dataset)
         self._known(name)
         with self._changing:
             wanted = set_allowance(
@@ -204,7 +210,7 @@ class Administration:
     def set_budget(self, identity: Identity, dataset: str, bits: object) -> dict[str, Any]:
         """Change the budget of a dataset; returns the new promise."""
         self.require(identity, Role.OWNER)
-        self._service.dataset(identity, dataset)
+        self._changeable(identity, dataset)
         wanted = parse_number(bits, name="the budget")
 
         def check() -> None:  # while nobody else writes
@@ -247,7 +253,7 @@ class Administration:
             erasure: whether the reason is that a person was removed.
         """
         self.require(identity, Role.OWNER)
-        hosted = self._service.dataset(identity, dataset)
+        hosted = self._changeable(identity, dataset)
         settings = self._service.settings.datasets[dataset]
         table = _beside(settings.data, data, "data")
         changed = (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.store import Transaction
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Wish
-    from hartley.service.accounts import Accounts, Identity
+    from hartley.service.accounts import Identity
     from hartley.service.hosted_dataset import HostedDataset, OpenVersion
     from hartley.service.lanes import Ticket
     from hartley.service.own_rows import OwnBalance
@@ -155,7 +155,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             "use a token with the scope 'ask'",
         )
     resources.count(asked.identity, "asks", asked.wishes)
-    check = charge_check(resources.accounts, asked)
+    check = charge_check(resources, asked)
 
     def work(opened: OpenVersion) -> dict[str, Any]:
         plans = desk_of(opened.agent).plan(list(asked.wishes), None, None)
@@ -169,6 +169,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             check=check,
         )
         assert isinstance(reply, BatchAnswer)
+        resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
         answers = reply.answers
         if hosted.shares_population:
             # What a population has left depends on others; the own allowance does not.
@@ -188,11 +189,16 @@ def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, An
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def charge_check(accounts: Accounts, asked: AskRequest) -> Callable[[Transaction, int], None]:
-    """Return the last check before a charge: token, account and daily cap as they are now."""
+def charge_check(resources: Resources, asked: AskRequest) -> Callable[[Transaction, int], None]:
+    """Return the last check before a charge: token, account and daily cap as they are now.
+
+    All of it is in the transaction of the charge, and so is the key that the request is bound to.
+    """
+    accounts = resources.accounts
     check = accounts.charge_check(asked.identity)
 
     def checked(transaction: Transaction, cells: int) -> None:
+        resources.guard.check_in(transaction)
         try:
             check(transaction, cells)
             asked.ticket.charge()

@@ -92,7 +92,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     await asyncio.to_thread(service.open)
-    saving = asyncio.create_task(_save_metrics(service))
+    saving = asyncio.create_task(_save(service))
     try:
         yield
     finally:
@@ -103,11 +103,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(service.close)
 
 
-async def _save_metrics(service: Service) -> None:
+async def _save(service: Service) -> None:
     while True:
         await asyncio.sleep(SAVE_SECONDS)
-        service.metrics.gauge("engine_admitted", service.lanes.admitted)
-        await asyncio.to_thread(service.metrics.save)
+        with suppress(HartleyError):  # a ledger that does not answer is reported elsewhere
+            await asyncio.to_thread(service.save)
 
 
 # --- errors -------------------------------------------------------------------------------------

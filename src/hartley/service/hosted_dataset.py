@@ -14,6 +14,7 @@ from hartley.errors import HartleyError, OptionError, Pending
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 from hartley.service.envelope import busy
+from hartley.service.ledger_guard import LaterNote
 from hartley.service.own_rows import own_place
 from hartley.service.paid_answers import PaidQuestions
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk, Wish
+    from hartley.service.ledger_guard import LedgerGuard
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
 T = TypeVar("T")
@@ -39,10 +41,17 @@ class OpenVersion:
     agent: Agent
     version: str
     schema_version: str
+    note: LaterNote | None = None
     repeats: dict[object, tuple[PaidQuestions, PublicParts]] = field(default_factory=dict)
     """Questions that accounts have paid for, each with what the account had spent by then."""
     users: int = 0
     retired: bool = False
+
+    def close(self) -> None:
+        """Write the note of where the ledger ends, and close the agent."""
+        if self.note is not None:
+            self.note.write()
+        self.agent.close()
 
 
 def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
@@ -65,8 +74,15 @@ def read_schema(dataset: DatasetSettings) -> Schema:
 class HostedDataset:
     """A dataset of the service, used by many threads."""
 
-    def __init__(self, dataset: DatasetSettings, settings: ServiceSettings, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        dataset: DatasetSettings,
+        settings: ServiceSettings,
+        ledger: Ledger,
+        guard: LedgerGuard,
+    ) -> None:
         self.name, self._dataset, self.ledger = dataset.name, dataset, ledger
+        self._guard = guard
         self.place = place_of_copy(settings, dataset)
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._open: OpenVersion | None = None
@@ -109,7 +125,7 @@ class HostedDataset:
                 opened.users -= 1
                 last = opened.retired and not opened.users
             if last:
-                opened.agent.close()
+                opened.close()
 
     def _reopened(self, old: OpenVersion | None) -> OpenVersion:
         """Open the version that the ledger records now, and count the caller as its user."""
@@ -121,7 +137,9 @@ class HostedDataset:
             state = self.ledger.state(self.name)
             schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
             agent = Agent(self.near, schema, ledger=self.ledger, place=self.place)
-            fresh = OpenVersion(agent, state.version, state.schema_version, users=1)
+            note = None if agent._head is None else LaterNote(agent._head)  # noqa: SLF001 - see LaterNote
+            agent._head = note  # type: ignore[assignment]  # noqa: SLF001
+            fresh = OpenVersion(agent, state.version, state.schema_version, note, users=1)
             with self._lock:
                 self._open = fresh
         if old is not None:
@@ -133,7 +151,7 @@ class HostedDataset:
             unused = not opened.retired and not opened.users
             opened.retired = True
         if unused:
-            opened.agent.close()
+            opened.close()
 
     def run(self, work: Callable[[OpenVersion], T], *, check: bool = True) -> T:
         """Run work with the present version; if it was replaced meanwhile, once more.
@@ -141,6 +159,7 @@ class HostedDataset:
         Nothing is charged for a version that is not the present one, so a second attempt is safe.
         ``check`` False leaves out the look at the ledger before it, for work that looks itself.
         """
+        self._guard.check()
         old = None
         for _ in range(2):
             with self._using(replacing=old) as opened:
@@ -158,6 +177,13 @@ class HostedDataset:
     def _is_present(self, opened: OpenVersion) -> bool:
         standing = self.ledger.store.read(lambda t: find(t, self.name)).standing
         return (standing.version, standing.schema) == (opened.version, opened.schema_version)
+
+    def write_note(self) -> None:
+        """Write where the ledger ends next to the copy."""
+        with self._lock:
+            note = None if self._open is None else self._open.note
+        if note is not None:
+            note.write()
 
     # --- what is asked ---
 

@@ -8,6 +8,7 @@ from hartley.agent.ledger.ledger import open_ledger
 from hartley.service.accounts import open_accounts
 from hartley.service.envelope import ServiceError
 from hartley.service.lanes import Lanes
+from hartley.service.ledger_guard import LedgerGuard
 from hartley.service.metrics import Metrics
 from hartley.service.rates import Rates
 
@@ -70,6 +71,7 @@ class Resources:
             settings.question_seconds,
             settings.limits.lanes_per_account or (settings.engine_lanes + 1) // 2,
         )
+        self.guard = LedgerGuard(self.ledger, settings.runtime)
         self.rates = Rates(settings.runtime)
         self.metrics = Metrics(settings.runtime)
 
@@ -133,3 +135,4 @@ class Resources:
         self.ledger.close()
         self.metrics.close()
         self.rates.close()
+        self.guard.close()

@@ -17,6 +17,7 @@ from hartley.agent.ledger.ledger import open_ledger
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import Role, open_accounts
 from hartley.service.hosted_dataset import place_of_copy, read_schema
+from hartley.service.ledger_guard import create_head
 from hartley.service.own_rows import own_place
 from hartley.service.rates import create_rates
 from hartley.service.readiness import self_check
@@ -137,6 +138,7 @@ def serve(
     try:
         prepared = prepare(settings)
         create_rates(runtime)
+        create_head(runtime)
         made(prepared)
         host, port = opened.getsockname()[:2]
         scheme = "http" if settings.tls is None else "https"

@@ -50,7 +50,7 @@ class Service:
         """When parts were checked last, and what was wrong with them."""
         self.ids = RowIds(self.ledger.secret().key)
         self.hosted = {
-            name: HostedDataset(dataset, settings, self.ledger)
+            name: HostedDataset(dataset, settings, self.ledger, resources.guard)
             for name, dataset in settings.datasets.items()
         }
 
@@ -65,6 +65,13 @@ class Service:
         for hosted in self.hosted.values():
             hosted.close()
         self.resources.close()
+
+    def save(self) -> None:
+        """Write what is not written for every request: counters, and where the ledger ends."""
+        self.metrics.gauge("engine_admitted", self.lanes.admitted)
+        self.metrics.save()
+        for hosted in self.hosted.values():
+            hosted.write_note()
 
     # --- who asks ---
 
