@@ -133,8 +133,7 @@ async def _repeated(
         resources.check_items(plans)
 
     def work(opened: OpenVersion) -> dict[str, Any] | None:
-        if not hosted.is_known_repeat(account, asked.wishes):
-            hosted.own(account)  # has an allowance from now on
+        hosted.require_holder(opened, account)
         contents = hosted.repeat(opened, account, asked.wishes, admit)
         return None if contents is None else _content(contents, batch=asked.batch)
 

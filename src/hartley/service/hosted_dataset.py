@@ -42,6 +42,8 @@ class OpenVersion:
     version: str
     schema_version: str
     note: LaterNote | None = None
+    holders: set[str] = field(default_factory=set)
+    """Accounts that are known to have an allowance, which no event takes away."""
     repeats: dict[object, tuple[PaidQuestions, PublicParts]] = field(default_factory=dict)
     """Questions that accounts have paid for, each with what the account had spent by then."""
     users: int = 0
@@ -202,6 +204,14 @@ class HostedDataset:
     def own(self, analyst: str) -> RowPlace:
         """Return how the account of an analyst stands."""
         return own_place(self.ledger, self.name, analyst)
+
+    def require_holder(self, opened: OpenVersion, analyst: str) -> None:
+        """Make sure that an analyst has an allowance, with a look at the ledger the first time."""
+        if analyst not in opened.holders:
+            self.own(analyst)
+            if len(opened.holders) >= MOST_REMEMBERED:
+                opened.holders.clear()
+            opened.holders.add(analyst)
 
     def is_known_repeat(self, analyst: str, wishes: Sequence[Wish]) -> bool:
         """Tell whether questions were found to be a repeat in the version that is open."""
