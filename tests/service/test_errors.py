@@ -144,6 +144,64 @@ def test_tokens_that_are_not_valid_look_all_the_same(live, wait_until):
     check(live.api().get("/v1/datasets", headers=basic), 401, "token")
 
 
+def test_a_token_that_expires_while_its_question_waits_is_not_charged(live, monkeypatch):
+    """Every way of use ends with the token: a kept reply, a session, a charge."""
+    service, ana = live.app.state.service, live.api("ana")
+    short = live.place.issue("ana", expires=dt.timedelta(hours=1))
+    api = live.api(token=short.text)
+    assert api.ask(bits=1).json()["bits"] == 1
+    assert [api.ask(bits=1).json()["bits"] for _ in range(3)] == [0, 0, 0]
+    identity = service.accounts.authenticate(short.text)
+    cookie = service.accounts.begin_session(identity, lifetime=dt.timedelta(hours=12))
+    assert service.accounts.session(cookie) is not None
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)
+    with monkeypatch.context() as patch:
+        # Past the door: only the charge itself can notice.
+        patch.setattr(service.accounts, "_clock", lambda: later)
+        patch.setattr(service.accounts, "authenticate", lambda _: identity)
+        check(api.ask(COUNT, bits=1), 403, "scope")
+    assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 1
+    monkeypatch.setattr(service.accounts, "_clock", lambda: later)
+    check(api.ask(bits=1), 401, "token")
+    check(api.get("/v1/datasets"), 401, "token")
+    assert service.accounts.session(cookie) is None
+
+
+def test_the_allowance_of_a_revoked_account_can_only_be_lowered(live):
+    owner = live.api("owner")
+    owner.delete("/v1/accounts/ben")
+
+    def allow(account, bits):
+        body = {"dataset": "people", "account": account, "bits": bits}
+        return owner.put("/v1/allowances", json=body)
+
+    error = check(allow("ben", 11), 422, "invalid")
+    assert "revoked" in error["message"]
+    check(allow("ana", 31), 422, "invalid")  # 40 bits, of which 10 are still ben's
+    assert allow("ben", 0).status_code == 200
+    assert allow("ana", 31).status_code == 200
+    check(allow("ben", 1), 422, "invalid")
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "*.parquet", "?eople.parquet", "[po]*.parquet", "{people,others}.parquet", "a/b"]
+)
+@pytest.mark.parametrize("field", ["data", "schema"])
+def test_a_version_is_one_file_and_never_a_pattern(shared, name, field):
+    reply = shared.api("owner").post("/v1/datasets/people/versions", json={field: name})
+    error = check(reply, 422, "invalid")
+    assert "not the name of one file" in error["message"]
+    assert "people" not in reply.text
+    assert str(shared.place.folder) not in reply.text
+
+
+def test_a_version_of_a_file_that_is_absent_names_no_folder(shared):
+    for field in ("data", "schema"):
+        reply = shared.api("owner").post("/v1/datasets/people/versions", json={field: "absent"})
+        assert "no file of this name" in check(reply, 422, "invalid")["message"]
+        assert str(shared.place.folder) not in reply.text
+
+
 def test_an_account_that_is_revoked_cannot_do_anything(live, wait_until):
     assert live.api("ben").ask(bits=1).status_code == 200
     live.api("owner").delete("/v1/accounts/ben")

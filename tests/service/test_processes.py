@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -166,8 +167,10 @@ def test_the_first_start_with_a_table(tmp_path, wait_until):
             env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         )
     try:
-        wait_until(lambda: process.poll() is not None or "startup complete" in out.read_text())
+        wait_until(lambda: process.poll() is not None or " at http" in out.read_text())
         text = out.read_text()
+        # The address is told when somebody answers there, and the token in any case.
+        assert text.index("owner.token") < text.index("startup complete") < text.index(" at http")
         url = text.split(" at ")[1].split("/\n")[0]
         path = tmp_path / "owner.token"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -189,6 +192,25 @@ def test_the_first_start_with_a_table(tmp_path, wait_until):
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_while_it_starts_stalls_nobody(a_place, serve, wait_until):
+    """The parent goes on at once: it starts another one, and hears SIGTERM."""
+    live = serve(a_place(), workers=1)
+    begun = time.monotonic()
+    for _ in range(3):
+        (worker,) = wait_until(live.workers)
+        os.kill(worker, signal.SIGKILL)  # the next ones are killed before they answer anything
+        wait_until(lambda worker=worker: live.workers() not in ([], [worker]), 10)
+    live.wait_for_workers(2)
+    assert time.monotonic() - begun < 25
+    (worker,) = live.workers()
+    os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: live.workers() not in ([], [worker]), 10)
+    begun = time.monotonic()
+    assert live.stop() == 0
+    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.slow

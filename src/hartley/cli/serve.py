@@ -82,7 +82,11 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     from hartley.service.server import serve
 
-    serve(settings, ready=lambda address, prepared: _announce(address, prepared, settings))
+    serve(
+        settings,
+        made=lambda prepared: _hand_over(prepared, settings),
+        ready=lambda address, _: _announce(address, settings),
+    )
 
 
 def _configured(path: str) -> ServiceSettings:
@@ -126,12 +130,16 @@ def _report(problems: list[HartleyError], source: str, json: bool | None) -> Non
         raise typer.Exit(2)
 
 
-def _announce(address: str, prepared: Prepared, settings: ServiceSettings) -> None:
+def _hand_over(prepared: Prepared, settings: ServiceSettings) -> None:
     from hartley.service.server import hand_over
+
+    if prepared.owner is not None:
+        say(hand_over(prepared.owner, settings.folder, terminal=is_terminal(sys.stdout)))
+        sys.stdout.flush()
+
+
+def _announce(address: str, settings: ServiceSettings) -> None:
     from hartley.wording import counted
 
     say(f"Hartley serves {counted(len(settings.datasets), 'dataset')} at {address}/")
-    if prepared.owner is not None:
-        terminal = is_terminal(sys.stdout)
-        say(hand_over(prepared.owner, settings.folder, terminal=terminal))
     sys.stdout.flush()

@@ -24,9 +24,12 @@ from hartley.service.metrics import is_alive
 
 if TYPE_CHECKING:
     from hartley.service.accounts import Identity, ServiceAccount, TokenRecord
+    from hartley.service.hosted_dataset import HostedDataset
     from hartley.service.service import Service
 
 LONGEST_TOKEN_DAYS = 3660
+PATTERN = frozenset("*?[]{}")
+"""Characters of a pattern that matches files."""
 
 
 class Administration:
@@ -82,7 +85,7 @@ class Administration:
     def grant(self, identity: Identity, name: str, dataset: str) -> None:
         """Let an account see a dataset, with an allowance of 0 bits unless it has one."""
         self.require(identity, Role.OWNER)
-        hosted = self._service.dataset(identity, dataset)
+        hosted = self._changeable(identity, dataset)
         self._known(name)
         self._accounts.grant(name, dataset, by=identity.account)
         hosted.own(name)
@@ -152,6 +155,11 @@ class Administration:
         except InputError:
             raise not_found("account") from None
 
+    def _changeable(self, identity: Identity, dataset: str) -> HostedDataset:
+        """Return a dataset whose rows in the ledger are about to change."""
+        self._service.resources.guard.check()
+        return self._service.dataset(identity, dataset)
+
     # --- budgets ---
 
     def totals(self, identity: Identity, dataset: str) -> dict[str, Any]:
@@ -186,7 +194,7 @@ class Administration:
     ) -> dict[str, Any]:
         """Set the part of the budget that one account may spend."""
         self.require(identity, Role.OWNER)
-        self._service.dataset(identity, dataset)
+        self._changeable(identity, dataset)
         self._known(name)
         with self._changing:
             wanted = set_allowance(
@@ -202,7 +210,7 @@ class Administration:
     def set_budget(self, identity: Identity, dataset: str, bits: object) -> dict[str, Any]:
         """Change the budget of a dataset; returns the new promise."""
         self.require(identity, Role.OWNER)
-        self._service.dataset(identity, dataset)
+        self._changeable(identity, dataset)
         wanted = parse_number(bits, name="the budget")
 
         def check() -> None:  # while nobody else writes
@@ -245,7 +253,7 @@ class Administration:
             erasure: whether the reason is that a person was removed.
         """
         self.require(identity, Role.OWNER)
-        hosted = self._service.dataset(identity, dataset)
+        hosted = self._changeable(identity, dataset)
         settings = self._service.settings.datasets[dataset]
         table = _beside(settings.data, data, "data")
         changed = (
@@ -403,12 +411,24 @@ def _beside(configured: str | Path | None, name: str | None, what: str) -> str:
         )
     if name is None:
         return str(configured)
-    if "://" in str(configured) or name in {"", ".", ".."} or Path(name).name != name:
+    # A pattern would open every file that it matches, and its error would name them.
+    if (
+        "://" in str(configured)
+        or name in {"", ".", ".."}
+        or Path(name).name != name
+        or set(name) & PATTERN
+    ):
         raise OptionError(
-            f"The field {what} is not the name of a file",
+            f"The field {what} is not the name of one file",
             hint=f"put the file next to the configured {what}, and give its name alone",
         )
-    return str(Path(configured).with_name(name))
+    path = Path(configured).with_name(name)
+    if not path.exists():
+        raise InputError(
+            f"There is no file of this name next to the configured {what}",
+            hint="check the spelling",
+        )
+    return str(path)
 
 
 def _now() -> str:

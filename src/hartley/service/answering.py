@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.answer import BatchAnswer
 from hartley.errors import NotPermitted, Pending, Refused
 from hartley.service.accounts import TokenScope
+from hartley.service.accounts.keyed_requests import KeyedRequest
 from hartley.service.envelope import ServiceError, forbidden, pending
+from hartley.service.hosted_dataset import desk_of
 from hartley.service.own_rows import own_balance
+from hartley.service.resources import is_light
 from hartley.service.shown import shown_answer
 from hartley.wording import bits_down, bits_up
 
@@ -19,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hartley.agent.ledger.stores.store import Transaction
+    from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Wish
-    from hartley.service.accounts import Accounts, Identity
+    from hartley.service.accounts import Identity
     from hartley.service.hosted_dataset import HostedDataset, OpenVersion
+    from hartley.service.lanes import Ticket
     from hartley.service.own_rows import OwnBalance
     from hartley.service.resources import Resources
 
@@ -36,30 +42,67 @@ class AskRequest:
     batch: bool
     vacuous: bool
     given: list[int] | None
+    ticket: Ticket
+    key: str | None = None
+    """The idempotency key."""
 
     @property
     def account(self) -> str:
         """Who asks."""
         return self.identity.account
 
-    @property
-    def digest(self) -> str:
-        """A digest of what is asked, by which a key that is sent with other questions is found."""
+    @cached_property
+    def keyed(self) -> KeyedRequest | None:
+        """The request with its key; None without a key."""
+        if self.key is None:
+            return None
         wishes = [
             [wish.text, str(wish.error), str(wish.bits), str(wish.min_rows)] for wish in self.wishes
         ]
-        about = json.dumps([self.hosted.name, wishes, self.batch, self.vacuous])
-        return hashlib.sha256(about.encode()).hexdigest()
+        about = json.dumps([self.hosted.name, wishes, self.batch, self.vacuous, self.given])
+        return KeyedRequest(self.account, self.key, hashlib.sha256(about.encode()).hexdigest())
+
+
+async def answer_once(resources: Resources, asked: AskRequest) -> dict[str, Any]:
+    """Answer questions; the same key and questions get the same reply, with the same charge."""
+    keyed, accounts, quick = asked.keyed, resources.accounts, resources.lanes.quick
+    if keyed is None:
+        return await answer(resources, asked)
+    bound = await quick(lambda: accounts.bound_key(keyed))
+    if bound is None or bound.reply is None:
+        content = await answer(resources, asked)
+        if not content["bits"]:
+            # Free now, and perhaps charged by an equal request whose reply was lost.
+            bound = await quick(lambda: accounts.bound_key(keyed))
+            if bound is not None and bound.bits:
+                content = _charged(content, bound.bits, batch=asked.batch)
+        reply = await quick(lambda: accounts.keep_reply(keyed, json.dumps(content)))
+    else:
+        reply = bound.reply
+    replied: dict[str, Any] = json.loads(reply)
+    return replied
+
+
+def _charged(content: dict[str, Any], bits: float, *, batch: bool) -> dict[str, Any]:
+    """Return a reply with what its request was charged before."""
+    if not batch:
+        return content | {"bits": bits}
+    return {"bits": bits, "answers": [each | {"bits": bits} for each in content["answers"]]}
 
 
 async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     """Answer questions for an account, and count what became of them."""
     hosted, outcomes = asked.hosted, ["repeat"]
+    light = is_light(asked.wishes) or hosted.is_known_repeat(asked.account, asked.wishes)
     try:
-        content = await _repeated(resources, asked)
+        if not light:  # reading it takes as long as a price, so it counts as one until it is known
+            resources.count(asked.identity, "prices", asked.wishes)
+        content = await _repeated(resources, asked, light=light)
         if content is None:
             outcomes.append("new")
             content = await _new(resources, asked)
+        elif not light:
+            resources.give_back(asked.identity, "prices", asked.wishes)
     except NotPermitted as error:
         outcomes.append("scope")
         raise forbidden(error.problem, error.hint) from None
@@ -79,20 +122,27 @@ async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     return content
 
 
-async def _repeated(resources: Resources, asked: AskRequest) -> dict[str, Any] | None:
+async def _repeated(
+    resources: Resources, asked: AskRequest, *, light: bool
+) -> dict[str, Any] | None:
     """Return what the account has paid for; None if something of it is new or pending."""
     hosted, account = asked.hosted, asked.account
 
+    def admit(plans: Sequence[Selection]) -> None:
+        asked.ticket.check()
+        resources.check_items(plans)
+
     def work(opened: OpenVersion) -> dict[str, Any] | None:
-        if not hosted.is_known_repeat(account, asked.wishes):
-            hosted.own(account)  # has an allowance from now on
-        contents = hosted.repeat(opened, account, asked.wishes)
+        hosted.require_holder(opened, account)
+        contents = hosted.repeat(opened, account, asked.wishes, admit)
         return None if contents is None else _content(contents, batch=asked.batch)
 
     if resources.ledger.path is not None and hosted.is_known_repeat(account, asked.wishes):
         # Reads of a file take less than a change of threads, and wait for no writer.
         return hosted.run(work, check=False)
-    return await resources.lanes.quick(lambda: hosted.run(work, check=False))
+    if light:
+        return await resources.lanes.quick(lambda: hosted.run(work, check=False))
+    return await resources.lanes.engine(lambda: hosted.run(work, check=False), asked.ticket)
 
 
 async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
@@ -104,9 +154,12 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             "use a token with the scope 'ask'",
         )
     resources.count(asked.identity, "asks", asked.wishes)
-    check = charge_check(resources.accounts, asked.identity)
+    check = charge_check(resources, asked)
 
     def work(opened: OpenVersion) -> dict[str, Any]:
+        plans = desk_of(opened.agent).plan(list(asked.wishes), None, None)
+        resources.count_items(asked.identity, "asks", asked.wishes, plans)
+        asked.ticket.check()
         reply = opened.agent.ask(
             list(asked.wishes),
             analyst=asked.account,
@@ -115,6 +168,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             check=check,
         )
         assert isinstance(reply, BatchAnswer)
+        resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
         answers = reply.answers
         if hosted.shares_population:
             # What a population has left depends on others; the own allowance does not.
@@ -124,7 +178,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             )
         return _content([shown_answer(each) for each in answers], batch=asked.batch)
 
-    return await resources.lanes.engine(lambda: hosted.run(work, check=False))
+    return await resources.lanes.engine(lambda: hosted.run(work, check=False), asked.ticket)
 
 
 def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, Any]:
@@ -134,13 +188,21 @@ def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, An
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def charge_check(accounts: Accounts, identity: Identity) -> Callable[[Transaction, int], None]:
-    """Return the last check before a charge: token, account and daily cap as they are now."""
-    check = accounts.charge_check(identity)
+def charge_check(resources: Resources, asked: AskRequest) -> Callable[[Transaction, int], None]:
+    """Return the last check before a charge: token, account and daily cap as they are now.
+
+    All of it is in the transaction of the charge, and so is the key that the request is bound to.
+    """
+    accounts = resources.accounts
+    check = accounts.charge_check(asked.identity)
 
     def checked(transaction: Transaction, cells: int) -> None:
+        resources.guard.check_in(transaction)
         try:
             check(transaction, cells)
+            asked.ticket.charge()
+            if asked.keyed is not None:
+                accounts.bind_key(transaction, asked.keyed, asked.hosted.name)
         except NotPermitted:
             raise
         except Refused as error:

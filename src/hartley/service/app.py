@@ -66,6 +66,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,  # the pages would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a redirect would name the host that the client claims
         lifespan=_lifespan,
         responses=ERRORS,
     )
@@ -91,7 +92,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     await asyncio.to_thread(service.open)
-    saving = asyncio.create_task(_save_metrics(service))
+    saving = asyncio.create_task(_save(service))
     try:
         yield
     finally:
@@ -102,11 +103,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(service.close)
 
 
-async def _save_metrics(service: Service) -> None:
+async def _save(service: Service) -> None:
     while True:
         await asyncio.sleep(SAVE_SECONDS)
-        service.metrics.gauge("engine_admitted", service.lanes.admitted)
-        await asyncio.to_thread(service.metrics.save)
+        with suppress(HartleyError):  # a ledger that does not answer is reported elsewhere
+            await asyncio.to_thread(service.save)
 
 
 # --- errors -------------------------------------------------------------------------------------
@@ -148,6 +149,13 @@ def _reply_http(request: Request, error: Exception) -> JSONResponse:
 def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0] if error.errors() else {}
+    if first.get("type") == "json_invalid":
+        place = first.get("loc", ("body", 0))[-1]
+        problem = f"The body is not JSON, from its character {int(place) + 1} on"
+        return _reply(
+            request,
+            ServiceError(422, "invalid", problem, hint="send JSON, as in /openapi.json"),
+        )
     where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
     what = str(first.get("msg", "")).removesuffix(".")
     problem = (

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 import ssl
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hartley.agent.data import state_of
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.pricing.price import open_factor
 from hartley.agent.quotes import check_same_schema
 from hartley.engines.coded.copying import holds_copy, place_of
 from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
+from hartley.exact import bits_at_least, floor_power
 from hartley.service.accounts import open_accounts
 from hartley.service.coverage import uncovered
 from hartley.service.hosted_dataset import place_of_copy, read_schema
 from hartley.service.settings import settings_and_mistakes
+from hartley.wording import bits_up, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.ranges.schema.schema import Schema
@@ -31,74 +35,85 @@ PACKAGES = ("fastapi", "uvicorn", "httptools", "jinja2", "multipart")
 
 def problems_of(path: str | Path) -> list[HartleyError]:
     """Return everything that would keep a service from starting, each in one sentence."""
-    settings, problems = settings_and_mistakes(path)
-    return problems if settings is None else problems_of_settings(settings)
+    settings, mistakes = settings_and_mistakes(path)
+    return mistakes if settings is None else [*mistakes, *problems_of_settings(settings)]
 
 
 def problems_of_settings(settings: ServiceSettings) -> list[HartleyError]:
     """Return what is wrong with settings that were read: files, ledger, schemas, port, TLS."""
-    problems: list[HartleyError] = []
+    return [*_problems(settings)]
 
-    def attempt(work: Callable[[], object]) -> None:
-        try:
-            work()
-        except HartleyError as error:
-            problems.append(error)
 
-    attempt(_check_packages)
-    attempt(lambda: settings.listen.bind().close())
+def _problems(settings: ServiceSettings) -> Iterator[HartleyError]:
+    yield from _missing_packages()
+    yield from _failure(lambda: settings.listen.bind().close())
     if settings.tls is not None:
-        tls = settings.tls
-        attempt(lambda: _check_tls(tls))
+        yield from _problems_of_tls(settings.tls)
     schemas: dict[str, Schema] = {}
-    for name, dataset in settings.datasets.items():
-        attempt(lambda name=name, dataset=dataset: schemas.update({name: _confirmed(dataset)}))  # type: ignore[misc]
+    for dataset in settings.datasets.values():
+        try:
+            schemas[dataset.name] = _confirmed(dataset)
+        except HartleyError as error:
+            yield error
     try:
-        ledger = _opened(settings.ledger)
+        ledger = _opened(settings.ledger) if settings.ledger else None
     except HartleyError as error:
-        return [*problems, error]
-    if ledger is None:
-        attempt(lambda: _check_caps(settings, None))
+        yield error
+        ledger = None
+    try:
+        yield from _problems_of_caps(settings, ledger)
         for dataset in settings.datasets.values():
-            attempt(lambda dataset=dataset: _check_new(dataset))  # type: ignore[misc]
-        return problems
-    with closing(ledger):
-        attempt(lambda: _check_caps(settings, ledger))
-        for name, schema in schemas.items():
-            dataset = settings.datasets[name]
-            attempt(
-                lambda dataset=dataset, schema=schema: _check_dataset(  # type: ignore[misc]
-                    dataset, schema, settings, ledger
-                )
-            )
-    return problems
+            schema = schemas.get(dataset.name)
+            try:
+                yield from _problems_of_dataset(dataset, schema, settings, ledger)
+            except HartleyError as error:
+                yield error
+        try:
+            yield from _problems_of_populations(schemas, ledger)
+        except HartleyError as error:
+            yield error
+    finally:
+        if ledger is not None:
+            ledger.close()
 
 
-def _check_packages() -> None:
+def _failure(work: Callable[[], object]) -> Iterator[HartleyError]:
+    try:
+        work()
+    except HartleyError as error:
+        yield error
+
+
+def _missing_packages() -> Iterator[HartleyError]:
     from importlib.util import find_spec
 
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise EngineError(
-            f"The package {missing[0]} of the service is not installed",
-            hint="pip install 'hartley[service]'",
-        )
-
-
-def _check_tls(tls: Tls) -> None:
-    for key, path in (("certificate", tls.certificate), ("key", tls.key)):
-        if not os.access(path, os.R_OK):
-            raise InputError(
-                f"The {key} of tls in [service], {path}, cannot be read",
-                hint="check the path, and that the user of the service may read it",
+    for name in PACKAGES:
+        if find_spec(name) is None:
+            yield EngineError(
+                f"The package {name} of the service is not installed",
+                hint="pip install 'hartley[service]'",
             )
+
+
+def _problems_of_tls(tls: Tls) -> Iterator[HartleyError]:
+    unreadable = [
+        InputError(
+            f"The {key} of tls in [service], {path}, cannot be read",
+            hint="check the path, and that the user of the service may read it",
+        )
+        for key, path in (("certificate", tls.certificate), ("key", tls.key))
+        if not os.access(path, os.R_OK)
+    ]
+    yield from unreadable
+    if unreadable:
+        return
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key, "")
-    except (ssl.SSLError, ValueError):
-        raise InputError(
+    except (ssl.SSLError, ValueError, OSError):
+        yield InputError(
             "The certificate and the key of tls in [service] do not fit together",
             hint="give a certificate in PEM format with its own key, without a password",
-        ) from None
+        )
 
 
 def _confirmed(dataset: DatasetSettings) -> Schema:
@@ -127,53 +142,98 @@ def _opened(address: str) -> Ledger | None:
     return ledger
 
 
-def _check_caps(settings: ServiceSettings, ledger: Ledger | None) -> None:
+def _problems_of_caps(settings: ServiceSettings, ledger: Ledger | None) -> Iterator[HartleyError]:
     names = {name for dataset in settings.datasets.values() for name in dataset.analysts}
     if ledger is not None:
         with suppress(InputError):  # no accounts yet
             names |= {account.name for account in open_accounts(ledger, create=False).list()}
-    missing = sorted({*settings.limits.bits_per_day} - names)
-    if missing:
-        raise InputError(
-            f"The key bits_per_day in [limits] names the account '{missing[0]}', which there is "
-            "not",
+    for name in sorted({*settings.limits.bits_per_day} - names):
+        yield InputError(
+            f"The key bits_per_day in [limits] names the account '{name}', which there is not",
             hint="add it to analysts of a dataset, or with hartley account add",
         )
 
 
-def _check_new(dataset: DatasetSettings) -> None:
-    where = f"[datasets.{dataset.name}]"
-    for key in ("budget", "data"):
-        if getattr(dataset, key) is None:
-            raise OptionError(
-                f"The key {key} in {where} is missing, and the dataset is new to the ledger",
-                hint=f"add {key} = ...",
-            )
-    try:
-        open_table(dataset.data)
-    except HartleyError as error:
-        raise InputError(f"The data of {where}: {error.problem}", hint=error.hint) from None
+# --- datasets -------------------------------------------------------------------------------------
 
 
-def _check_dataset(
-    dataset: DatasetSettings, schema: Schema, settings: ServiceSettings, ledger: Ledger
-) -> None:
-    state = state_of(ledger, dataset.name)
-    if state is None:
-        _check_new(dataset)
+def _problems_of_dataset(
+    dataset: DatasetSettings,
+    schema: Schema | None,
+    settings: ServiceSettings,
+    ledger: Ledger | None,
+) -> Iterator[HartleyError]:
+    state = None if ledger is None else state_of(ledger, dataset.name)
+    if state is None or ledger is None:
+        yield from _problems_of_new(dataset, schema)
         return
-    check_same_schema(schema, state)
+    if schema is not None:
+        yield from _failure(lambda: check_same_schema(schema, state))
     if dataset.data is None or "://" not in dataset.data:
         place = place_of(place_of_copy(settings, dataset), state.version, None)
         if not holds_copy(place):
-            raise InputError(
+            yield InputError(
                 f"The coded copy of '{dataset.name}' that the ledger records is missing",
                 hint=f"set place in [datasets.{dataset.name}], or record the table as a new "
                 "version with hartley ask --update",
             )
     budget = uncovered(ledger, dataset.name)
     if budget is not None:
-        raise OptionError(
+        yield OptionError(
             f"The allowances of '{dataset.name}' exceed what is left of {budget}",
             hint="raise it or lower allowances: a refusal would show what others spent",
         )
+
+
+def _problems_of_new(dataset: DatasetSettings, schema: Schema | None) -> Iterator[HartleyError]:
+    """Yield what keeps the first start from recording a dataset."""
+    where = f"[datasets.{dataset.name}]"
+    for key in ("budget", "data"):
+        if getattr(dataset, key) is None:
+            yield OptionError(
+                f"The key {key} in {where} is missing, and the dataset is new to the ledger",
+                hint=f"add {key} = ...",
+            )
+    if dataset.data is not None:
+        try:
+            table = open_table(dataset.data)
+            if schema is not None:
+                table.require(schema.columns)
+        except HartleyError as error:
+            yield InputError(f"The data of {where}: {error.problem}", hint=error.hint)
+    if dataset.budget is not None and schema is not None:
+        factor = open_factor(schema)
+        if factor > floor_power(dataset.budget):
+            yield OptionError(
+                f"The budget in {where} is {dataset.budget} bits, and the open columns of the "
+                f"schema alone cost {bits_up(bits_at_least(factor))}",
+                hint="raise the budget, or make columns private",
+            )
+
+
+def _problems_of_populations(
+    schemas: Mapping[str, Schema], ledger: Ledger | None
+) -> Iterator[HartleyError]:
+    """Yield populations that new datasets name, and that are absent or have too little left."""
+    known = {} if ledger is None else {each.name: each for each in ledger.populations()}
+    recorded = () if ledger is None else ledger.datasets()
+    new: dict[str, list[str]] = {}
+    for name, schema in schemas.items():
+        if schema.population is not None and name not in recorded:
+            new.setdefault(schema.population, []).append(name)
+    for population, names in new.items():
+        if population not in known:
+            yield InputError(
+                f"The schema of '{names[0]}' names the population '{population}', which the "
+                "ledger does not have",
+                hint=f"record its budget first: hartley ledger population '{population}' "
+                "--budget BITS LEDGER",
+            )
+        elif not known[population].balance.holds(
+            math.prod(open_factor(schemas[name]) for name in names)
+        ):
+            yield OptionError(
+                f"The open columns of {listed([repr(name) for name in names])} cost more than is "
+                f"left of the population '{population}'",
+                hint="raise the budget of the population, or open fewer columns",
+            )

@@ -78,13 +78,20 @@ def set_allowance(  # noqa: PLR0913 - what an allowance is made of, each by name
 ) -> Fraction:
     """Set the part of a budget that one account may spend; return it in bits.
 
-    Raises OptionError if the budget would not cover all allowances.
+    Raises OptionError if the budget would not cover all allowances. The allowance of a revoked
+    account can only be lowered, so that its bits are free for others.
     """
     wanted = parse_number(bits, name="the allowance")
+    revoked = accounts.get(account).revoked is not None
 
     def check() -> None:  # while nobody else writes
         known = ledger.state(dataset).allowances.get(account)
         more = wanted - (Fraction(0) if known is None else known.bits)
+        if more > 0 and revoked:
+            raise OptionError(
+                f"The account '{account}' is revoked, so its allowance can only be lowered",
+                hint="give the bits to an account that is in use",
+            )
         if more > 0:
             require_covered(ledger, dataset, more_bits=more)
 

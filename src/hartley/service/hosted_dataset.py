@@ -14,6 +14,7 @@ from hartley.errors import HartleyError, OptionError, Pending
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 from hartley.service.envelope import busy
+from hartley.service.ledger_guard import LaterNote
 from hartley.service.own_rows import own_place
 from hartley.service.paid_answers import PaidQuestions
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.stores.chain import RowPlace
     from hartley.agent.pricing.public_parts import PublicParts
+    from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk, Wish
+    from hartley.service.ledger_guard import LedgerGuard
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
 T = TypeVar("T")
@@ -38,10 +41,19 @@ class OpenVersion:
     agent: Agent
     version: str
     schema_version: str
+    note: LaterNote | None = None
+    holders: set[str] = field(default_factory=set)
+    """Accounts that are known to have an allowance, which no event takes away."""
     repeats: dict[object, tuple[PaidQuestions, PublicParts]] = field(default_factory=dict)
     """Questions that accounts have paid for, each with what the account had spent by then."""
     users: int = 0
     retired: bool = False
+
+    def close(self) -> None:
+        """Write the note of where the ledger ends, and close the agent."""
+        if self.note is not None:
+            self.note.write()
+        self.agent.close()
 
 
 def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
@@ -64,8 +76,15 @@ def read_schema(dataset: DatasetSettings) -> Schema:
 class HostedDataset:
     """A dataset of the service, used by many threads."""
 
-    def __init__(self, dataset: DatasetSettings, settings: ServiceSettings, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        dataset: DatasetSettings,
+        settings: ServiceSettings,
+        ledger: Ledger,
+        guard: LedgerGuard,
+    ) -> None:
         self.name, self._dataset, self.ledger = dataset.name, dataset, ledger
+        self._guard = guard
         self.place = place_of_copy(settings, dataset)
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._open: OpenVersion | None = None
@@ -108,7 +127,7 @@ class HostedDataset:
                 opened.users -= 1
                 last = opened.retired and not opened.users
             if last:
-                opened.agent.close()
+                opened.close()
 
     def _reopened(self, old: OpenVersion | None) -> OpenVersion:
         """Open the version that the ledger records now, and count the caller as its user."""
@@ -120,7 +139,9 @@ class HostedDataset:
             state = self.ledger.state(self.name)
             schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
             agent = Agent(self.near, schema, ledger=self.ledger, place=self.place)
-            fresh = OpenVersion(agent, state.version, state.schema_version, users=1)
+            note = None if agent._head is None else LaterNote(agent._head)  # noqa: SLF001 - see LaterNote
+            agent._head = note  # type: ignore[assignment]  # noqa: SLF001
+            fresh = OpenVersion(agent, state.version, state.schema_version, note, users=1)
             with self._lock:
                 self._open = fresh
         if old is not None:
@@ -132,7 +153,7 @@ class HostedDataset:
             unused = not opened.retired and not opened.users
             opened.retired = True
         if unused:
-            opened.agent.close()
+            opened.close()
 
     def run(self, work: Callable[[OpenVersion], T], *, check: bool = True) -> T:
         """Run work with the present version; if it was replaced meanwhile, once more.
@@ -140,6 +161,7 @@ class HostedDataset:
         Nothing is charged for a version that is not the present one, so a second attempt is safe.
         ``check`` False leaves out the look at the ledger before it, for work that looks itself.
         """
+        self._guard.check()
         old = None
         for _ in range(2):
             with self._using(replacing=old) as opened:
@@ -157,6 +179,13 @@ class HostedDataset:
     def _is_present(self, opened: OpenVersion) -> bool:
         standing = self.ledger.store.read(lambda t: find(t, self.name)).standing
         return (standing.version, standing.schema) == (opened.version, opened.schema_version)
+
+    def write_note(self) -> None:
+        """Write where the ledger ends next to the copy."""
+        with self._lock:
+            note = None if self._open is None else self._open.note
+        if note is not None:
+            note.write()
 
     # --- what is asked ---
 
@@ -176,6 +205,14 @@ class HostedDataset:
         """Return how the account of an analyst stands."""
         return own_place(self.ledger, self.name, analyst)
 
+    def require_holder(self, opened: OpenVersion, analyst: str) -> None:
+        """Make sure that an analyst has an allowance, with a look at the ledger the first time."""
+        if analyst not in opened.holders:
+            self.own(analyst)
+            if len(opened.holders) >= MOST_REMEMBERED:
+                opened.holders.clear()
+            opened.holders.add(analyst)
+
     def is_known_repeat(self, analyst: str, wishes: Sequence[Wish]) -> bool:
         """Tell whether questions were found to be a repeat in the version that is open."""
         with self._lock:
@@ -183,9 +220,17 @@ class HostedDataset:
         return opened is not None and _key(analyst, wishes) in opened.repeats
 
     def repeat(
-        self, opened: OpenVersion, analyst: str, wishes: Sequence[Wish]
+        self,
+        opened: OpenVersion,
+        analyst: str,
+        wishes: Sequence[Wish],
+        admit: Callable[[Sequence[Selection]], None] = lambda _: None,
     ) -> list[dict[str, Any]] | None:
-        """Return recorded answers if the account has paid for all of them; None otherwise."""
+        """Return recorded answers if the account has paid for all of them; None otherwise.
+
+        ``admit`` is called with the plans of questions that are not known to be repeats, and may
+        raise an error.
+        """
         key = _key(analyst, wishes)
         known = opened.repeats.get(key)
         if known is not None:
@@ -195,7 +240,9 @@ class HostedDataset:
             if planned is not None and planned.place.account.parts == spent:
                 return questions.contents(planned)
         desk = desk_of(opened.agent)
-        plans = desk.known_plans(desk.plan(list(wishes), None, None), self.ledger, analyst)
+        read = desk.plan(list(wishes), None, None)
+        admit(read)
+        plans = desk.known_plans(read, self.ledger, analyst)
         versions = (opened.version, opened.schema_version)
         questions = PaidQuestions.of(desk, plans, analyst, versions)
         planned = questions.look_up(self.ledger)

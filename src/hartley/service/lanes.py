@@ -1,10 +1,12 @@
-"""Admission of work: a few lanes for the engine, a bounded queue before them, then a refusal."""
+"""Admission of work: a few lanes for the engine, shared fairly, a bounded queue, then a refusal."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import Counter, OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hartley.service.envelope import busy, pending
 
@@ -16,48 +18,167 @@ QUICK_THREADS = 4
 """Threads for what only reads the ledger: repeats, balances, history."""
 
 
-class Lanes:
-    """The threads of one worker: some for the engine, and others that never wait behind them."""
+class Ticket:
+    """One request for a lane: whose it is, and whether somebody still waits for it.
 
-    def __init__(self, lanes: int, queue: int, seconds: float) -> None:
+    Work looks at it between its steps. Once it has gone on to a charge it is finished, whoever
+    waits: what is charged must be answered and recorded.
+    """
+
+    def __init__(self, account: str = "") -> None:
+        self.account = account
+        self._lock = threading.Lock()
+        self._stopped = self.charging = False
+
+    def stop(self) -> bool:
+        """Give up; return whether that was before a charge, so that nothing is charged."""
+        with self._lock:
+            self._stopped = True
+            return not self.charging
+
+    def check(self) -> None:
+        """Raise an error if nobody waits any more."""
+        if self._stopped and not self.charging:
+            raise busy("The request was given up", "ask again; nothing was charged")
+
+    def charge(self) -> None:
+        """Go on to a charge; raise an error if nobody waits any more."""
+        with self._lock:
+            self.check()
+            self.charging = True
+
+
+class LaneWork(NamedTuple):
+    """Work that waits for a lane."""
+
+    work: Callable[[], Any]
+    ticket: Ticket
+    future: asyncio.Future[Any]
+
+
+class Lanes:
+    """The threads of one worker: some for the engine, and others that never wait behind them.
+
+    Args:
+        lanes: how many questions use the engine at once.
+        queue: how many may wait for a lane; one account may fill half of it.
+        seconds: how long a question may take, with its time in the queue.
+        each: how many lanes one account may use at once; all by default.
+    """
+
+    def __init__(self, lanes: int, queue: int, seconds: float, each: int | None = None) -> None:
         self._engine = ThreadPoolExecutor(lanes, thread_name_prefix="engine")
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick")
-        self._most, self._seconds = lanes + queue, seconds
-        self.admitted = 0
-        """Questions in the lanes and in the queue."""
+        self._lanes, self._queue, self._seconds = lanes, queue, seconds
+        self._each = min(lanes, each or lanes)
+        self._queue_each = max(1, queue // 2)
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[LaneWork]] = OrderedDict()
+        """By account; a free lane goes to the account that was served longest ago."""
+
+    @property
+    def admitted(self) -> int:
+        """How many questions are in the lanes and in the queue."""
+        return self._running.total() + sum(map(len, self._waiting.values()))
 
     async def quick(self, work: Callable[[], T]) -> T:
         """Run work that does not use the engine."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
 
-    async def engine(self, work: Callable[[], T]) -> T:
+    async def engine(self, work: Callable[[], T], ticket: Ticket | None = None) -> T:
         """Run work that uses the engine, in a free lane or after those before it in the queue.
 
-        Raises ``busy`` if the queue is full and ``pending`` after the time limit. The work goes on
-        then and keeps its lane: a charge that was made is answered and recorded.
+        Raises ``busy`` if the queue is full. After the time limit, or if the caller is cancelled,
+        the ticket is stopped: work that waits is dropped, and work that runs ends before its next
+        step, unless it has made a charge. That goes on and keeps its lane; the caller gets
+        ``pending``.
         """
-        if self.admitted >= self._most:
+        job = LaneWork(work, ticket or Ticket(), asyncio.get_running_loop().create_future())
+        job.future.add_done_callback(_seen)
+        self._admit(job)
+        try:
+            return await asyncio.wait_for(asyncio.shield(job.future), self._seconds)
+        except TimeoutError:
+            raise self._late(job) from None
+        except asyncio.CancelledError:
+            self._give_up(job)
+            raise
+
+    def _admit(self, job: LaneWork) -> None:
+        account = job.ticket.account
+        own = self._waiting.get(account, ())
+        if self._running.total() < self._lanes and self._running[account] < self._each:
+            self._start(job)
+            return
+        if self.admitted - self._running.total() >= self._queue or len(own) >= self._queue_each:
             raise busy(
                 "The service has too many questions to answer at the moment",
                 "ask again in a moment; nothing was charged",
             )
-        self.admitted += 1
-        future = asyncio.get_running_loop().run_in_executor(self._engine, work)
-        future.add_done_callback(self._done)
-        try:
-            return await asyncio.wait_for(asyncio.shield(future), self._seconds)
-        except TimeoutError:
-            raise pending(
-                f"The question takes longer than {self._seconds:g} s",
-                "ask the same again: it is charged at most once, and its answer is kept",
-            ) from None
+        self._waiting.setdefault(account, deque()).append(job)
 
-    def _done(self, future: asyncio.Future[Any]) -> None:
-        self.admitted -= 1
-        if not future.cancelled():
-            future.exception()  # reported to the client, or of a question that was given up
+    def _start(self, job: LaneWork) -> None:
+        self._running[job.ticket.account] += 1
+        running = asyncio.get_running_loop().run_in_executor(self._engine, _run, job)
+        running.add_done_callback(lambda done: self._done(job, done))
+
+    def _done(self, job: LaneWork, done: asyncio.Future[Any]) -> None:
+        self._running[job.ticket.account] -= 1
+        if not self._running[job.ticket.account]:
+            del self._running[job.ticket.account]
+        if done.cancelled():  # the worker ends
+            job.future.cancel()
+        elif not job.future.done():
+            error = done.exception()
+            if error is None:
+                job.future.set_result(done.result())
+            else:
+                job.future.set_exception(error)
+        self._next()
+
+    def _next(self) -> None:
+        """Give a free lane to the first account that may use another one."""
+        for account, jobs in self._waiting.items():
+            if self._running[account] < self._each:
+                self._start(jobs.popleft())
+                del self._waiting[account]
+                if jobs:
+                    self._waiting[account] = jobs  # behind the others
+                return
+
+    def _give_up(self, job: LaneWork) -> bool:
+        """Stop work that nobody waits for; return whether it is certain that nothing is charged."""
+        account = job.ticket.account
+        jobs = self._waiting.get(account)
+        if jobs is not None and job in jobs:
+            jobs.remove(job)
+            if not jobs:
+                del self._waiting[account]
+        return job.ticket.stop()
+
+    def _late(self, job: LaneWork) -> Exception:
+        if self._give_up(job):
+            return busy(
+                f"The question was not computed within {self._seconds:g} s, and nothing was "
+                "charged for it",
+                "ask for fewer numbers at once, or later",
+            )
+        return pending(
+            f"The question takes longer than {self._seconds:g} s",
+            "ask the same again: it is charged at most once, and its answer is kept",
+        )
 
     def close(self) -> None:
         """Wait for running work, so that a charged question is answered before the end."""
         for pool in (self._quick, self._engine):
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run(job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
+    job.ticket.check()
+    return job.work()
+
+
+def _seen(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()  # reported to the client, or of a question that was given up

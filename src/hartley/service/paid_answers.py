@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.answer import Answer, certificate_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
     from hartley.guarantees.certificate import Certificate
+    from hartley.ranges.schema.schema import Schema
     from hartley.service.own_rows import OwnCharge
 
 ANY_STEP = Fraction(1)
@@ -41,7 +43,7 @@ class PaidQuestions:
     plans: tuple[Selection, ...]
     questions: tuple[Question, ...]
     batch: Batch
-    certificate: Certificate
+    schema: Schema
     _shown: dict[object, list[dict[str, Any]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -60,9 +62,13 @@ class PaidQuestions:
             version=versions[0],
             schema=versions[1],
         )
-        texts = [selection.text for selection in plans]
-        cells = price(questions, desk.schema).cells
-        return cls(tuple(plans), questions, batch, certificate_of(texts, cells, desk.schema))
+        return cls(tuple(plans), questions, batch, desk.schema)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is promised of the answers; priced only where there are some."""
+        texts = [selection.text for selection in self.plans]
+        return certificate_of(texts, price(self.questions, self.schema).cells, self.schema)
 
     def look_up(self, ledger: Ledger) -> ChargePlan | None:
         """Return what the ledger records; None if something is not paid for or not answered.

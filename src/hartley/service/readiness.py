@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from hartley.service.hosted_dataset import OpenVersion
     from hartley.service.service import Service
 
-SELF_CHECK_SECONDS, WRITE_SECONDS = 60.0, 2.0
-"""For how long the results of the engine's self-check and of a write to the ledger count."""
+SELF_CHECK_SECONDS, WRITE_SECONDS, LOOK_SECONDS = 60.0, 2.0, 0.5
+"""For how long results count: of the engine's self-check, of a write to the ledger, of a look."""
 DUMMY_ROWS, AT_LEAST = 400, 40
 DUMMY_SCHEMA = {
     "table": {"name": "invented"},
@@ -41,8 +41,12 @@ def readiness(service: Service) -> dict[str, str | None]:
         "engine": _lasting(service, "engine", SELF_CHECK_SECONDS, self_check),
     }
     for name, hosted in service.hosted.items():
-        checks[f"dataset {name}"] = _problem(lambda hosted=hosted: hosted.run(_check_copy))  # type: ignore[misc]
-        checks[f"budget {name}"] = _problem(lambda name=name: _check_cover(service, name))  # type: ignore[misc]
+        # Anybody may ask, so nothing is computed for every request.
+        for what, work in (
+            (f"dataset {name}", lambda hosted=hosted: hosted.run(_check_copy)),
+            (f"budget {name}", lambda name=name: _check_cover(service, name)),
+        ):
+            checks[what] = _lasting(service, what, LOOK_SECONDS, work)
     return checks
 
 
@@ -62,6 +66,7 @@ def _write(service: Service) -> None:
     A database does not write what is the same as before, and would seem writable on a full disk.
     """
     service.ledger.store.write(change)
+    service.resources.guard.check()
 
 
 def _check_copy(opened: OpenVersion) -> None:

@@ -17,6 +17,7 @@ from hartley.agent.ledger.ledger import open_ledger
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import Role, open_accounts
 from hartley.service.hosted_dataset import place_of_copy, read_schema
+from hartley.service.ledger_guard import create_head
 from hartley.service.own_rows import own_place
 from hartley.service.rates import create_rates
 from hartley.service.readiness import self_check
@@ -112,16 +113,21 @@ def _prepare_caps(accounts: Accounts, settings: ServiceSettings) -> None:
 
 
 def serve(
-    settings: ServiceSettings, *, ready: Callable[[str, Prepared], None] = lambda *_: None
+    settings: ServiceSettings,
+    *,
+    made: Callable[[Prepared], None] = lambda _: None,
+    ready: Callable[[str, Prepared], None] = lambda *_: None,
 ) -> None:
     """Run the service until SIGTERM or Ctrl-C, and return when every worker has ended.
 
     Args:
         settings: the settings.
-        ready: called with the address and what the first start made, before workers start.
+        made: called with what the first start made, before workers start: a token that is shown
+            once is handed over even if no worker can start.
+        ready: called with the address and the same, once a worker accepts connections.
     """
     try:
-        from uvicorn.supervisors import Multiprocess
+        from hartley.service.supervisor import Supervisor
     except ImportError:
         raise EngineError(
             "The packages of the service are not installed",
@@ -132,11 +138,16 @@ def serve(
     try:
         prepared = prepare(settings)
         create_rates(runtime)
+        create_head(runtime)
+        made(prepared)
         host, port = opened.getsockname()[:2]
         scheme = "http" if settings.tls is None else "https"
         shown = f"[{host}]" if ":" in host else host
-        ready(f"{scheme}://{shown}:{port}", prepared)
-        supervisor = Multiprocess(_configured(replace(settings, runtime=runtime)), [opened])
+        supervisor = Supervisor(
+            _configured(replace(settings, runtime=runtime)),
+            [opened],
+            lambda: ready(f"{scheme}://{shown}:{port}", prepared),
+        )
         supervisor.run()
         if any(process.exitcode == 3 for process in supervisor.processes):  # uvicorn's own code
             raise EngineError(
@@ -152,6 +163,7 @@ def _configured(settings: ServiceSettings):  # type: ignore[no-untyped-def]  # n
     from uvicorn import Config
 
     from hartley.service.app import create_app
+    from hartley.service.http_protocol import EnvelopeProtocol
     from hartley.service.logs import log_settings
 
     tls = settings.tls
@@ -165,11 +177,11 @@ def _configured(settings: ServiceSettings):  # type: ignore[no-untyped-def]  # n
         access_log=False,  # the service writes its own lines, without paths
         server_header=False,
         proxy_headers=False,  # the address of a client decides whether a proxy is trusted
+        http=EnvelopeProtocol,
         ws="none",
         lifespan="on",
         timeout_worker_healthcheck=WORKER_SECONDS,
         backlog=BACKLOG,
-        h11_max_incomplete_event_size=1 << 16,
         timeout_graceful_shutdown=int(settings.question_seconds) + EXTRA_SECONDS,
         ssl_certfile=None if tls is None else str(tls.certificate),
         ssl_keyfile=None if tls is None else str(tls.key),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,10 @@ from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
 from hartley.errors import OptionError
 from hartley.service.accounts import TokenScope
-from hartley.service.answering import AskRequest, answer, own_refusal
-from hartley.service.envelope import ServiceError, forbidden, not_found
+from hartley.service.answering import AskRequest, answer_once, own_refusal
+from hartley.service.envelope import forbidden, not_found
 from hartley.service.hosted_dataset import HostedDataset, desk_of
+from hartley.service.lanes import Ticket
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
 from hartley.service.paid_answers import reopened
 from hartley.service.resources import Resources
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from hartley.service.own_rows import OwnBalance, OwnCharge
     from hartley.service.settings import ServiceSettings
 
+INVENTED_ROWS = 500
+"""Invented rows that take about as long as a price, and count as one."""
 ROWS_SEARCHED = 1000
 """Rows of the history that one page of a search looks at."""
 
@@ -48,7 +50,7 @@ class Service:
         """When parts were checked last, and what was wrong with them."""
         self.ids = RowIds(self.ledger.secret().key)
         self.hosted = {
-            name: HostedDataset(dataset, settings, self.ledger)
+            name: HostedDataset(dataset, settings, self.ledger, resources.guard)
             for name, dataset in settings.datasets.items()
         }
 
@@ -63,6 +65,13 @@ class Service:
         for hosted in self.hosted.values():
             hosted.close()
         self.resources.close()
+
+    def save(self) -> None:
+        """Write what is not written for every request: counters, and where the ledger ends."""
+        self.metrics.gauge("engine_admitted", self.lanes.admitted)
+        self.metrics.save()
+        for hosted in self.hosted.values():
+            hosted.write_note()
 
     # --- who asks ---
 
@@ -121,11 +130,13 @@ class Service:
     ) -> dict[str, list[Any]]:
         """Return invented rows by column: text for dates, plain values otherwise."""
         hosted = self.dataset(identity, name)
-        most = self.settings.limits.rows
+        most, limits = self.settings.limits.rows, self.settings.limits
         if not 1 <= rows <= most:
             raise OptionError(
                 f"The number of rows is not from 1 to {most:,}", hint="ask for fewer rows"
             )
+        count = 1 + rows // INVENTED_ROWS
+        self.resources.rates.take(identity.account, "prices", limits.prices_per_minute, count)
 
         def work() -> dict[str, list[Any]]:
             table = hosted.schema.dummy_data(rows, seed)
@@ -152,23 +163,29 @@ class Service:
         """Return what questions would cost the account now; nothing is spent."""
         hosted = self.dataset(identity, name)
         self.resources.count(identity, "prices", wishes)
-        account = identity.account
+        account, ticket = identity.account, Ticket(identity.account)
 
         def work(opened: OpenVersion) -> dict[str, Any]:
+            desk = desk_of(opened.agent)
+            plans = desk.plan(list(wishes), None, None)
+            self.resources.count_items(identity, "prices", wishes, plans)
+            ticket.check()
             own = own_balance(hosted.own(account))
-            quote = opened.agent.price(list(wishes), analyst=account, vacuous=vacuous)
+            quote = desk.quote(plans, self.ledger, account, vacuous=vacuous)
             content = self._quoted(quote, own)
             if explain:
                 # Its last line names rows of the ledger by their numbers, which count all rows.
                 content["explanation"] = quote.explanation.split("\nGiven what ")[0]
             if curve:
-                content["curves"] = [
-                    shown_text(price_curve(wish, opened.agent, most=most, analyst=account))
-                    for wish in wishes
-                ]
+                content["curves"] = curves = []
+                for wish in wishes:
+                    ticket.check()
+                    curve_of_wish = price_curve(wish, opened.agent, most=most, analyst=account)
+                    curves.append(shown_text(curve_of_wish))
             return content
 
-        content = await self._in_time(lambda: hosted.run(work))
+        # In a lane, since some prices take seconds, and repeats do not wait for them.
+        content = await self.lanes.engine(lambda: hosted.run(work), ticket)
         self.metrics.count("questions", dataset=name, outcome="priced")
         return content
 
@@ -196,9 +213,12 @@ class Service:
         """Return what a workload costs as a batch and one by one, and how to share a budget."""
         hosted = self.dataset(identity, name)
         self.resources.count(identity, "prices", wishes)
-        account = identity.account
+        account, ticket = identity.account, Ticket(identity.account)
 
         def work(opened: OpenVersion) -> dict[str, Any]:
+            plans = desk_of(opened.agent).plan(list(wishes), None, None)
+            self.resources.count_items(identity, "prices", wishes, plans)
+            ticket.check()
             own = own_balance(hosted.own(account))
             planned = plan(
                 list(wishes),
@@ -213,22 +233,7 @@ class Service:
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
             return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
 
-        return await self._in_time(lambda: hosted.run(work))
-
-    async def _in_time(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Compute prices in a lane: some take seconds, and repeats do not wait for them."""
-        try:
-            return await self.lanes.engine(work)
-        except ServiceError as error:
-            if error.code != "pending":
-                raise
-            raise ServiceError(
-                503,
-                "busy",
-                "The price takes too long to compute",
-                hint="ask fewer questions at once; nothing was charged",
-                retry_after=1,
-            ) from None
+        return await self.lanes.engine(lambda: hosted.run(work), ticket)
 
     # --- questions ---
 
@@ -261,21 +266,9 @@ class Service:
             )
         self.resources.check_batch(wishes)
         rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
-        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows)
-        if key is None:
-            return await answer(self.resources, asked)
-        digest, account = asked.digest, identity.account
-        kept = await self.lanes.quick(lambda: self.accounts.idempotent(account, key, digest))
-        if kept is None:
-            fresh = await answer(self.resources, asked)
-            if not fresh["bits"]:
-                return fresh  # it was free, and is free again: nothing to keep
-            reply = json.dumps(fresh)
-            kept = await self.lanes.quick(
-                lambda: self.accounts.keep_reply(account, key, digest, reply)
-            )
-        content: dict[str, Any] = json.loads(kept)
-        return content
+        ticket = Ticket(identity.account)
+        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows, ticket, key)
+        return await answer_once(self.resources, asked)
 
     # --- what was asked ---
 

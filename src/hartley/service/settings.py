@@ -110,6 +110,10 @@ class LimitSettings:
     bits_per_day: Mapping[str, str] = field(default_factory=dict)
     """By account; 0 leaves prices and repeats."""
     questions_per_batch: int = 100
+    numbers_per_request: int = 2000
+    """Numbers in all answers of one request, counted over groups."""
+    lanes_per_account: int | None = None
+    """Lanes of one worker that an account may use at once; None for half of them."""
     rows: int = 10_000
     """Rows of one reply: invented rows, pages of the history and of the audit log."""
 
@@ -171,24 +175,26 @@ def read_settings(path: str | Path) -> ServiceSettings:
         ('127.0.0.1:8080', 2, ['people'])
     """
     settings, mistakes = settings_and_mistakes(path)
-    if mistakes:
+    if mistakes or settings is None:
         raise mistakes[0]
-    assert settings is not None
     return settings
 
 
 def settings_and_mistakes(
     path: str | Path,
 ) -> tuple[ServiceSettings | None, list[HartleyError]]:
-    """Read CONFIG.toml and return every mistake in it; the settings are None if there is one."""
+    """Read CONFIG.toml and return every mistake in it, and what could be read; None if nothing.
+
+    Where something is wrong, the settings have a default that is not wrong in its own way: an empty
+    ledger, any free port, and no dataset without a schema.
+    """
     try:
         text = read_text_file(path, what="configuration")
         content = parse_toml(text, what=f"configuration {Path(path).name}")
     except HartleyError as error:
         return None, [error]
     reader = _SettingsReader(content, Path(path).absolute().parent)
-    settings = reader.read()
-    return (None if reader.mistakes else settings), reader.mistakes
+    return reader.read(), reader.mistakes
 
 
 class _SettingsReader:
@@ -201,7 +207,7 @@ class _SettingsReader:
     def wrong(self, problem: str, hint: str) -> None:
         self.mistakes.append(OptionError(problem, hint=hint))
 
-    def read(self) -> ServiceSettings | None:
+    def read(self) -> ServiceSettings:
         self.known(self.content, ("service", "datasets", "limits"), "the configuration")
         service = self.section(self.content, "service", "[service]")
         self.known(
@@ -225,12 +231,10 @@ class _SettingsReader:
         tls, proxy = self.tls(service.get("tls")), self.proxy(service)
         datasets = self.datasets()
         limits = self.limits()
-        if self.mistakes or ledger is None or listen is None:
-            return None
         return ServiceSettings(
-            ledger=self.address(ledger),
+            ledger="" if ledger is None else self.address(ledger),
             datasets=datasets,
-            listen=listen,
+            listen=listen or Listen("127.0.0.1", 0),
             workers=workers,
             body_limit=body,
             engine_lanes=lanes,
@@ -333,9 +337,11 @@ class _SettingsReader:
                 self.text(section, key, where, f'write {key} = "..."', needed=False)
                 for key in ("data", "place")
             )
+            if schema is None:
+                continue
             datasets[name] = DatasetSettings(
                 name=name,
-                schema=self.folder / (schema or ""),
+                schema=self.folder / schema,
                 budget=self.bits(section.get("budget"), f"budget in {where}"),
                 data=None if data is None else self.address(data),
                 analysts=self.names(section.get("analysts", []), f"analysts in {where}"),
@@ -347,12 +353,16 @@ class _SettingsReader:
 
     def limits(self) -> LimitSettings:
         section = self.section(self.content, "limits", "[limits]")
-        keys = ("prices_per_minute", "asks_per_minute", "questions_per_batch", "rows")
+        keys = (
+            *("prices_per_minute", "asks_per_minute", "questions_per_batch", "rows"),
+            *("numbers_per_request", "lanes_per_account"),
+        )
         self.known(section, (*keys, "bits_per_day"), "[limits]")
         default = LimitSettings()
         numbers = {
-            key: self.whole(section, key, getattr(default, key), (1, 10_000_000), "[limits]")
+            key: self.whole(section, key, getattr(default, key) or 1, (1, 10_000_000), "[limits]")
             for key in keys
+            if key in section
         }
         caps = section.get("bits_per_day", {})
         if not isinstance(caps, Mapping):

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley.agent.ledger import Ledger
+from hartley.errors import HartleyError
 from hartley.service.checking import problems_of
 from hartley.service.server import prepare
 from hartley.service.settings import read_settings
@@ -59,6 +60,62 @@ def test_every_problem_is_told_at_once(config):
     assert "c.pem" in text
     assert "table 'u'" in text
     assert "t.parquet" in text
+
+
+def test_mistakes_of_the_file_hide_no_other_problem(config):
+    config.write_text(
+        config.read_text()
+        .replace("[service]", '[service]\nworkers = 0\nqueue = -1\nlisten = "here"\nspeed = 9', 1)
+        .replace('listen = "127.0.0.1:0"\n', "")
+        .replace("budget = 8\n", "")
+        + "[limits]\nbits_per_day = { bi = 0, bo = 1 }\nrows = 0\n[datasets.u]\nbudget = 2\n"
+    )
+    config.with_name("t.parquet").unlink()
+    text = words(config)
+    for part in (
+        *("workers", "queue", "listen", "'speed'", "rows in [limits]", "'bi'", "'bo'"),
+        *("schema in [datasets.u]", "budget in [datasets.t] is missing", "t.parquet"),
+    ):
+        assert part in text, part
+
+
+def test_open_columns_that_cost_more_than_the_budget(config):
+    schema = config.with_name("t.toml")
+    schema.write_text(SCHEMA.replace('kind = "private"', 'kind = "open"'))
+    assert words(config) == ""
+    config.write_text(config.read_text().replace("budget = 8", "budget = 3"))
+    assert "open columns of the schema alone cost 3.322 bits" in words(config)
+    config.write_text(config.read_text().replace("budget = 3", "budget = 3.33"))
+    assert words(config) == ""
+    prepare(read_settings(config))
+    assert words(config) == ""
+
+
+def test_a_population_that_is_absent_or_has_too_little_left(config):
+    from hartley.agent.ledger import open_ledger
+
+    schema = config.with_name("t.toml")
+    schema.write_text(
+        SCHEMA.replace('"t"', '"t"\npopulation = "town"').replace('"private"', '"open"')
+    )
+    assert "population 'town', which the ledger does not have" in words(config)
+    with pytest.raises(HartleyError, match="town"):
+        prepare(read_settings(config))
+    with open_ledger(config.with_name("ledger.db")) as ledger:
+        ledger.record("town", "population", {"bits": 2})
+    assert "left of the population 'town'" in words(config)
+    with pytest.raises(HartleyError, match="town"):
+        prepare(read_settings(config))
+    with open_ledger(config.with_name("ledger.db")) as ledger:
+        ledger.record("town", "population", {"bits": 20})
+    assert words(config) == ""
+    prepare(read_settings(config))
+    assert words(config) == ""
+
+
+def test_a_column_that_the_table_does_not_have(config):
+    config.with_name("t.toml").write_text(SCHEMA.replace("columns.age", "columns.height"))
+    assert "height" in words(config)
 
 
 def test_a_schema_that_changed_or_is_a_draft(config):

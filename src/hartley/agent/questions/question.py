@@ -175,11 +175,16 @@ def distinct(names: list[str]) -> list[str]:
         >>> distinct(["n", "n", "m"])
         ['n', 'n (2)', 'm']
     """
-    unique: list[str] = []
+    unique: dict[str, None] = {}  # in order; a list would be searched once for every name
+    tried: dict[str, int] = {}
     for name in names:
-        numbered = (f"{name} ({number})" for number in itertools.count(2))
-        unique.append(name if name not in unique else next(n for n in numbered if n not in unique))
-    return unique
+        number, numbered = tried.get(name, 1), name
+        while numbered in unique:
+            number += 1
+            numbered = f"{name} ({number})"
+        tried[name] = number
+        unique[numbered] = None
+    return list(unique)
 
 
 def _not_grouped(scope: Scope, grouping: Grouping, node: Any) -> Refused:  # noqa: ANN401 - a part of a tree

@@ -32,19 +32,18 @@ from hartley.service.accounts.identity import (
     verifier_of,
     widest_scope,
 )
+from hartley.service.accounts.keyed_requests import bind_key, find_key, keep_reply
 from hartley.service.accounts.last_uses import LastUses
 from hartley.service.accounts.memory import IdentityMemory
 from hartley.service.accounts.rows import (
     account_of,
     active_account,
     append_act,
-    check_key,
     checked_token,
     find_account,
     insert_account,
     insert_session,
     insert_token,
-    kept_reply,
     named_account,
     permitted_account,
     read_accounts,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hartley.agent.ledger.stores.store import Transaction
+    from hartley.service.accounts.keyed_requests import BoundKey, KeyedRequest
 
 REPLIES_KEPT = timedelta(hours=24)
 FIRST_OWNER = "owner"
@@ -379,7 +379,7 @@ class Accounts:
         """
 
         def check(transaction: Transaction, cells: int) -> None:
-            account = permitted_account(transaction, identity)
+            account = permitted_account(transaction, identity, self._now())
             if account.daily_cap is not None:
                 day = self._now()[:10]
                 check_cap(account.daily_cap, self._daily.of(transaction, account.name, day), cells)
@@ -409,36 +409,22 @@ class Accounts:
         rows = self._store.read(lambda t: t.run(statement, (start, most)))
         return [AuditRow(*row) for row in rows]
 
-    def idempotent(self, account: str, key: str, digest: str) -> str | None:
-        """Return the reply that was kept for a key; None if there is none of the last 24 hours.
+    def bound_key(self, request: KeyedRequest) -> BoundKey | None:
+        """Return the charge and the reply of a key in the last 24 hours; None if it is free.
 
-        Args:
-            account: the account that sent the key; the keys of others are separate.
-            key: the client's key.
-            digest: a digest of the request; an error is raised if the key was sent with another.
+        Raises an error if the key was sent with another request.
         """
-        check_key(key)
         since = self._now(-REPLIES_KEPT)
-        return self._store.read(lambda t: kept_reply(t, account, key, digest, since))
+        return self._store.read(lambda t: find_key(t, request, since))
 
-    def keep_reply(self, account: str, key: str, digest: str, reply: str) -> str:
+    def bind_key(self, transaction: Transaction, request: KeyedRequest, dataset: str) -> None:
+        """Bind a key to its request inside the transaction that charges for it."""
+        bind_key(transaction, request, dataset, self._now(), self._now(-REPLIES_KEPT))
+
+    def keep_reply(self, request: KeyedRequest, reply: str) -> str:
         """Keep a reply for 24 hours; return the one that is kept, which may be an earlier one."""
-        check_key(key)
-
-        def work(transaction: Transaction) -> str:
-            since = self._now(-REPLIES_KEPT)
-            transaction.run("DELETE FROM hartley_service_replies WHERE time <= ?", (since,))
-            earlier = kept_reply(transaction, account, key, digest, since)
-            if earlier is not None:
-                return earlier
-            transaction.run(
-                "INSERT INTO hartley_service_replies (account, key, digest, reply, time) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (account, key, digest, reply, self._now()),
-            )
-            return reply
-
-        return self._store.write(work)
+        now, since = self._now(), self._now(-REPLIES_KEPT)
+        return self._store.write(lambda t: keep_reply(t, request, reply, now, since))
 
     # --- time ---
 

@@ -6,7 +6,7 @@ import hmac
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.errors import InputError, NotPermitted, OptionError, printable
+from hartley.errors import InputError, NotPermitted, printable
 from hartley.service.accounts.identity import (
     ACCOUNT_NAME,
     Identity,
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 ACCOUNT_COLUMNS = "name, role, created, revoked, daily_cap"
 TOKEN_COLUMNS = "id, account, scope, label, created, expires, revoked, last_used"  # noqa: S105 - names of columns
-LONGEST_KEY = 200
-"""Characters of an idempotency key."""
 NO_VERIFIER = "0" * 64
 """Compared with where there is no token, so that an unknown token takes the same steps."""
 
@@ -179,15 +177,17 @@ def resumed_session(transaction: Transaction, verifier: str) -> KnownIdentity | 
     return KnownIdentity(_identity(account, TokenScope(scope), token_id), expires)
 
 
-def permitted_account(transaction: Transaction, identity: Identity) -> ServiceAccount:
+def permitted_account(transaction: Transaction, identity: Identity, now: str) -> ServiceAccount:
     """Return the account of an identity that may be charged now; raise an error if it may not."""
     account = find_account(transaction, identity.account)
     tokens = read_tokens(transaction, "WHERE id = ?", (identity.token_id or "",))
-    if identity.token_id is not None and (not tokens or tokens[0].revoked is not None):
+    if identity.token_id is not None and not any(
+        token.revoked is None and (token.expires is None or token.expires > now) for token in tokens
+    ):
         account = None
     if account is None or account.revoked is not None:
         raise NotPermitted(
-            "The account or its token was revoked meanwhile, and nothing was charged",
+            "The account or its token was revoked or expired meanwhile, and nothing was charged",
             hint="ask an owner of the service for another token",
         )
     if not identity.scope.includes(TokenScope.ASK):
@@ -216,32 +216,3 @@ def append_act(  # noqa: PLR0913, PLR0917 - the parts of a row
         ((last or 0) + 1, now, *(printable(text) for text in (by, act, subject, detail))),
     )
     change(transaction)
-
-
-# --- replies --------------------------------------------------------------------------------------
-
-
-def kept_reply(
-    transaction: Transaction, account: str, key: str, digest: str, since: str
-) -> str | None:
-    """Return the reply of a key; raise an error if the key was sent with another request."""
-    rows = transaction.run(
-        "SELECT digest, reply FROM hartley_service_replies "
-        "WHERE account = ? AND key = ? AND time > ?",
-        (account, key, since),
-    )
-    if rows and rows[0][0] != digest:
-        raise InputError(
-            "The idempotency key was sent with another request before",
-            hint="draw a new random key for every request",
-        )
-    return str(rows[0][1]) if rows else None
-
-
-def check_key(key: str) -> None:
-    """Raise an error for an idempotency key that is empty, too long or not printable."""
-    if not key or len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise OptionError(
-            "The idempotency key is empty, too long or not printable",
-            hint=f"send 1 to {LONGEST_KEY} printable ASCII characters, such as a random UUID",
-        )

@@ -45,7 +45,13 @@ CREATE TABLE hartley_service_audit (
     subject TEXT NOT NULL, detail TEXT NOT NULL
 );
 """  # noqa: S608 - our own names
-STEPS = [FIRST_STEP]
+SECOND_STEP = """
+ALTER TABLE hartley_service_replies ADD COLUMN dataset TEXT;
+ALTER TABLE hartley_service_replies ADD COLUMN sequence BIGINT;
+ALTER TABLE hartley_service_replies ADD COLUMN spent_before TEXT;
+"""
+"""Which row of the ledger charged for a request, and what the account had spent before."""
+STEPS = [FIRST_STEP, SECOND_STEP]
 """What leads from each format to the next; the present format is their number."""
 KEPT = "rows of the audit log stay as they are"
 IN_A_FILE = f"""

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from hartley.service.api.access import Caller, Host
+from hartley.service.api.attention import while_attended
 from hartley.service.api.models import AskBody, PlanBody, PriceBody
 
 router = APIRouter(prefix="/v1")
@@ -62,9 +63,11 @@ async def dummy(
 
 
 @router.post("/datasets/{name}/price", tags=["questions"])
-async def price(caller: Caller, host: Host, name: Name, body: PriceBody) -> dict[str, Any]:
+async def price(
+    request: Request, caller: Caller, host: Host, name: Name, body: PriceBody
+) -> dict[str, Any]:
     """Return what questions would cost now and the largest errors of answers; nothing is spent."""
-    return await host.price(
+    work = host.price(
         caller,
         name,
         body.wishes,
@@ -73,12 +76,15 @@ async def price(caller: Caller, host: Host, name: Name, body: PriceBody) -> dict
         explain=body.explain,
         vacuous=body.vacuous,
     )
+    return await while_attended(request, work)
 
 
 @router.post("/datasets/{name}/plan", tags=["questions"])
-async def plan(caller: Caller, host: Host, name: Name, body: PlanBody) -> dict[str, Any]:
+async def plan(
+    request: Request, caller: Caller, host: Host, name: Name, body: PlanBody
+) -> dict[str, Any]:
     """Plan a workload: its price as one batch and one by one, and how to share a budget."""
-    return await host.plan(
+    work = host.plan(
         caller,
         name,
         body.wishes,
@@ -87,6 +93,7 @@ async def plan(caller: Caller, host: Host, name: Name, body: PlanBody) -> dict[s
         absolute=body.absolute,
         vacuous=body.vacuous,
     )
+    return await while_attended(request, work)
 
 
 @router.post("/datasets/{name}/ask", tags=["questions"])
@@ -98,7 +105,7 @@ async def ask(  # noqa: PLR0913, PLR0917 - parts of a request
     A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
     only what the account has paid for is answered.
     """
-    content = await host.ask(
+    work = host.ask(
         caller,
         name,
         body.wishes,
@@ -107,6 +114,7 @@ async def ask(  # noqa: PLR0913, PLR0917 - parts of a request
         given=body.given,
         key=key,
     )
+    content = await while_attended(request, work)
     if not content["bits"]:  # a repeat, whose rendered reply may be sent again
         request.scope["state"]["repeat"] = (caller, name)
     return JSONResponse(content)

@@ -145,6 +145,8 @@ async def visit_of(request: Request) -> Visit:
         await service.lanes.quick(lambda: service.accounts.session(cookie)) if cookie else None
     )
     name = proxied_name(request, service)
+    if session is not None and session.identity.token_id is None and name is None:
+        session = None  # it began by the proxy's word, which this request does not carry
     if name is not None and (session is None or session.identity.account != name):
         # The proxy has identified somebody: a session of theirs begins without a token.
         identity = await service.lanes.quick(lambda: service.accounts.identity_of(name))

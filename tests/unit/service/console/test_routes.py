@@ -394,6 +394,19 @@ def test_a_proxy_names_the_visitor_and_nobody_else_does(proxied, house):
     assert house.window(headers={"X-Remote-User": "owner"}).get("").url.path.endswith("/login")
 
 
+def test_a_session_by_the_word_of_a_proxy_needs_that_word_every_time(proxied):
+    proxied.analyst("mia")
+    window = proxied.window(headers={"X-Remote-User": "mia"})
+    assert "mia · analyst" in window.get("").text
+    del window.client.headers["X-Remote-User"]  # the proxy knows nobody any more
+    assert window.get("").url.path.endswith("/login")
+    window.client.headers["X-Remote-User"] = "mia"
+    assert "mia · analyst" in window.get("").text
+    # A session that began with a token is the token's, whatever the proxy says of nobody.
+    token = proxied.window(proxied.owner_token)
+    assert "owner · owner" in token.get("/owner").text
+
+
 def test_a_proxy_says_that_the_browser_speaks_tls(proxied, house):
     header = {"X-Remote-User": "owner", "X-Forwarded-Proto": "https"}
     assert "Secure" in proxied.window(headers=header).get("/owner").headers["set-cookie"]

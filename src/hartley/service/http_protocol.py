@@ -1,0 +1,155 @@
+"""HTTP as the service speaks it: limits before anything is known of a request, errors as envelopes.
+
+The server below has no limit on the size of headers and no time limit for a request, and answers
+what is not HTTP in words of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from hartley.service.envelope import ServiceError
+from hartley.service.gate import SECURITY_HEADERS
+from hartley.service.logs import LOGGER
+
+if TYPE_CHECKING:
+    import asyncio
+    from typing import Any
+
+LARGEST_HEAD = 32 << 10
+"""Bytes of the request line and all headers together."""
+REQUEST_SECONDS = 30.0
+"""Within which a client sends a whole request, from its first byte or from the connection."""
+
+
+class EnvelopeProtocol(HttpToolsProtocol):
+    """One connection; everything it refuses has the envelope of errors."""
+
+    largest_head, request_seconds = LARGEST_HEAD, REQUEST_SECONDS
+
+    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - of the server's own making
+        super().__init__(*given, **named)
+        self._head, self._reading_head, self._begun = 0, True, False
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- the connection ---
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request; never more of its head than the limit."""
+        self._unset_keepalive_if_required()
+        if self._timer is None:
+            self._wait()
+        self._begun = True
+        rest = b""
+        if self._reading_head:
+            free = self.largest_head - self._head
+            data, rest = data[:free], data[free:]
+            self._head += len(data)
+        self._feed(data)
+        if rest and not self.transport.is_closing():
+            if self._reading_head:
+                self._refuse(_too_large_head())
+            else:  # what is left is of the body
+                self._feed(rest)
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # answered as if it had not asked for another protocol
+        except httptools.HttpParserError:
+            self.send_400_response("")
+
+    # --- what the parser finds ---
+
+    def on_headers_complete(self) -> None:
+        """Hand the request to the application; its body has a limit there."""
+        self._reading_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Wait for the next request."""
+        self._head, self._reading_head, self._begun = 0, True, False
+        self._stop_waiting()
+        super().on_message_complete()
+
+    # --- refusals ---
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        del msg  # the server's own words
+        self._refuse(
+            ServiceError(
+                400, "invalid", "The request is not valid HTTP/1.1", hint="see /openapi.json"
+            )
+        )
+
+    def _refuse(self, error: ServiceError) -> None:
+        """Send an envelope, unless another reply is on its way, and close the connection."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            request_id = secrets.token_hex(8)
+            body = json.dumps(error.body(request_id)).encode()
+            headers = (
+                (b"content-type", b"application/json"),
+                (b"content-length", b"%d" % len(body)),
+                (b"connection", b"close"),
+                (b"x-request-id", request_id.encode()),
+                *SECURITY_HEADERS,
+            )
+            lines = [b"%s: %s\r\n" % header for header in headers]
+            self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))
+            LOGGER.info(
+                "request",
+                extra={"request_id": request_id, "route": "none", "status": error.status},
+            )
+        self.transport.close()
+
+    # --- time ---
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(self.request_seconds, self._late)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._begun and self._reading_head:
+            self._refuse(
+                ServiceError(
+                    408,
+                    "late",
+                    f"The request was not complete within {self.request_seconds:g} s",
+                    hint="send it at once",
+                )
+            )
+        else:  # nothing was sent, or the application waits for a body that does not come
+            self.transport.close()
+
+
+def _too_large_head() -> ServiceError:
+    return ServiceError(
+        431,
+        "headers",
+        f"The headers are larger than {LARGEST_HEAD >> 10} KiB",
+        hint="send fewer headers; a question belongs in the body",
+    )

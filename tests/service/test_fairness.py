@@ -1,0 +1,170 @@
+"""One account cannot keep a service busy: weights, caps, fair lanes, and work nobody waits for."""
+
+import threading
+import time
+
+import httpx
+import pytest
+
+from hartley.agent.quotes import Desk
+
+COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
+AVERAGES = "SELECT {} FROM people"
+MANY = AVERAGES.format(", ".join(["AVG(age)"] * 1500))
+
+
+def many(number):
+    return AVERAGES.format(", ".join(f"AVG(age + {each})" for each in range(number)))
+
+
+def above(age):
+    return COUNT.replace("ill = 'yes'", f"age > {age}")
+
+
+def test_a_text_of_many_averages_is_read_in_linear_time():
+    from hartley.agent.questions.question import distinct
+
+    names = distinct(["n"] * 20_000 + ["n (2)", "m"])
+    assert len(set(names)) == len(names)
+    assert names[:3] == ["n", "n (2)", "n (3)"]
+    assert names[-2:] == ["n (2) (2)", "m"]
+
+
+@pytest.mark.parametrize("route", ["ask", "price", "plan"])
+def test_numbers_of_a_request_are_capped(a_place, served_here, route):
+    place = a_place(limits="numbers_per_request = 50")
+    with served_here(place) as live:
+        ana, path = live.api("ana"), f"/v1/datasets/people/{route}"
+        reply = ana.post(path, json={"question": many(51), "bits": 8})
+        assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
+        assert "51 numbers" in reply.json()["error"]["message"]
+        groups = many(26).replace("FROM people", "FROM people GROUP BY region")
+        reply = ana.post(path, json={"question": groups, "bits": 8})
+        assert "52 numbers" in reply.json()["error"]["message"]
+        assert ana.post(path, json={"question": many(50), "bits": 8}).status_code == 200
+        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] <= 8
+
+
+def test_many_numbers_count_as_many_questions(a_place, served_here):
+    place = a_place(limits="")
+    text = (place.folder / "config.toml").read_text()
+    (place.folder / "config.toml").write_text(text.replace("100000", "10"))
+    from hartley.service.settings import read_settings
+
+    place.settings = read_settings(place.folder / "config.toml")
+    with served_here(place) as live:
+        ana, ben = live.api("ana"), live.api("ben")
+        assert ana.price(many(150), bits=8).status_code == 200  # counts as 6 of 10
+        assert ana.price(many(150), bits=8).status_code == 429
+        assert ana.price(COUNT, bits=1).status_code == 200
+        assert ben.ask(many(200), bits=9).status_code == 200  # counts as 8 of 10
+        assert [
+            ben.ask(text, bits="1/8", vacuous=True).status_code for text in map(above, (10, 20, 30))
+        ][-1] == 429
+        # A repeat of many numbers counts nothing, also where it was not known to be one.
+        repeats = live.app.state.service.hosted["people"]._open.repeats
+        live.app.state.service.resources.rates._memory[:] = bytes(len(rates_of(live)))
+        for _ in range(4):
+            reply = ben.ask(many(200), bits=9)
+            assert (reply.status_code, reply.json()["bits"]) == (200, 0)
+            repeats.clear()
+        assert ben.ask(COUNT, bits=1, vacuous=True).status_code == 200
+
+
+def rates_of(live):
+    return live.app.state.service.resources.rates._memory
+
+
+@pytest.mark.slow
+def test_others_are_answered_while_one_account_asks_for_much(a_place, served_here, monkeypatch):
+    """Questions of one account that never end leave lanes, quick threads and queue to others."""
+    place = a_place(service="engine_lanes = 4\nqueue = 8")
+    gate = threading.Event()
+    plan = Desk.plan
+
+    def slow(desk, questions, *rest):
+        if "AVG" in str(questions):
+            gate.wait(60)
+        return plan(desk, questions, *rest)
+
+    with served_here(place) as live:
+        monkeypatch.setattr(Desk, "plan", slow)
+        statuses = []
+
+        def hog():
+            with httpx.Client(base_url=live.url, timeout=60, trust_env=False) as api:
+                headers = {"Authorization": f"Bearer {place.tokens['ana']}"}
+                body = {"question": MANY, "bits": 8}
+                statuses.append(
+                    api.post("/v1/datasets/people/ask", json=body, headers=headers).status_code
+                )
+
+        threads = [threading.Thread(target=hog) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        try:
+            ben = live.api("ben")
+            for number in range(5):
+                begun = time.monotonic()
+                reply = ben.ask(above(number), bits=1)
+                assert (reply.status_code, time.monotonic() - begun < 10) == (200, True)
+            assert ben.get("/v1/datasets/people/budget").status_code == 200
+        finally:
+            gate.set()
+            for thread in threads:
+                thread.join()
+        assert set(statuses) <= {200, 503}
+        assert statuses.count(503) >= 6  # two lanes and half of the queue were ana's
+
+
+@pytest.mark.slow
+def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch, wait_until):
+    gate, entered = threading.Event(), threading.Event()
+    plan = Desk.plan
+
+    def slow(desk, *rest):
+        entered.set()
+        gate.wait(60)
+        return plan(desk, *rest)
+
+    monkeypatch.setattr(Desk, "plan", slow)
+    text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
+    with httpx.Client(base_url=live.url, trust_env=False) as api:
+        headers = {"Authorization": f"Bearer {live.place.tokens['ana']}"}
+        with pytest.raises(httpx.ReadTimeout):
+            api.post(
+                "/v1/datasets/people/ask",
+                json={"question": text, "bits": 2},
+                headers=headers,
+                timeout=0.5,
+            )
+    assert entered.is_set()
+    service = live.app.state.service
+    wait_until(lambda: 'route="/v1/datasets/{name}/ask"' in live.api().get("/metrics").text)
+    gate.set()
+    wait_until(lambda: not service.lanes.admitted)
+    assert live.api("ana").get("/v1/datasets/people/budget").json()["spent_bits"] == 0
+    assert live.api("ana").ask(text, bits=2).json()["bits"] == 1
+
+
+@pytest.mark.slow
+def test_a_question_that_is_late_before_its_charge_is_not_charged(
+    a_place, served_here, monkeypatch, wait_until
+):
+    place = a_place(service="question_seconds = 0.3")
+    gate, plan = threading.Event(), Desk.plan
+
+    def slow(desk, *rest):
+        gate.wait(60)
+        return plan(desk, *rest)
+
+    with served_here(place) as live:
+        ana = live.api("ana")
+        monkeypatch.setattr(Desk, "plan", slow)
+        text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
+        reply = ana.ask(text, bits=2)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "busy")
+        assert "nothing was charged" in reply.json()["error"]["message"]
+        gate.set()
+        wait_until(lambda: not live.app.state.service.lanes.admitted)
+        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 0
