@@ -36,6 +36,7 @@ class AskRequest:
     batch: bool
     vacuous: bool
     given: list[int] | None
+    most_bits: float | None = None
 
     @property
     def account(self) -> str:
@@ -112,6 +113,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             analyst=asked.account,
             vacuous=asked.vacuous,
             given=asked.given,
+            most_bits=asked.most_bits,
             check=check,
         )
         assert isinstance(reply, BatchAnswer)

@@ -241,6 +241,7 @@ class Service:
         batch: bool = False,
         vacuous: bool = False,
         given: Sequence[str] | None = None,
+        most_bits: float | None = None,
         key: str | None = None,
     ) -> dict[str, Any]:
         """Answer questions: a repeat at once and for free, new ones in a lane of the engine.
@@ -252,6 +253,7 @@ class Service:
             batch: whether to reply with a list of answers, also for one question.
             vacuous: whether to pay for answers that say no more than the schema.
             given: the rows of a price, which the new one may rest on.
+            most_bits: what a price said was due; if more is due by now, nothing is charged.
             key: an idempotency key: the same key and questions give the same reply for 24 hours.
         """
         hosted = self.dataset(identity, name)
@@ -261,7 +263,7 @@ class Service:
             )
         self.resources.check_batch(wishes)
         rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
-        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows)
+        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows, most_bits)
         if key is None:
             return await answer(self.resources, asked)
         digest, account = asked.digest, identity.account

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hartley.reports.template import page_environment
-from hartley.wording import bits_up
+from hartley.service.console.roundings import bits_due
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def sentence(text: str) -> str:
 @cache
 def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported on use
     environment = page_environment(asset)
-    environment.filters |= {"sentence": sentence, "bits": bits_up}
+    environment.filters |= {"sentence": sentence, "bits": bits_due}
     return environment
 
 
