@@ -26,12 +26,13 @@ from hartley.service.console.questions import (
     price_points,
     read_bits,
     tables_of,
+    wish_for,
 )
 from hartley.service.console.refusals import shown_refusal
 from hartley.service.console.roundings import bits_due, bits_left, due_number
 from hartley.service.console.visits import PageRoute, page, parse_bits, see_other, visit_of
 from hartley.service.envelope import as_service_error
-from hartley.wording import decimal_text, decimals_up
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -326,7 +327,7 @@ async def answer_page(request: Request, name: str, row: str) -> Response:
     content = await visit.service.answer(visit.identity, name, row)
     answers = content["answers"] or ()
     # A wish of the charge alone is enough to finish it: what the account paid for is known.
-    charge = _shown_charge(content) | {"wish": decimals_up(content["bits"], 9).replace(",", "")}
+    charge = _shown_charge(content) | {"wish": wish_for(content["bits"])}
     return page(
         "answer.html",
         await visit.frame("History", name),

@@ -78,13 +78,14 @@ def asset(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Write a hint as a sentence.
+    """Write a hint as sentences: each begins with a capital, and the last one ends.
 
     Example:
-        >>> sentence("did you mean age?"), sentence("free: answered before")
-        ('Did you mean age?', 'Free: answered before.')
+        >>> sentence("did you mean age? the columns are age and sex")
+        'Did you mean age? The columns are age and sex.'
     """
-    whole = text[:1].upper() + text[1:]
+    parts = [part[:1].upper() + part[1:] for part in text.split("? ")]
+    whole = "? ".join(parts)
     return whole if whole.endswith((".", "?", "!")) else whole + "."
 
 

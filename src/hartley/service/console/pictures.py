@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROW_HEIGHT = 26
 """Of the picture of one interval, in pixels."""
-THINNEST = 0.35
+THINNEST = 0.7
 """The least width of an interval, in percent: an exact number is still seen."""
 CURVE_HEIGHT = 168
 FLOOR = 140

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.quote import ErrorsIf
 from hartley.agent.ledger.entries import read_integer
-from hartley.agent.price_curve import PriceCurve, PricePoint
+from hartley.agent.price_curve import PriceCurve, PricePoint, bits_for
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish
 from hartley.errors import HartleyError, Refused, Stale
@@ -19,6 +20,7 @@ from hartley.service.console.dataset_card import DatasetCard, dataset_card
 from hartley.service.console.refusals import PRICE
 from hartley.service.envelope import ServiceError
 from hartley.service.own_rows import own_balance
+from hartley.wording import decimals_up
 
 if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Schema
@@ -34,6 +36,9 @@ LONGEST_QUESTION = 20_000
 BITS = re.compile(r"\d{1,4}(?:\.\d{1,9})?", re.ASCII)
 DUE = re.compile(r"\d{1,6}(?:\.\d{1,20})?(?:e-\d{1,3})?", re.ASCII)
 ROW = re.compile(r"[0-9a-zA-Z_-]{1,32}", re.ASCII)
+MOST_EXACT = 30
+"""Bits up to which a double says how many cells they are."""
+SLACK = 1e-3
 MOST_GIVEN = 500
 """Rows of a quote that a form sends back; with more of them, what is due is enough."""
 
@@ -103,6 +108,18 @@ class PricedCurve:
     curve: PriceCurve
     wish: str | None
     given: tuple[str, ...]
+
+
+def wish_for(bits: float) -> str:
+    """Return the shortest number of bits that buys what a charge has bought.
+
+    Example:
+        >>> wish_for(4.584962500721157), wish_for(0.0)
+        ('4.6', '0')
+    """
+    if bits > MOST_EXACT:
+        return decimals_up(bits, 9).replace(",", "")
+    return bits_for(math.ceil(2**bits - SLACK))
 
 
 async def price_points(
