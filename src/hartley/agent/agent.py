@@ -139,6 +139,7 @@ class Agent:
         analyst: str | None = None,
         vacuous: bool = False,
         given: Quote | Sequence[int] | None = None,
+        most_bits: float | None = None,
         check: Callable[[Transaction, int], None] | None = None,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget covers its price.
@@ -156,15 +157,17 @@ class Agent:
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
             given: a quote, which is then not exceeded: nothing is charged if more is due by now. Or
                 the rows that the price is to rest on.
+            most_bits: what may be charged at most; ``Stale`` is raised if more is due by now.
             check: one more condition of a charge, see ``Ledger.reserve``; never for a repeat.
 
         Returns:
             an ``Answer``, or a ``BatchAnswer`` for a list.
         """
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
-        most = None
         if isinstance(given, Quote):
-            most, given = given.bits if given.due is None else given.due, given.given
+            quoted = given.bits if given.due is None else given.due
+            most_bits = quoted if most_bits is None else min(quoted, most_bits)
+            given = given.given
         plans = held.desk.plan(question, error, bits, min_rows)
         plans = held.desk.known_plans(plans, self.ledger, analyst)
         if not vacuous:
@@ -175,7 +178,9 @@ class Agent:
             analyst,
             [to_plain(asked) for asked in questions],
             # A copy that changed could not be asked once the question is charged.
-            held.desk.prices(questions, given, most_bits=most, check=held.coded.check_unchanged),
+            held.desk.prices(
+                questions, given, most_bits=most_bits, check=held.coded.check_unchanged
+            ),
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,

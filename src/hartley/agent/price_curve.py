@@ -6,25 +6,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.quote import Useful, useful_words
+from hartley.agent.answers.quote import ErrorsIf, Useful, useful_words
 from hartley.agent.asking import open_desk
+from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.rows.entries import write_integer
-from hartley.agent.order import Charges, in_known_cells, told_before
 from hartley.agent.precision import coarsest_steps, vacuous_labels
 from hartley.agent.pricing.price import cells_within, price
-from hartley.agent.quotes import Wish
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.quotes import Wish, questions_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
 from hartley.wording import bits_up, counted, first_of, rounded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from hartley.agent.agent import Agent
+    from hartley.agent.earlier import Earlier
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
+    from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
     from hartley.ranges.schema.schema import Schema
@@ -53,13 +56,21 @@ class PricePoint:
     """The same if every row counts that may count; smaller where their number is private."""
     vacuous: tuple[str, ...] = ()
     """The labels of numbers that would say no more than the schema."""
-    due: int | None = None
-    """The cells that the account would be charged now; None without a ledger."""
+    due: Fraction | None = None
+    """What the account would be charged now, in cells: the factor by which its spending grows, so
+    not always a whole number. None without a ledger."""
+    errors_if: tuple[ErrorsIf, ...] = ()
+    """The errors if at least so many rows count, where their number is private."""
 
     @property
     def bits(self) -> float:
         """The price: log2 of the cells."""
         return bits_at_least(self.cells)
+
+    @property
+    def due_bits(self) -> float | None:
+        """What the account would be charged now, in bits; None without a ledger."""
+        return None if self.due is None else bits_at_least(*self.due.as_integer_ratio())
 
     @cached_property
     def wish(self) -> str:
@@ -72,8 +83,13 @@ class PricePoint:
             "bits": self.bits,
             "cells": write_integer(self.cells),
             "wish_bits": self.wish,
-            "due_bits": None if self.due is None else bits_at_least(self.due),
+            "due_bits": self.due_bits,
+            "due_cells": None if self.due is None else str(self.due),
             "worst_errors": {label: str(error) for label, error in self.errors},
+            "errors_if_rows_count": {
+                str(some.rows): {label: str(error) for label, error in some.errors}
+                for some in self.errors_if
+            },
             "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
             "vacuous": list(self.vacuous),
         }
@@ -145,7 +161,7 @@ class PriceCurve:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("bits", "cells", "due_bits", "number", "error", "error_if_all_rows_count"))
         for point in self.points:
-            due = "" if point.due is None else bits_at_least(point.due)
+            due = "" if point.due_bits is None else point.due_bits
             pairs = zip(point.errors, point.full_errors, strict=True)
             for (label, error), (_, full) in pairs:
                 writer.writerow(
@@ -158,7 +174,7 @@ class PriceCurve:
         return [
             (
                 bits_up(point.bits),
-                "" if point.due is None else bits_up(bits_at_least(point.due)),
+                "" if point.due_bits is None else bits_up(point.due_bits),
                 _error_words(point),
             )
             for point in self.points
@@ -262,8 +278,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
         )
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
         (plan,) = desk.plan(question, error, bits, min_rows)
-        own = None if opened is None else own_rows(desk, opened, analyst)
-        return curve_of(desk, plan, _end(most), own)
+        return curve_of(desk, plan, _end(most), opened, analyst)
 
 
 def _end(most: object) -> int:
@@ -289,9 +304,13 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
 
 
 def curve_of(
-    desk: Desk, plan: Selection, limit: int, own: tuple[Row, ...] | None = None
+    desk: Desk,
+    plan: Selection,
+    limit: int,
+    ledger: Ledger | None = None,
+    analyst: str | None = None,
 ) -> PriceCurve:
-    """Return the curve of a plan up to a number of cells; ``own`` None stands for no ledger."""
+    """Return the curve of a plan up to a number of cells; without a ledger, nothing is due."""
     finest = price(_finest(plan).questions, desk.schema).cells
     points: list[PricePoint] = []
     steps = None
@@ -302,7 +321,7 @@ def curve_of(
             continue  # even the coarsest answer costs more
         if finer != steps:
             steps = finer
-            points.append(_point(desk, plan.with_steps(finer), cells, own))
+            points.append(_point(desk, plan.with_steps(finer), cells, ledger, analyst))
     return PriceCurve(
         plan.text,
         tuple(_cheapest(points)),
@@ -326,17 +345,48 @@ def _grid(desk: Desk, plan: Selection, limit: int) -> Iterator[int]:
     yield from sorted(number for number in cells if number <= limit)
 
 
-def _point(desk: Desk, plan: Selection, limit: int, own: tuple[Row, ...] | None) -> PricePoint:
-    # What the account knows in finer cells is answered in these.
-    answered = in_known_cells(plan, told_before(desk.schema, own or ()))
+def _point(
+    desk: Desk, plan: Selection, limit: int, ledger: Ledger | None, analyst: str | None
+) -> PricePoint:
+    # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
+    answered = plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
     return PricePoint(
         limit,
         price(plan.questions, desk.schema).cells,
         desk.errors(answered),
         desk.errors(answered, fullest=True),
         vacuous_labels(plan, public_count=desk.public_count),
-        None if own is None else Charges(desk.schema, (plan,), own).charge([0])[0],
+        None if ledger is None else _due(desk, answered, ledger, analyst),
+        desk.errors_if(answered),
     )
+
+
+class AccountPrices(BatchPrices):
+    """Prices after the rows of an account alone; what the dataset is charged is left out."""
+
+    by_holder = True
+
+    def __init__(self, questions: Sequence[Question], earlier: Earlier) -> None:
+        super().__init__()
+        self._questions, self._earlier = questions, earlier
+
+    def compute(self, indices: list[int], holder: str | None) -> RowPrice:
+        """Price some questions for the account."""
+        if holder is None:
+            return RowPrice(1, ())
+        return self._earlier.price([self._questions[at] for at in indices], holder)
+
+
+def _due(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Fraction:
+    """Return what ``ask`` would charge the account now.
+
+    Charges count for each type of the public columns, so it can be less than the price after the
+    account's own rows.
+    """
+    questions = questions_of([plan])
+    plain = [to_plain(question) for question in questions]
+    own = AccountPrices(questions, desk.earlier)
+    return ledger.offer(desk.schema.name, analyst, plain, own).terms.due
 
 
 def _cheapest(points: list[PricePoint]) -> Iterator[PricePoint]:

@@ -309,7 +309,7 @@ class Desk:
         rows = None if errors == certain else self.rows
         return Useful(price(other.questions, self.schema).cells, errors, rows)
 
-    def _errors_if(self, plan: Selection) -> tuple[ErrorsIf, ...]:
+    def errors_if(self, plan: Selection) -> tuple[ErrorsIf, ...]:
         """Return the errors of numbers of a private number of rows, if at least so many count."""
         certain = self.errors(plan)
         wished = {item.min_rows for item in plan.items if item.min_rows is not None}
@@ -386,7 +386,7 @@ class Desk:
             certificate=certificate_of(texts, priced.cells, self.schema),
             vacuous=labels,
             useful=useful,
-            errors_if=tuple(map(self._errors_if, plans)),
+            errors_if=tuple(map(self.errors_if, plans)),
             next_prices=tuple(
                 self._nearby(plan, first, plans, priced.cells, in_known_cells)
                 for plan, first in zip(plans, useful, strict=True)

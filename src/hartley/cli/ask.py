@@ -12,6 +12,7 @@ from hartley.cli.options import (
     Csv,
     DatasetName,
     Html,
+    Insecure,
     Names,
     Null,
     TokenFile,
@@ -152,6 +153,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     token_file: TokenFile = None,
     dataset: DatasetName = None,
     certificates: Certificates = None,
+    insecure: Insecure = False,
     json: Format = None,
 ) -> None:
     """Answer a question about a private table truthfully, if the budget covers its price.
@@ -167,11 +169,16 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         others = {"--place": place, "--analyst": analyst, "--update": update}
         refuse_local(local | others | {"--null": null, "--names": names})
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
-        remote = connected(url, token_file, dataset, certificates)
+        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
         ask_service(remote, asked, wishes, json)
         return
     refuse_remote(
-        {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
+        {
+            "--token-file": token_file,
+            "--dataset": dataset,
+            "--certificates": certificates,
+            "--insecure": insecure or None,
+        }
     )
     from hartley.agent.asking import ask  # not needed to ask a service
 
@@ -240,6 +247,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     token_file: TokenFile = None,
     dataset: DatasetName = None,
     certificates: Certificates = None,
+    insecure: Insecure = False,
     json: Format = None,
 ) -> None:
     """Show what questions would cost, from the public schema alone; nothing is spent.
@@ -255,11 +263,16 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         refuse_local(local | others | {"--null": null, "--names": names})
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         asked = _asked(question, file)
-        remote = connected(url, token_file, dataset, certificates)
+        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
         price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)
         return
     refuse_remote(
-        {"--token-file": token_file, "--dataset": dataset, "--certificates": certificates}
+        {
+            "--token-file": token_file,
+            "--dataset": dataset,
+            "--certificates": certificates,
+            "--insecure": insecure or None,
+        }
     )
     from hartley.agent.asking import price  # not needed to ask a service
 

@@ -131,6 +131,14 @@ Certificates = Annotated[
     ),
 ]
 
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Send the token of --url without encryption, in a network that you trust.",
+    ),
+]
+
 
 def open_tables(
     tables: list[str], null: list[str] | None = None, names: str | None = None

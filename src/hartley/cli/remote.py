@@ -21,12 +21,18 @@ TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def connected(
-    url: str, token_file: Path | None, dataset: str | None, certificates: Path | None
+    url: str,
+    token_file: Path | None,
+    dataset: str | None,
+    certificates: Path | None,
+    *,
+    insecure: bool,
 ) -> RemoteAgent:
     """Connect to the dataset that the options name."""
     from hartley.client.remote_agent import connect
 
-    return connect(url, token=_token(token_file), dataset=dataset, certificates=certificates)
+    token = _token(token_file)
+    return connect(url, token=token, dataset=dataset, certificates=certificates, insecure=insecure)
 
 
 def refuse_local(options: Mapping[str, object]) -> None:

@@ -8,13 +8,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from hartley.client.remote_prices import RemoteCurve, RemotePlan, RemoteQuote
 from hartley.client.remote_results import (
     RemoteAnswer,
     RemoteBatch,
     RemoteCharge,
-    RemoteCurve,
-    RemotePlan,
-    RemoteQuote,
     reading_reply,
 )
 from hartley.client.service_connection import ServiceConnection
@@ -128,7 +126,8 @@ class RemoteAgent:
         bits: object = None,
         min_rows: object = None,
         vacuous: bool = False,
-        given: Sequence[str] | None = None,
+        given: RemoteQuote | Sequence[str] | None = None,
+        most_bits: float | None = None,
     ) -> RemoteAnswer | RemoteBatch:
         """Answer a question, or a batch of them, if the account's allowance covers its price.
 
@@ -138,14 +137,22 @@ class RemoteAgent:
             bits: the price of each question, instead of an error. By default, the schema's.
             min_rows: from how many rows on averages and spreads keep the error.
             vacuous: whether to pay even for an answer that certainly says no more than the schema.
-            given: the rows of a quote, which the price may rest on.
+            given: a quote, which is then not exceeded: nothing is charged if more is due by now. Or
+                its rows, which the price is to rest on.
+            most_bits: what may be charged at most; ``Stale`` is raised if more is due by now.
 
         Returns:
             a ``RemoteAnswer``, or a ``RemoteBatch`` for a list.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
+        if isinstance(given, RemoteQuote):
+            quoted = given.bits if given.due is None else given.due
+            most_bits = quoted if most_bits is None else min(quoted, most_bits)
+            given = given.given
         if given is not None:
             body["given"] = list(given)
+        if most_bits is not None:
+            body["most_bits"] = most_bits
         # One key for all attempts of this call: a reply that was lost on the way is not paid twice.
         reply = self._post("ask", body, key=str(uuid.uuid4()))
         with reading_reply():
@@ -366,7 +373,7 @@ def connect(  # noqa: PLR0913 - what a connection is made of, each by name
         Traceback (most recent call last):
             ...
         hartley.errors.OptionError: The token would be sent to 'hartley.example.org' without \
-encryption; hint: use https://, or insecure=True in a network that you trust
+encryption; hint: use https://, or allow it in a network that you trust: insecure=True, --insecure
     """
     connection = ServiceConnection(
         url,
@@ -397,5 +404,7 @@ def _chosen(dataset: str | None, names: list[str]) -> str:
         if dataset is None
         else f"The account sees no dataset '{dataset}'"
     )
-    hint = f"choose one of {listed(names)} with dataset=" if names else "ask an owner to grant one"
+    hint = "ask an owner to grant one"
+    if names:
+        hint = f"choose {listed(names, joint='or')} with dataset= or --dataset"
     raise InputError(problem, hint=hint)

@@ -15,6 +15,7 @@ from hartley.wording import bits_down, bits_up
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from rich.console import Group
     from rich.table import Table
 
 
@@ -46,6 +47,8 @@ class RemoteEstimate:
     """Whether the numbers are days since 1970-01-01."""
     shown: tuple[str, str, str]
     """The value, the interval and the error in words."""
+    promised: bool = True
+    """Whether the error that was wished for was promised: not if fewer rows count than it needs."""
 
     @property
     def value(self) -> Fraction | None:
@@ -93,11 +96,16 @@ class RemoteReading:
             )
         return self.rows[0][0]
 
+    @property
+    def promised(self) -> bool:
+        """Whether the wished error was promised for every number."""
+        return all(estimate.promised for row in self.rows for estimate in row)
+
     def lines(self) -> list[list[str]]:
         """Return the cells of each line: keys, label, value, interval, error."""
         named = bool(self.keys) or len(self.labels) > 1
         return [
-            [*keys, *([label] if named else []), *estimate.shown]
+            [*keys, *([label] if named else []), *_shown_promise(estimate)]
             for keys, row in zip(self.groups, self.rows, strict=True)
             for label, estimate in zip(self.labels, row, strict=True)
         ]
@@ -132,11 +140,21 @@ class RemoteReading:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def _shown_promise(estimate: RemoteEstimate) -> tuple[str, str, str]:
+    value, within, error = estimate.shown
+    return value, within, error if estimate.promised else f"{error} (not promised)".strip()
+
+
 def _estimate(number: Mapping[str, Any]) -> RemoteEstimate:
     low, high = (None if number[end] is None else Fraction(number[end]) for end in ("low", "high"))
     value, interval, error = number["shown"]
     return RemoteEstimate(
-        low, high, number["may_be_null"], number["date"], (value, interval, error)
+        low,
+        high,
+        number["may_be_null"],
+        number["date"],
+        (value, interval, error),
+        number["promised"],
     )
 
 
@@ -214,6 +232,11 @@ class RemoteAnswer:
         """Half the width of the interval."""
         return self.reading.only.error
 
+    @property
+    def promised(self) -> bool:
+        """Whether the wished error was promised; see ``min_rows``."""
+        return self.reading.promised
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values, ready for JSON; intervals are rounded outward."""
         return dict(self.content)
@@ -242,6 +265,12 @@ class RemoteAnswer:
                 hint="pip install 'hartley[pandas]', or take .to_arrow() or .to_dict()",
             ) from None
 
+    def to_polars(self) -> Any:  # noqa: ANN401 - a Polars frame
+        """Return the same as a Polars frame."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
+
     @property
     def caption(self) -> str:
         """The charge and the bits left, in one line."""
@@ -249,6 +278,12 @@ class RemoteAnswer:
         cost = f"charged {bits_up(self.bits)}" if self.bits else f"free: {why}"
         opened = f", of which {bits_up(self.open_bits)} for open columns" if self.open_bits else ""
         return f"{cost}; spent {bits_up(self.spent)}{opened}, {bits_down(self.remaining)} left"
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(self.reading.__rich__(), Text(self.caption, style="dim"))
 
     def _repr_html_(self) -> str:
         return f"{self.reading._repr_html_()}<p>{html.escape(self.caption)}</p>"
@@ -296,165 +331,24 @@ class RemoteBatch:
         """Return the answers as plain values, ready for JSON."""
         return {"bits": self.bits, "answers": [answer.to_dict() for answer in self.answers]}
 
-    def __str__(self) -> str:
-        return "\n\n".join(map(str, self.answers))
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
 
-
-@dataclass(frozen=True)
-class RemoteResult:
-    """A reply that is read as text or as plain values."""
-
-    content: Mapping[str, Any] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        # Every field is read once, so that a reply of another form is an error here and not later.
-        str(self.content["text"])
-        for name, value in vars(type(self)).items():
-            if isinstance(value, property):
-                getattr(self, name)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, ready for JSON."""
-        return {name: value for name, value in self.content.items() if name != "text"}
-
-    def __str__(self) -> str:
-        return str(self.content["text"])
+        parts: list[Any] = []
+        for answer in self.answers:
+            parts += [Text(answer.text, style="dim"), answer.reading.__rich__()]
+        return Group(*parts, Text(self.answers[0].caption, style="dim"))
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        parts = [
+            f"<p><code>{html.escape(answer.text)}</code></p>{answer.reading._repr_html_()}"
+            for answer in self.answers
+        ]
+        return f"{''.join(parts)}<p>{html.escape(self.answers[0].caption)}</p>"
 
-
-@dataclass(frozen=True)
-class RemoteQuote(RemoteResult):
-    """The price of a batch and the largest errors of its answers; nothing is spent."""
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The questions."""
-        return tuple(question["text"] for question in self.content["questions"])
-
-    @property
-    def cells(self) -> int:
-        """The largest number of different answers that one person's data can produce."""
-        return int(self.content["cells"])
-
-    @property
-    def bits(self) -> float:
-        """The price if nothing of it was ever asked: log2 of the cells."""
-        return float(self.content["bits"])
-
-    @property
-    def due(self) -> float | None:
-        """The charge to the account if asked now."""
-        due = self.content["due_bits"]
-        return None if due is None else float(due)
-
-    @property
-    def remaining(self) -> float | None:
-        """What is left of the account's allowance, in bits."""
-        remaining = self.content["remaining_bits"]
-        return None if remaining is None else float(remaining)
-
-    @property
-    def affordable(self) -> bool | None:
-        """Whether the allowance covers what is due."""
-        affordable: bool | None = self.content["affordable"]
-        return affordable
-
-    @property
-    def refusal(self) -> str | None:
-        """Why it would be refused, in words; None if it would not."""
-        refusal: str | None = self.content["refusal"]
-        return refusal
-
-    @property
-    def errors(self) -> tuple[tuple[tuple[str, Fraction], ...], ...]:
-        """For every question, the label of each of its numbers and the worst-case error."""
-        return tuple(_labelled(question["worst_errors"]) for question in self.content["questions"])
-
-    @property
-    def vacuous(self) -> tuple[tuple[str, ...], ...]:
-        """For every question, the labels of numbers that would say no more than the schema."""
-        return tuple(tuple(question["vacuous"]) for question in self.content["questions"])
-
-    @property
-    def given(self) -> tuple[str, ...]:
-        """The rows that lower what is due; ``ask`` takes them."""
-        return tuple(self.content["given"])
-
-    @property
-    def explanation(self) -> str:
-        """The atoms and factors behind the price, in words; empty unless asked for."""
-        return str(self.content.get("explanation", ""))
-
-    @property
-    def certificate(self) -> RemotePromise:
-        """What would be promised of the answers."""
-        return RemotePromise.read(self.content["certificate"])
-
-
-@dataclass(frozen=True)
-class RemotePricePoint:
-    """A price of one question, and the largest errors of its numbers at that price."""
-
-    bits: float
-    wish: str
-    """The shortest number of bits that asks for exactly this answer."""
-    due: float | None
-    """What the account would be charged now, in bits."""
-    errors: tuple[tuple[str, Fraction], ...]
-    full_errors: tuple[tuple[str, Fraction], ...]
-    """The same if every row counts that may count."""
-    vacuous: tuple[str, ...]
-
-    @classmethod
-    def read(cls, point: Mapping[str, Any]) -> RemotePricePoint:
-        """Read a point of a reply."""
-        return cls(
-            bits=point["bits"],
-            wish=point["wish_bits"],
-            due=point["due_bits"],
-            errors=_labelled(point["worst_errors"]),
-            full_errors=_labelled(point["errors_if_all_rows_count"]),
-            vacuous=tuple(point["vacuous"]),
-        )
-
-
-@dataclass(frozen=True)
-class RemoteCurve(RemoteResult):
-    """The prices of a question at which some error becomes smaller, the cheapest first."""
-
-    @property
-    def points(self) -> tuple[RemotePricePoint, ...]:
-        """The prices."""
-        return tuple(map(RemotePricePoint.read, self.content["points"]))
-
-    @property
-    def next_point(self) -> RemotePricePoint | None:
-        """The next useful price above what the wish of the question costs."""
-        point = self.content["next_useful"]
-        return None if point is None else RemotePricePoint.read(point)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the last point is the finest answer that there is."""
-        return bool(self.content["complete"])
-
-
-@dataclass(frozen=True)
-class RemotePlan(RemoteResult):
-    """A workload priced as one batch and one by one, and how to share a budget."""
-
-    @property
-    def bits(self) -> float:
-        """What the questions cost as one batch, in bits."""
-        return float(self.content["batch_bits"])
-
-    @property
-    def fits(self) -> bool | None:
-        """Whether the budget covers the batch."""
-        fits: bool | None = self.content["fits"]
-        return fits
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.answers))
 
 
 @dataclass(frozen=True)
@@ -475,7 +369,3 @@ class RemoteCharge:
         """Read a row of the history."""
         names = ("id", "time", "question", "bits", "answered", "present")
         return cls(*(row[name] for name in names))
-
-
-def _labelled(errors: Mapping[str, str]) -> tuple[tuple[str, Fraction], ...]:
-    return tuple((label, Fraction(error)) for label, error in errors.items())

@@ -20,6 +20,7 @@ from hartley.errors import (
     OptionError,
     Pending,
     Refused,
+    Stale,
 )
 from hartley.files import parse_json
 
@@ -87,12 +88,13 @@ class ServiceConnection:
         if parts.username or parts.password or parts.query or parts.fragment:
             raise OptionError(
                 "The address of the service holds more than host, port and path",
-                hint="give the token as token=",
+                hint="give the token apart from the address",
             )
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
             raise OptionError(
                 f"The token would be sent to '{parts.hostname}' without encryption",
-                hint="use https://, or insecure=True in a network that you trust",
+                hint="use https://, or allow it in a network that you trust: "
+                "insecure=True, --insecure",
             )
         if not token or not (token.isascii() and token.isprintable()) or " " in token:
             raise OptionError(
@@ -149,7 +151,7 @@ class ServiceConnection:
             except ssl.SSLCertVerificationError:
                 raise EngineError(
                     f"The certificate of '{self.host}' is not trusted",
-                    hint="name the certificate of its authority with certificates=",
+                    hint="name a file with that of its authority: certificates= or --certificates",
                 ) from None
             except (OSError, http.client.HTTPException) as error:
                 # Whether the request arrived is not known; it is sent again with the same key.
@@ -188,6 +190,9 @@ class ServiceConnection:
             raise EngineError(
                 f"The reply of '{self.host}' is too long", hint="ask for fewer rows at once"
             )
+        if response.length:  # the service ended within its reply: what came is not all of it
+            self.close()
+            raise http.client.IncompleteRead(content, response.length)
         return response.status, response.headers, content
 
     def _opened(self) -> http.client.HTTPConnection:
@@ -255,6 +260,8 @@ def _raise_error(status: int, content: bytes, text: str | None) -> NoReturn:
 def _error(  # noqa: PLR0913, PLR0917 - the parts of an envelope
     status: int, code: str, message: str, hint: str, fields: dict[str, Any], text: str | None
 ) -> HartleyError:
+    if code == "stale":
+        return Stale(message, hint=hint)
     if status == 409:
         requested, remaining = fields.get("requested_bits"), fields.get("remaining_bits")
         return Refused(message, hint=hint, requested=requested, remaining=remaining)

@@ -45,6 +45,7 @@ class AskRequest:
     ticket: Ticket
     key: str | None = None
     """The idempotency key."""
+    most_bits: float | None = None
 
     @property
     def account(self) -> str:
@@ -59,7 +60,8 @@ class AskRequest:
         wishes = [
             [wish.text, str(wish.error), str(wish.bits), str(wish.min_rows)] for wish in self.wishes
         ]
-        about = json.dumps([self.hosted.name, wishes, self.batch, self.vacuous, self.given])
+        terms = [self.batch, self.vacuous, self.given, self.most_bits]
+        about = json.dumps([self.hosted.name, wishes, *terms])
         return KeyedRequest(self.account, self.key, hashlib.sha256(about.encode()).hexdigest())
 
 
@@ -165,6 +167,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             analyst=asked.account,
             vacuous=asked.vacuous,
             given=asked.given,
+            most_bits=asked.most_bits,
             check=check,
         )
         assert isinstance(reply, BatchAnswer)

@@ -44,7 +44,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         401: "the token is missing or not valid",
         403: "the role or scope of the token does not allow this",
         404: "absent, or not for this account",
-        409: "the allowance or the daily cap is too small",
+        409: "the allowance or the daily cap is too small, or more is due than a price said",
         413: "the body is too large",
         422: "the question or a field is not valid",
         429: "too many requests in a minute",

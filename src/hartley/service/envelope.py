@@ -71,7 +71,7 @@ def as_service_error(  # noqa: PLR0911 - one for each kind of error
     if isinstance(error, Pending):
         return pending(error.problem)
     if isinstance(error, Stale):
-        return busy("The dataset is being replaced", "ask again; nothing was charged")
+        return ServiceError(409, "stale", error.problem, hint=error.hint)
     if isinstance(error, Refused):
         if error.requested is not None:
             return ServiceError(

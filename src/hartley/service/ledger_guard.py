@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.data import HeadNote
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
 
 RECORD = struct.Struct("<8sq64s")
 """A checksum, the number of a row, and its hash."""

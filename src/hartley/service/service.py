@@ -246,6 +246,7 @@ class Service:
         batch: bool = False,
         vacuous: bool = False,
         given: Sequence[str] | None = None,
+        most_bits: float | None = None,
         key: str | None = None,
     ) -> dict[str, Any]:
         """Answer questions: a repeat at once and for free, new ones in a lane of the engine.
@@ -257,6 +258,7 @@ class Service:
             batch: whether to reply with a list of answers, also for one question.
             vacuous: whether to pay for answers that say no more than the schema.
             given: the rows of a price, which the new one may rest on.
+            most_bits: what a price said was due; if more is due by now, nothing is charged.
             key: an idempotency key: the same key and questions give the same reply for 24 hours.
         """
         hosted = self.dataset(identity, name)
@@ -267,7 +269,9 @@ class Service:
         self.resources.check_batch(wishes)
         rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
         ticket = Ticket(identity.account)
-        asked = AskRequest(identity, hosted, tuple(wishes), batch, vacuous, rows, ticket, key)
+        asked = AskRequest(
+            identity, hosted, tuple(wishes), batch, vacuous, rows, ticket, key, most_bits
+        )
         return await answer_once(self.resources, asked)
 
     # --- what was asked ---

@@ -37,6 +37,7 @@ def _number(estimate: Estimate) -> dict[str, Any]:
         "high": None if estimate.high is None else str(estimate.high),
         "may_be_null": estimate.may_be_null,
         "date": estimate.date,
+        "promised": estimate.promised,
         "shown": list(shown(estimate)),
     }
 

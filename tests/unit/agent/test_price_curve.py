@@ -136,6 +136,31 @@ def test_with_a_ledger_the_curve_says_what_is_due(tmp_path):
         assert curve == price_curve(MEDIAN, TINY, ledger=tmp_path / "ledger.db")
 
 
+@pytest.mark.slow
+def test_what_is_due_counts_for_each_public_type_as_a_charge_does(tmp_path):
+    columns = {
+        "c": {"kind": "public", "values": ["u", "v"]},
+        "a": {"kind": "private", "range": [0, 15], "step": 1},
+    }
+    schema = {"table": {"name": "t"}, "columns": columns}
+    data = {"c": list("uv") * 8, "a": list(range(16))}
+    average = "SELECT c, AVG(a) FROM t GROUP BY c"
+    with Agent(data, schema, ledger=tmp_path / "ledger.db", budget=40) as agent:
+        for name in ("ana", "bob"):
+            agent.allow(name, 20)
+        agent.ask("SELECT AVG(a) FROM t WHERE c = 'u'", bits=3, analyst="ana")
+        agent.ask(average, bits=2, analyst="bob")
+        smaller = 0
+        for analyst in ("ana", "bob"):
+            for point in price_curve(average, agent, analyst=analyst, most=5).points[1:]:
+                quote = agent.price(average, bits=point.wish, analyst=analyst, vacuous=True)
+                assert point.due_bits == quote.due
+                assert dict(point.errors) == dict(quote.errors[0])
+                assert point.errors_if == quote.errors_if[0]
+                smaller += quote.due < quote.bits
+        assert smaller
+
+
 def test_a_curve_is_written_as_plain_values_and_as_csv():
     curve = price_curve("SELECT COUNT(*), AVG(a) FROM t WHERE c = 'u'", TINY, rows=12)
     plain = curve.to_dict()

@@ -41,7 +41,7 @@ TABLE = {
 
 @pytest.fixture(scope="module")
 def hosted(tmp_path_factory):
-    """A service on a free port, with an account of 14 bits; and an agent beside it."""
+    """A service on a free port, with an account of 24 bits; and an agent beside it."""
     import datetime as dt
 
     import pyarrow as pa
@@ -55,8 +55,8 @@ def hosted(tmp_path_factory):
     )
     dates = [dt.date.fromisoformat(text) for text in TABLE["born"]]
     table = pa.table(TABLE | {"born": dates})
-    agent = Agent(table, folder / "people.toml", ledger=folder / "ledger.db", budget=28)
-    agent.allow("ana", 14)
+    agent = Agent(table, folder / "people.toml", ledger=folder / "ledger.db", budget=48)
+    agent.allow("ana", 24)
     with open_accounts(str(folder / "ledger.db")) as accounts:
         accounts.first_owner()
         accounts.add("ana", "analyst", by="owner")
@@ -103,8 +103,8 @@ def beside(hosted, tmp_path):
     with (
         open_ledger(path) as ledger,
         Agent(
-            hosted.table, hosted.schema, ledger=ledger, budget=28, place=str(tmp_path / "c.duckdb")
+            hosted.table, hosted.schema, ledger=ledger, budget=48, place=str(tmp_path / "c.duckdb")
         ) as agent,
     ):
-        agent.allow("ana", 14)
+        agent.allow("ana", 24)
         yield agent

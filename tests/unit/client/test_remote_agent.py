@@ -1,11 +1,13 @@
 """The client against a real service: the same answers, prices and errors as the agent gives."""
 
+import io
+
 import pytest
 
 from hartley.agent.price_curve import price_curve
 from hartley.agent.quotes import Wish
 from hartley.client.remote_agent import connect
-from hartley.errors import InputError, NotPermitted, OptionError, Refused
+from hartley.errors import InputError, NotPermitted, OptionError, Refused, Stale
 
 pytestmark = pytest.mark.slow
 QUESTIONS = [
@@ -80,8 +82,54 @@ def test_an_error_that_holds_from_a_number_of_rows_on(people, beside):
 def test_a_quote_is_not_exceeded(people):
     question = "SELECT COUNT(*) FROM people WHERE age < 20"
     quote = people.price(question, bits=1)
-    answer = people.ask(question, bits=1, given=quote.given)
+    answer = people.ask(question, bits=1, given=quote)
     assert answer.bits == quote.due
+    free = people.price(question, bits=1)
+    assert free.due == 0.0
+    before = people.spent
+    finer = "SELECT SUM(age) FROM people WHERE age < 21"
+    with pytest.raises(Stale, match="more is due now than the quote said"):
+        people.ask(finer, bits=2, vacuous=True, given=free)
+    with pytest.raises(Stale, match="Nothing was charged"):
+        people.ask(finer, bits=2, vacuous=True, most_bits=1.5)
+    assert people.spent == before
+    with pytest.raises(OptionError):
+        people.ask(finer, bits=2, vacuous=True, most_bits=-1.0)
+
+
+def test_results_look_like_those_of_the_agent_in_a_notebook(people, beside):
+    """The same tables; balances differ, since other tests share the account."""
+    question = "SELECT city, COUNT(*) FROM people WHERE age < 64 GROUP BY city"
+    remote, local = people.ask(question, bits=2), beside.ask(question, bits=2, analyst="ana")
+    assert remote._repr_html_().split("<p>")[0] == local._repr_html_().split("<p>")[0]
+    assert remote.to_polars().equals(local.to_polars())
+    assert remote.promised is local.promised is True
+    wishes = [Wish(question, bits=2), "SELECT COUNT(*) FROM people WHERE age < 63"]
+    remote, local = people.ask(wishes), beside.ask(wishes, analyst="ana")
+    assert remote._repr_html_().rpartition("<p>")[0] == local._repr_html_().rpartition("<p>")[0]
+    assert printed(remote).rpartition("\n")[0] == printed(local).rpartition("\n")[0]
+    average = "SELECT city, AVG(age) FROM people GROUP BY city"
+    remote, local = (each.price(average, bits=4, vacuous=True) for each in (people, beside))
+    assert remote._repr_html_().split("<p>")[0] == local._repr_html_().split("<p>")[0]
+    assert remote.errors_if == local.errors_if
+    assert "The price is 4 bits" in remote._repr_html_()
+
+
+def printed(result):
+    from rich.console import Console
+
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(result)
+    return console.export_text().rstrip()
+
+
+def test_a_number_of_rows_that_is_not_reached_is_said(people, beside):
+    question = "SELECT AVG(age) FROM people WHERE age < 56"
+    wish = {"error": 20, "min_rows": 5}
+    remote, local = people.ask(question, **wish), beside.ask(question, analyst="ana", **wish)
+    assert remote.promised is local.promised is False
+    assert str(remote.reading) == str(local.reading)
+    assert "(not promised)" in str(remote)
 
 
 def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
@@ -93,7 +141,18 @@ def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
     assert remote.next_point.wish == local.next_point.wish
     assert remote.complete == local.complete
     assert str(remote).splitlines()[0] == str(local).splitlines()[0]
+    for bits in ("1", "2.5", 5):
+        assert remote.at(bits).cells == local.at(bits).cells
+        assert remote.after(bits).wish == local.after(bits).wish
+    assert remote.sentence() == local.sentence()
+    assert remote.rows == local.rows
+    assert [point.errors_if for point in remote.points] == [
+        point.errors_if for point in local.points
+    ]
     planned = people.plan([question, QUESTIONS[1]], budget=4)
+    assert people.price(planned.wishes, vacuous=True).due <= 4
+    assert planned.refusal is None
+    assert planned.remaining == people.remaining
     assert planned.fits is True
     assert planned.bits <= 4
     assert "As one batch" in str(planned)
@@ -112,7 +171,7 @@ def test_the_account_is_seen_and_nothing_of_others(people, hosted):
     assert seen_again.reading == answer.reading
     assert people.answers(charges[-1].row)[0].reading == answer.reading
     summary = people.summary()
-    assert "the account may spend 14 of the" in summary
+    assert "the account may spend 24 of the" in summary
     assert f"Paid for: {len(charges)} batch" in summary
 
 

@@ -53,9 +53,11 @@ class Script(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if not any(name == "Content-Type" for name, _ in headers):
             self.send_header("Content-Type", "application/json")
+        cut = self.server.cuts.pop(0) if self.server.cuts else len(text)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
-        self.wfile.write(text)
+        self.wfile.write(text[:cut])
+        self.close_connection = cut < len(text)
 
     do_POST = do_GET  # noqa: N815 - as http.server names it
 
@@ -68,7 +70,7 @@ def server():
     """A server that replies as a test says."""
     started = ThreadingHTTPServer(("127.0.0.1", 0), Script)
     started.daemon_threads = True
-    started.replies, started.requests = [], []
+    started.replies, started.requests, started.cuts = [], [], []
     thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     started.url = f"http://127.0.0.1:{started.server_port}"
@@ -105,6 +107,15 @@ def test_a_lost_reply_is_asked_for_again_with_the_same_key(server, connection, p
     assert len({body for *_, body in server.requests}) == 1
     assert 0.1 <= pauses[0] <= 0.2
     assert 2 <= pauses[1] <= 2.5
+
+
+def test_half_a_reply_is_asked_for_again(server, connection):
+    server.replies = [(200, {"a": 1})] * 3 + [(409, envelope("budget"))] * 2
+    server.cuts = [0, 5, len('{"a": 1}'), 4]
+    assert connection.post("ask", body={"question": "q"}, key="k") == {"a": 1}
+    assert len(server.requests) == 3
+    with pytest.raises(Refused):
+        connection.post("ask", body={"question": "q"}, key="k")
 
 
 def test_two_calls_have_two_keys(server, connection):
@@ -300,7 +311,7 @@ def test_settings_are_checked(tmp_path):
 def test_the_dataset_is_the_only_one_or_named(server):
     for names, dataset, problem in (
         ([], None, "sees 0 datasets; hint: ask an owner"),
-        (["a", "b"], None, "sees 2 datasets; hint: choose one of a and b"),
+        (["a", "b"], None, "sees 2 datasets; hint: choose a or b with"),
         (["a"], "b", "sees no dataset 'b'"),
     ):
         server.replies = [(200, {"datasets": names})]

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.chain import find
-from hartley.agent.ledger.entries import read_integer, write_integer
-from hartley.agent.ledger.state import read_standing
+from hartley.agent.ledger.rows.entries import read_integer, write_integer
+from hartley.agent.ledger.rows.state import read_standing
+from hartley.agent.ledger.stores.chain import find
 from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.store import Transaction
+    from hartley.agent.ledger.stores.store import Transaction
 
 LONGEST_KEY = 200
 """Characters of an idempotency key."""

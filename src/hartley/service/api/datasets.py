@@ -112,6 +112,7 @@ async def ask(  # noqa: PLR0913, PLR0917 - parts of a request
         batch=body.batch,
         vacuous=body.vacuous,
         given=body.given,
+        most_bits=body.most_bits,
         key=key,
     )
     content = await while_attended(request, work)

@@ -116,6 +116,10 @@ class AskBody(QuestionBody):
         max_length=10_000,
         description="The field given of a price: rows that the new one may rest on.",
     )
+    most_bits: Annotated[float, Field(ge=0, strict=True)] | None = Field(
+        default=None,
+        description="The field due_bits of a price: if more is due by now, nothing is charged.",
+    )
 
 
 class PlanBody(QuestionBody):

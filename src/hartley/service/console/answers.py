@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.questions.selection import NumberKind
 from hartley.agent.questions.values import as_date
 from hartley.service.console.pictures import Scale, draw_interval, zoomed
-from hartley.wording import bits_down, bits_up, rounded
+from hartley.service.console.roundings import bits_due, bits_left
+from hartley.wording import rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,6 +165,6 @@ def caption(reply: Mapping[str, Any]) -> str:
         >>> caption({"bits": 3.0, "open_bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0})
         'Charged 3 bits; spent 3 bits, 5 bits left.'
     """
-    cost = f"Charged {bits_up(reply['bits'])}" if reply["bits"] else "Free: answered before"
-    spent, left = bits_up(reply["spent_bits"]), bits_down(reply["remaining_bits"])
+    cost = f"Charged {bits_due(reply['bits'])}" if reply["bits"] else "Free: answered before"
+    spent, left = bits_due(reply["spent_bits"]), bits_left(reply["remaining_bits"])
     return f"{cost}; spent {spent}, {left} left."

@@ -17,18 +17,22 @@ from hartley.service.console.copies import copied_texts
 from hartley.service.console.pages import PREFIX
 from hartley.service.console.prices import priced_question
 from hartley.service.console.questions import (
+    SentQuote,
     ask_question,
     is_paid,
     is_pending,
+    is_stale,
     open_dataset,
     price_points,
     read_bits,
     tables_of,
+    wish_for,
 )
 from hartley.service.console.refusals import shown_refusal
+from hartley.service.console.roundings import bits_due, bits_left, due_number
 from hartley.service.console.visits import PageRoute, page, parse_bits, see_other, visit_of
 from hartley.service.envelope import as_service_error
-from hartley.wording import bits_up, decimal_text, decimals_up
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +45,13 @@ PAGE = 20
 """Rows of a page of the history."""
 MOST_ROWS = 1000
 """Rows behind the timeline of a budget."""
+CHANGED_QUESTION = (
+    "The question was changed after it was priced, so nothing was asked or charged. This is its "
+    "price now."
+)
+CHANGED_PRICE = (
+    "More is due now than the page said, so nothing was asked or charged. This is the price now."
+)
 
 
 @router.get("")
@@ -56,6 +67,7 @@ async def home(request: Request) -> Response:
         title="No dataset yet",
         problem="The owner has not granted you a dataset.",
         hint="ask the owner of the service",
+        request_id=None,
         back=PREFIX,
         back_words="Look again",
     )
@@ -101,26 +113,30 @@ async def ask(request: Request, name: str) -> Response:
     fields = await visit.form()
     opened = await open_dataset(visit.service, visit.identity, name)
     text = fields.get("question", "").strip()
-    bits = read_bits(fields.get("spend", ""))
-    if bits is None or text != fields.get("quoted", "").strip():
-        return await _show_priced(visit, opened, text, None)
+    quote = SentQuote.read(fields.get("spend", ""), fields.get("given", ""))
+    if quote is None or text != fields.get("quoted", "").strip():
+        return await _show_priced(visit, opened, text, None, notice=CHANGED_QUESTION)
     try:
-        answer = await ask_question(visit.service, visit.identity, name, text, bits)
+        answer = await ask_question(visit.service, visit.identity, name, text, quote)
     except HartleyError as error:
         if is_pending(error):
-            return await _show_pending(visit, name, text, bits, as_service_error(error).problem)
+            return await _show_pending(visit, name, text, quote, as_service_error(error).problem)
+        if is_stale(error):
+            opened = await open_dataset(visit.service, visit.identity, name)
+            return await _show_priced(visit, opened, text, quote.wish, notice=CHANGED_PRICE)
         return await _show_refused(visit, opened, text, error)
     opened = await open_dataset(visit.service, visit.identity, name)
-    return await _show_priced(visit, opened, text, bits, answer)
+    return await _show_priced(visit, opened, text, quote.wish, answer)
 
 
 async def _show_pending(
-    visit: Visit, name: str, text: str, bits: str, problem: str
+    visit: Visit, name: str, text: str, quote: SentQuote, problem: str
 ) -> HTMLResponse:
     """Show a question that was not answered in time, and say so only where it is charged."""
-    paid = await is_paid(visit.service, visit.identity, name, text, bits)
+    paid = await is_paid(visit.service, visit.identity, name, text, quote.wish)
     opened = await open_dataset(visit.service, visit.identity, name)
-    pending = {"problem": problem, "wish": bits, "paid": paid}
+    spend = f"{quote.wish} {0 if paid else quote.most_bits!r}"
+    pending = {"problem": problem, "spend": spend, "paid": paid}
     return await _show(visit, opened, text, status=503, pending=pending)
 
 
@@ -141,22 +157,24 @@ def _wished(fields: Mapping[str, str], text: str) -> str | None:
     return None
 
 
-async def _show_priced(
+async def _show_priced(  # noqa: PLR0913 - what a page shows beside the price, each by name
     visit: Visit,
     opened: OpenDataset,
     text: str,
     bits: str | None,
     answer: dict[str, Any] | None = None,
+    *,
+    notice: str | None = None,
 ) -> Response:
     if not text:
         return await _show(visit, opened, text, examples=opened.card.examples)
     identity, name = visit.identity, opened.schema.name
     shown = None if answer is None else _shown_answer(visit, opened, answer, bits or "1")
     try:
-        curve, wish = await price_points(visit.service, identity, name, text, bits)
-        chosen = wish or decimal_text(opened.schema.default_bits)
+        points = await price_points(visit.service, identity, name, text, bits)
+        chosen = points.wish or decimal_text(opened.schema.default_bits)
         may_spend = identity.scope.includes(TokenScope.ASK)
-        priced = priced_question(curve, chosen, opened.own.remaining, may_spend=may_spend)
+        priced = priced_question(points.curve, chosen, opened.own.remaining, may_spend=may_spend)
         if priced is None:
             raise Refused(
                 "No price up to 12 bits reveals more than the schema",
@@ -171,6 +189,8 @@ async def _show_priced(
         priced=priced,
         positions=json.dumps([position.plain() for position in priced.positions]),
         wishes=" ".join(position.wish for position in priced.positions),
+        given=" ".join(points.given),
+        notice=notice,
         answer=shown,
     )
 
@@ -222,6 +242,8 @@ async def _show(
         "examples": (),
         "positions": "[]",
         "wishes": "",
+        "given": "",
+        "notice": None,
     }
     return page(
         "ask.html",
@@ -249,8 +271,8 @@ async def budget(request: Request, name: str) -> Response:
     rows = await visit.service.history(visit.identity, name, limit=limit, newest=True)
     remarks = []
     if content["daily_cap_bits"] is not None:
-        cap = bits_up(parse_bits(content["daily_cap_bits"]))
-        today = bits_up(content["spent_today_bits"])
+        cap = bits_left(parse_bits(content["daily_cap_bits"]))
+        today = bits_due(content["spent_today_bits"])
         remarks.append(f"At most {cap} in a day (UTC); {today} spent today.")
     view = budget_view(
         opened.schema,
@@ -289,7 +311,7 @@ def _shown_charge(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": row["id"],
         "text": row["question"],
-        "bits": decimals_up(row["bits"], 3),
+        "bits": due_number(row["bits"]),
         "time": row["time"][:16].replace("T", " "),
         "answered": row["answered"],
         "present": row["present"],
@@ -305,7 +327,7 @@ async def answer_page(request: Request, name: str, row: str) -> Response:
     content = await visit.service.answer(visit.identity, name, row)
     answers = content["answers"] or ()
     # A wish of the charge alone is enough to finish it: what the account paid for is known.
-    charge = _shown_charge(content) | {"wish": decimals_up(content["bits"], 9).replace(",", "")}
+    charge = _shown_charge(content) | {"wish": wish_for(content["bits"])}
     return page(
         "answer.html",
         await visit.frame("History", name),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hartley.service.console.pages import Purse
 from hartley.service.console.pictures import draw_days, draw_gauge
-from hartley.wording import decimals_down, decimals_up
+from hartley.service.console.roundings import bits_left, due_number, left_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class BudgetView:
 
 def purse(spent: float, bits: float) -> Purse:
     """Return what is spent of an allowance, for the bar at the top."""
-    words = f"{decimals_up(spent, 1)} of {decimals_down(bits, 1)} bits spent"
+    words = f"{due_number(spent)} of {bits_left(bits)} spent"
     return Purse(words, draw_gauge(spent, bits, bits, height=10))
 
 
@@ -79,10 +79,10 @@ def budget_view(  # noqa: PLR0913 - what a budget is made of, each by name
     name = "your allowance" if own else "the budget"
     return BudgetView(
         name=name,
-        left=decimals_down(remaining, 2),
-        spent=decimals_up(spent, 2),
-        bits=decimals_down(bits, 2),
-        record=f"{record:.1f}",
+        left=left_number(remaining),
+        spent=due_number(spent),
+        bits=left_number(bits),
+        record=left_number(record),
         gauge=draw_gauge(spent, bits, record),
         promise=_promise(bits, record, own=own),
         words=_words(schema),
@@ -91,7 +91,7 @@ def budget_view(  # noqa: PLR0913 - what a budget is made of, each by name
         earlier=f"The last {MOST_DAYS} days." if len(days) > MOST_DAYS else "",
         timeline=draw_days([(day, bits) for day, bits, _ in shown]),
         table=tuple(
-            DayOfSpending(day, decimals_up(bits, 3), number)
+            DayOfSpending(day, due_number(bits), number)
             for day, bits, number in reversed(days)
             if number
         ),
@@ -118,7 +118,7 @@ def _promise(bits: float, record: float, *, own: bool) -> str:
     if not bits:
         return "Your allowance is 0 bits: you may price questions, and repeat what was paid for."
     return (
-        f"Whatever is asked, {by} reveal at most {decimals_down(bits, 2)} of the {record:.1f} bits "
+        f"Whatever is asked, {by} reveal at most {left_number(bits)} of the {bits_left(record)} "
         "of one person's record."
     )
 

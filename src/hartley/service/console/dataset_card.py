@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hartley.service.console.pages import PREFIX
+from hartley.service.console.roundings import bits_left
 from hartley.wording import counted, decimal_text
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def dataset_card(schema: Schema, rows: int | None) -> DatasetCard:
     return DatasetCard(
         schema.name,
         f"{PREFIX}/d/{quote(schema.name, safe='')}",
-        f"{size} · {schema.record_bits:.1f} bits a person",
+        f"{size} · {bits_left(schema.record_bits)} a person",
         tuple(ColumnWords(column.name, column.kind, _words(column)) for column in columns),
         tuple(_examples(schema.name, columns)),
     )

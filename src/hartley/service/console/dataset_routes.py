@@ -14,6 +14,7 @@ from hartley.service.accounts import Role
 from hartley.service.console.budget_page import budget_view
 from hartley.service.console.pages import PREFIX
 from hartley.service.console.questions import open_dataset
+from hartley.service.console.roundings import bits_due, bits_left, exact_bits
 from hartley.service.console.visits import (
     PageRoute,
     page,
@@ -23,7 +24,6 @@ from hartley.service.console.visits import (
     visit_of,
 )
 from hartley.service.envelope import ServiceError
-from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,8 +61,8 @@ async def _dataset(
     shares = [
         {
             "name": account,
-            "spent": bits_up(balance["spent_bits"]),
-            "bits": bits_down(parse_bits(balance["allowance_bits"])),
+            "spent": bits_due(balance["spent_bits"]),
+            "bits": bits_left(parse_bits(balance["allowance_bits"])),
         }
         for account, balance in sorted(totals["allowances"].items())
     ]
@@ -74,8 +74,9 @@ async def _dataset(
         dataset=opened.card,
         summary=view.promise,
         budget=view,
+        budget_text=exact_bits(totals["budget_bits"]),
         shares=shares,
-        free=bits_down(parse_bits(totals["free_bits"])),
+        free=bits_left(parse_bits(totals["free_bits"])),
         versions=versions,
         may_replace=visit.service.settings.datasets[name].data is not None,
         said=None,

@@ -14,6 +14,7 @@ from hartley.errors import HartleyError
 from hartley.service.accounts import Role
 from hartley.service.console.pages import PREFIX
 from hartley.service.console.pictures import draw_gauge
+from hartley.service.console.roundings import bits_due, due_number, exact_bits, left_number
 from hartley.service.console.visits import (
     PageRoute,
     page,
@@ -22,8 +23,7 @@ from hartley.service.console.visits import (
     see_other,
     visit_of,
 )
-from hartley.service.envelope import ServiceError
-from hartley.wording import bits_up, decimals_down, decimals_up
+from hartley.service.envelope import ServiceError, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -106,8 +106,8 @@ def _dataset_line(visit: Visit, name: str) -> dict[str, Any]:
         "name": name,
         "version": state.version[:SHORT_VERSION],
         "rows": "private" if state.rows is None else f"{state.rows:,}",
-        "spent": decimals_up(spent, 2),
-        "budget": decimals_down(budget, 2),
+        "spent": due_number(spent),
+        "budget": left_number(budget),
         "gauge": draw_gauge(spent, budget, budget, height=12),
     }
 
@@ -234,11 +234,12 @@ async def _account(
         return account, lines
 
     account, allowances = await visit.service.lanes.quick(work)
+    cap = account["daily_cap_bits"]
     return page(
         "account.html",
         await visit.frame("Owner"),
         status,
-        account=account | {"daily_cap": account["daily_cap_bits"] or ""},
+        account=account | {"daily_cap": "" if cap is None else exact_bits(cap)},
         tokens=[_token_line(each) for each in account["tokens"]],
         allowances=allowances,
         token=token,
@@ -253,8 +254,8 @@ def _allowance_line(
     return {
         "dataset": dataset,
         "granted": granted,
-        "bits": "0" if allowance is None else allowance["allowance_bits"],
-        "spent": bits_up(0.0 if allowance is None else allowance["spent_bits"]),
+        "bits": "0" if allowance is None else exact_bits(allowance["allowance_bits"]),
+        "spent": bits_due(0.0 if allowance is None else allowance["spent_bits"]),
     }
 
 
@@ -383,6 +384,10 @@ async def revoke_token(request: Request, token_id: str) -> Response:
     name = (await visit.form()).get("account", "")
 
     def act(visit: Visit, fields: Mapping[str, str]) -> None:
+        # The account comes from the form: the name that is written again must be the token's own.
+        tokens = visit.administration.account(visit.identity, name)["tokens"]
+        if token_id not in {token["token_id"] for token in tokens}:
+            raise not_found("token")
         require_again(fields, name, "account")
         visit.administration.revoke_token(visit.identity, token_id)
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hartley.reports.template import page_environment
-from hartley.wording import bits_up
+from hartley.service.console.roundings import bits_due
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,20 +78,21 @@ def asset(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Write a hint as a sentence.
+    """Write a hint as sentences: each begins with a capital, and the last one ends.
 
     Example:
-        >>> sentence("did you mean age?"), sentence("free: answered before")
-        ('Did you mean age?', 'Free: answered before.')
+        >>> sentence("did you mean age? the columns are age and sex")
+        'Did you mean age? The columns are age and sex.'
     """
-    whole = text[:1].upper() + text[1:]
+    parts = [part[:1].upper() + part[1:] for part in text.split("? ")]
+    whole = "? ".join(parts)
     return whole if whole.endswith((".", "?", "!")) else whole + "."
 
 
 @cache
 def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported on use
     environment = page_environment(asset)
-    environment.filters |= {"sentence": sentence, "bits": bits_up}
+    environment.filters |= {"sentence": sentence, "bits": bits_due}
     return environment
 
 

@@ -12,14 +12,14 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hartley.wording import bits_up, few_digits
+from hartley.service.console.roundings import bits_due, bits_left, due_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROW_HEIGHT = 26
 """Of the picture of one interval, in pixels."""
-THINNEST = 0.35
+THINNEST = 0.7
 """The least width of an interval, in percent: an exact number is still seen."""
 CURVE_HEIGHT = 168
 FLOOR = 140
@@ -127,12 +127,22 @@ def draw_curve(points: Sequence[DrawnPrice], chosen: int, label: str) -> str:
     x, y = pairs[chosen]
     mark = f'<circle class="chosen" id="curve-mark" cx="{x:g}%" cy="{y:g}" r="7"/>'
     words = (
-        f"Error of {label} against its price: {points[0].words} for {bits_up(points[0].bits)}, "
-        f"{points[-1].words} for {bits_up(last)}; {points[chosen].words} for the chosen "
-        f"{bits_up(points[chosen].bits)}"
+        f"Error of {label} against its price: {points[0].words} for {bits_due(points[0].bits)}, "
+        f"{points[-1].words} for {bits_due(last)}; {points[chosen].words} for the chosen "
+        f"{bits_due(points[chosen].bits)}"
     )
     ground = f'<line class="axis" x1="0" x2="100%" y1="{FLOOR + 8}" y2="{FLOOR + 8}"/>'
     return _svg(CURVE_HEIGHT, words, ground, *lines, *dots, mark, *ticks)
+
+
+def draw_ends(points: Sequence[DrawnPrice]) -> str:
+    """Draw the largest and the smallest error beside a curve, at the heights of their points."""
+    ys = heights([point.error for point in points])
+    texts = [
+        f'<text class="tick" x="100%" y="{y + 4:g}" text-anchor="end">{escape(point.words)}</text>'
+        for point, y in ((points[0], ys[0]), (points[-1], ys[-1]))
+    ]
+    return f'<svg aria-hidden="true" width="100%" height="{CURVE_HEIGHT}">{"".join(texts)}</svg>'
 
 
 def draw_gauge(spent: float, budget: float, whole: float, *, height: int = 28) -> str:
@@ -140,8 +150,8 @@ def draw_gauge(spent: float, budget: float, whole: float, *, height: int = 28) -
     scale = Scale(0.0, max(whole, budget, 1e-9))
     end, limit = scale.place(spent), scale.place(budget)
     words = (
-        f"{bits_up(spent)} spent of a budget of {bits_up(budget)}; "
-        f"a person's record holds {few_digits(whole)} bits"
+        f"{bits_due(spent)} spent of a budget of {bits_left(budget)}; "
+        f"a person's record holds {bits_left(whole)}"
     )
     parts = [f'<rect class="record" x="0" width="100%" y="0" height="{height}" rx="4"/>']
     if limit:
@@ -173,14 +183,14 @@ def draw_days(days: Sequence[tuple[str, float]]) -> str:
             if bits == most or len(days) <= 7:
                 parts.append(
                     f'<text class="count" x="{middle:.3f}%" y="{floor - tall - 5:.1f}" '
-                    f'text-anchor="{_anchor(middle)}">{escape(few_digits(bits, 3))}</text>'
+                    f'text-anchor="{_anchor(middle)}">{escape(due_number(bits))}</text>'
                 )
         if place in shown:
             parts.append(
                 f'<text class="tick" x="{middle:.3f}%" y="{DAYS_HEIGHT - 6}" '
                 f'text-anchor="{_anchor(middle)}">{escape(day[5:])}</text>'
             )
-    spent = [f"{bits_up(bits)} on {day}" for day, bits in days if bits]
+    spent = [f"{bits_due(bits)} on {day}" for day, bits in days if bits]
     words = "Bits spent by day: " + ("; ".join(spent[-10:]) or "none")
     return _svg(DAYS_HEIGHT, words, *parts)
 

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hartley.exact import bits_at_least
 from hartley.service.console.pictures import (
     DrawnPrice,
     Scale,
     draw_curve,
+    draw_ends,
     heights,
 )
-from hartley.wording import bits_down, bits_up, digits_up, rounded
+from hartley.service.console.roundings import bits_due, bits_left, error_words
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 SLACK = 1e-9
 """Both sides are logarithms in doubles; what is refused in the end, the ledger decides exactly."""
-DIGITS = 3
-"""Of an error beside the slider, rounded up."""
+USUAL_ROWS = 100
+"""Where errors depend on a private number of rows, they are shown for so many."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,15 @@ class SliderPosition:
     wish: str
     """The bits to ask for, as a form sends them."""
     bits: float
+    due_bits: float
+    """What would be charged now: the quote that the form sends back."""
     price: str
     due: str
     """What would be charged now, in words."""
-    free: bool
     affordable: bool
     error: str
+    otherwise: str
+    """The error for other numbers of rows, in words; empty if it holds for any."""
     others: str
     """The errors of the other numbers, in words; empty if there is one number."""
     one_more: str
@@ -51,12 +54,13 @@ class SliderPosition:
     def plain(self) -> dict[str, Any]:
         """Return what the script needs to show this position."""
         return {
-            "wish": self.wish,
+            "spend": self.spend,
             "price": self.price,
             "button": self.button,
             "able": self.affordable,
             "said": self.said,
             "error": self.error,
+            "otherwise": self.otherwise,
             "others": self.others,
             "more": self.one_more,
             "next": self.next_wish,
@@ -64,6 +68,16 @@ class SliderPosition:
             "x": self.x,
             "y": self.y,
         }
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing would be charged."""
+        return not self.due_bits
+
+    @property
+    def spend(self) -> str:
+        """What the button that asks sends: the bits to ask for, and what may be charged."""
+        return f"{self.wish} {self.due_bits!r}"
 
     @property
     def button(self) -> str:
@@ -87,9 +101,9 @@ class PricedQuestion:
     positions: tuple[SliderPosition, ...]
     chosen: int
     curve: str
+    ends: str
+    """The largest and the smallest error beside the curve, as SVG."""
     lines: tuple[tuple[str, str, str], ...]
-    ends: tuple[str, str]
-    """The largest and the smallest error of the curve."""
     remaining: float
 
     @property
@@ -100,7 +114,82 @@ class PricedQuestion:
     @property
     def left(self) -> str:
         """What the account has left, in words."""
-        return bits_down(self.remaining)
+        return bits_left(self.remaining)
+
+
+@dataclass(frozen=True)
+class ShownErrors:
+    """Which errors of a curve are shown: of which number, and for how many rows of a group."""
+
+    place: int
+    """The place of the number whose error a price changes: counts are exact at any."""
+    label: str
+    rows: int | None
+    """Errors hold if at least so many rows count; None if they hold for any data."""
+
+    @classmethod
+    def of(cls, points: list[PricePoint]) -> ShownErrors:
+        """Choose the errors to show of some points."""
+        first = points[0]
+        places = [place for place, (_, error) in enumerate(first.full_errors) if error]
+        place = places[0] if places else 0
+        label = first.errors[place][0]
+        numbers = sorted(
+            {
+                some.rows
+                for point in points
+                for some in point.errors_if
+                if label in dict(some.errors)
+            }
+        )
+        usual = [rows for rows in numbers if rows <= USUAL_ROWS]
+        return cls(place, label, max(usual) if usual else min(numbers, default=None))
+
+    @property
+    def words(self) -> str:
+        """Say for which groups the errors hold; empty if for any."""
+        return "" if self.rows is None else f"where at least {self.rows:,} rows count"
+
+    def all(self, point: PricePoint) -> dict[str, Fraction]:
+        """Return the error of each number at a price."""
+        conditional = [dict(some.errors) for some in point.errors_if if some.rows == self.rows]
+        return dict(point.errors) | (conditional[0] if conditional else {})
+
+    def main(self, point: PricePoint) -> Fraction:
+        """Return the error of the number whose error a price changes."""
+        return self.all(point)[self.label]
+
+    def others(self, point: PricePoint) -> str:
+        """Write the errors of the other numbers."""
+        words = [
+            f"{label} {error_words(error)}"
+            for label, error in self.all(point).items()
+            if label != self.label
+        ]
+        return ", ".join(words)
+
+    def otherwise(self, point: PricePoint) -> str:
+        """Write the error for any data and for other numbers of rows.
+
+        With few rows an average is known badly: no number of rows is promised, so all are shown.
+        """
+        if self.rows is None:
+            return ""
+        words = [
+            f"{error_words(error)} from {some.rows:,} rows"
+            for some in point.errors_if
+            for label, error in some.errors
+            if label == self.label and some.rows != self.rows
+        ]
+        certain = error_words(dict(point.errors)[self.label])
+        return ", ".join([*words, f"{certain} for certain, whatever the data"])
+
+    def line(self, point: PricePoint) -> str:
+        """Write all errors at a price, for the table behind the curve."""
+        errors = self.all(point)
+        if len(errors) == 1:
+            return error_words(errors[self.label])
+        return ", ".join(f"{label} {error_words(error)}" for label, error in errors.items())
 
 
 def priced_question(
@@ -118,35 +207,30 @@ def priced_question(
         return None
     chosen = _nearest(curve, useful, wish)
     points = _positions(curve, useful, chosen)
-    label_place = _interesting(useful[0])
+    errors = ShownErrors.of(useful)
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
-    errors = [float(point.full_errors[label_place][1]) for point in points]
-    ys = heights(errors)
+    sizes = [float(errors.main(point)) for point in points]
     limit = remaining + SLACK if may_spend else 0.0
     positions = tuple(
-        _position(curve, point, label_place, limit, (xs.place(point.bits), y))
-        for point, y in zip(points, ys, strict=True)
+        _position(curve, point, errors, limit, (xs.place(point.bits), y))
+        for point, y in zip(points, heights(sizes), strict=True)
     )
     drawn = [
-        DrawnPrice(position.bits, error, position.error)
-        for position, error in zip(positions, errors, strict=True)
+        DrawnPrice(position.bits, size, position.error)
+        for position, size in zip(positions, sizes, strict=True)
     ]
     place = points.index(chosen)
-    certain = all(point.errors == point.full_errors for point in points)
-    label = useful[0].errors[label_place][0]
     return PricedQuestion(
         curve.text,
-        label,
-        "" if certain else f"if all {curve.rows:,} rows count",
+        errors.label,
+        errors.words,
         positions,
         place,
-        draw_curve(drawn, place, label),
+        draw_curve(drawn, place, errors.label),
+        draw_ends(drawn),
         tuple(
-            line
-            for point, line in zip(curve.points, curve.lines(), strict=True)
-            if not point.vacuous
+            (bits_due(point.bits), bits_due(_due(point)), errors.line(point)) for point in useful
         ),
-        (positions[0].error, positions[-1].error),
         remaining,
     )
 
@@ -162,53 +246,38 @@ def _positions(curve: PriceCurve, useful: list[PricePoint], chosen: PricePoint) 
     return sorted(points & {*useful}, key=lambda point: point.cells)
 
 
-def _interesting(point: PricePoint) -> int:
-    """Return the place of the number whose error a price changes: counts are exact at any."""
-    places = [place for place, (_, error) in enumerate(point.full_errors) if error]
-    return places[0] if places else 0
+def _due(point: PricePoint) -> float:
+    return point.bits if point.due_bits is None else point.due_bits
 
 
 def _position(
-    curve: PriceCurve, point: PricePoint, place: int, limit: float, drawn: tuple[float, float]
+    curve: PriceCurve,
+    point: PricePoint,
+    errors: ShownErrors,
+    limit: float,
+    drawn: tuple[float, float],
 ) -> SliderPosition:
-    due = bits_at_least(point.cells if point.due is None else point.due)
+    due = _due(point)
     following = curve.after(point.wish)
     more = curve.at(point.bits + 1)
-    better = more is not None and more.full_errors[place][1] < point.full_errors[place][1]
-    others = [
-        f"{label} {error_words(error)}"
-        for number, (label, error) in enumerate(point.full_errors)
-        if number != place
-    ]
+    better = more is not None and errors.main(more) < errors.main(point)
     return SliderPosition(
         wish=point.wish,
         bits=point.bits,
-        price=bits_up(point.bits) if due else "paid for",
-        due=bits_up(due),
-        free=due == 0,
+        due_bits=due,
+        price=bits_due(point.bits) if due else "paid for",
+        due=bits_due(due),
         affordable=due <= limit,
-        error=error_words(point.full_errors[place][1]),
-        others=", ".join(others),
-        one_more=error_words(more.full_errors[place][1]) if better and more else "",
+        error=error_words(errors.main(point)),
+        otherwise=errors.otherwise(point),
+        others=errors.others(point),
+        one_more=error_words(errors.main(more)) if better and more else "",
         next_wish=following.wish if following is not None else "",
         next_words=(
-            f"{bits_up(following.bits)}, {error_words(following.full_errors[place][1])}"
+            f"{bits_due(following.bits)}, {error_words(errors.main(following))}"
             if following is not None
             else ""
         ),
         x=drawn[0],
         y=drawn[1],
     )
-
-
-def error_words(error: Fraction) -> str:
-    """Write an error with few digits, rounded up.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> [error_words(Fraction(error)) for error in ("0.0569149", "33300", "0")]
-        ['±0.057', '±33,300', 'exact']
-    """
-    if not error:
-        return "exact"
-    return f"±{rounded(error, 0, up=True) if error >= 1000 else digits_up(error, DIGITS)}"

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.answers.quote import ErrorsIf
 from hartley.agent.ledger.rows.entries import read_integer
-from hartley.agent.price_curve import PriceCurve, PricePoint
+from hartley.agent.price_curve import PriceCurve, PricePoint, bits_for
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish
-from hartley.errors import HartleyError, Refused
+from hartley.errors import HartleyError, Refused, Stale
 from hartley.exact import floor_power
 from hartley.service.console.answers import answer_tables
 from hartley.service.console.dataset_card import DatasetCard, dataset_card
 from hartley.service.console.refusals import PRICE
 from hartley.service.envelope import ServiceError
 from hartley.service.own_rows import own_balance
+from hartley.wording import decimals_up
 
 if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Schema
@@ -31,6 +34,13 @@ LONGEST_CURVE = 12
 """Bits at which the curve beside the slider ends."""
 LONGEST_QUESTION = 20_000
 BITS = re.compile(r"\d{1,4}(?:\.\d{1,9})?", re.ASCII)
+DUE = re.compile(r"\d{1,6}(?:\.\d{1,20})?(?:e-\d{1,3})?", re.ASCII)
+ROW = re.compile(r"[0-9a-zA-Z_-]{1,32}", re.ASCII)
+MOST_EXACT = 30
+"""Bits up to which a double says how many cells they are."""
+SLACK = 1e-3
+MOST_GIVEN = 500
+"""Rows of a quote that a form sends back; with more of them, what is due is enough."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +73,58 @@ def read_bits(text: str) -> str | None:
     return text if BITS.fullmatch(text) else None
 
 
+@dataclass(frozen=True)
+class SentQuote:
+    """What a form sends back of the price that its page shows."""
+
+    wish: str
+    """The bits to ask for."""
+    most_bits: float
+    """What the page said would be charged; nothing is charged if more is due by now."""
+    given: tuple[str, ...] = ()
+    """The rows that the price rests on."""
+
+    @classmethod
+    def read(cls, spend: str, given: str = "") -> SentQuote | None:
+        """Read the button and the rows of a form; None for anything that no page of ours sends.
+
+        Example:
+            >>> SentQuote.read("3 1.5849625007211563")
+            SentQuote(wish='3', most_bits=1.5849625007211563, given=())
+            >>> SentQuote.read("3")
+        """
+        wish, _, due = spend.partition(" ")
+        rows = given.split()
+        known = BITS.fullmatch(wish) and DUE.fullmatch(due) and len(rows) <= MOST_GIVEN
+        if not known or not all(ROW.fullmatch(row) for row in rows):
+            return None
+        return cls(wish, float(due), tuple(rows))
+
+
+@dataclass(frozen=True)
+class PricedCurve:
+    """The curve of a question, where it is shown, and the rows that the price there rests on."""
+
+    curve: PriceCurve
+    wish: str | None
+    given: tuple[str, ...]
+
+
+def wish_for(bits: float) -> str:
+    """Return the shortest number of bits that buys what a charge has bought.
+
+    Example:
+        >>> wish_for(4.584962500721157), wish_for(0.0)
+        ('4.6', '0')
+    """
+    if bits > MOST_EXACT:
+        return decimals_up(bits, 9).replace(",", "")
+    return bits_for(math.ceil(2**bits - SLACK))
+
+
 async def price_points(
     service: Service, identity: Identity, name: str, text: str, bits: str | None
-) -> tuple[PriceCurve, str | None]:
+) -> PricedCurve:
     """Return the curve of a question, and the bits to show it at.
 
     A price at which nothing can be answered is replaced by the next one that the service proposes.
@@ -80,7 +139,10 @@ async def price_points(
             raise
         wish = proposed["bits"]
         content = await _priced(service, identity, name, text, wish)
-    return read_curve(content["curves"][0]), wish
+    given = tuple(content["given"])
+    return PricedCurve(
+        read_curve(content["curves"][0]), wish, given if len(given) <= MOST_GIVEN else ()
+    )
 
 
 async def _priced(
@@ -112,14 +174,18 @@ def read_curve(content: dict[str, Any]) -> PriceCurve:
 
 
 def _point(content: dict[str, Any]) -> PricePoint:
-    due = content["due_bits"]
+    due = content["due_cells"]
     return PricePoint(
         limit=floor_power(content["wish_bits"]),
         cells=read_integer(content["cells"]),
         errors=_errors(content["worst_errors"]),
         full_errors=_errors(content["errors_if_all_rows_count"]),
         vacuous=tuple(content["vacuous"]),
-        due=None if due is None else round(2**due),
+        due=None if due is None else Fraction(due),
+        errors_if=tuple(
+            ErrorsIf(int(rows), _errors(errors))
+            for rows, errors in content["errors_if_rows_count"].items()
+        ),
     )
 
 
@@ -128,11 +194,17 @@ def _errors(content: dict[str, str]) -> tuple[tuple[str, Fraction], ...]:
 
 
 async def ask_question(
-    service: Service, identity: Identity, name: str, text: str, bits: str
+    service: Service, identity: Identity, name: str, text: str, quote: SentQuote
 ) -> dict[str, Any]:
-    """Ask, and return the reply of the API."""
+    """Ask what a page has priced, and return the reply of the API."""
     check_length(text)
-    return await service.ask(identity, name, [Wish(text, bits=bits)])
+    return await service.ask(
+        identity,
+        name,
+        [Wish(text, bits=quote.wish)],
+        given=quote.given,
+        most_bits=quote.most_bits,
+    )
 
 
 def check_length(text: str) -> None:
@@ -152,6 +224,11 @@ def tables_of(opened: OpenDataset, reply: dict[str, Any]) -> tuple[AnswerTable, 
 def is_pending(error: Exception) -> bool:
     """Tell whether a question is paid for and not finished."""
     return isinstance(error, ServiceError) and error.code == "pending"
+
+
+def is_stale(error: Exception) -> bool:
+    """Tell whether more is due than a page said; nothing was charged then."""
+    return isinstance(error, Stale)
 
 
 async def is_paid(service: Service, identity: Identity, name: str, text: str, bits: str) -> bool:

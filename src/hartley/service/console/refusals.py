@@ -79,7 +79,7 @@ def _repairs(text: str, hint: str, place: tuple[int, int] | None, address: str) 
         word = guess["guess"]
         part = _corrected(text[place[0] : place[1]], word)
         corrected = text[: place[0]] + part + text[place[1] :]
-        return [Repair(f"Use {word}", "example", corrected, price)]
+        return [Repair(f"Price it with {word}", "example", corrected, price)]
     if example:
         return [Repair("Start from the example", "example", example["text"], price)]
     return [

@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from hartley.service.console.visits import Visit
 
 router = APIRouter(prefix=f"{PREFIX}/reports", include_in_schema=False, route_class=PageRoute)
+FRAMED_POLICY = (
+    # As for every page, but for the widths and figures of a report, which have their style inside.
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 REPORT_HEADERS = {
-    # A report is a page of its own with its style inside; no script, no form, no other site.
+    # A report alone is a page with its style inside; no script, no form, no other site.
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'self'; sandbox"
+        "form-action 'none'; frame-ancestors 'none'; sandbox"
     ),
-    "X-Frame-Options": "SAMEORIGIN",
 }
 LONGEST_FIELD = 500
 
@@ -121,28 +125,48 @@ async def report_frame(request: Request, kind: str) -> Response:
     """Show a report in the frame of the console."""
     visit = await _owner(request)
     chosen, dataset, values = await _wanted(visit, kind)
+    text = await _rendered(visit, chosen, dataset, values)
     words = "; ".join(f"{field.label.lower()}: {values[field.name]}" for field in chosen.fields)
     query = urlencode({"dataset": dataset, **values}, quote_via=quote)
-    return page(
+    style, content = report_parts(text)
+    response = page(
         "report.html",
         await visit.frame("Reports"),
         title=f"{chosen.title} of {dataset}",
         words=f"{words[:1].upper()}{words[1:]}.",
         page=f"{PREFIX}/reports/{kind}/page?{query}",
+        style=style,
+        content=content,
     )
+    response.headers["Content-Security-Policy"] = FRAMED_POLICY
+    return response
 
 
 @router.get("/{kind}/page")
 async def report_page(request: Request, kind: str) -> Response:
     """Return a report alone, computed now."""
     visit = await _owner(request)
-    chosen, dataset, values = await _wanted(visit, kind)
+    text = await _rendered(visit, *await _wanted(visit, kind))
+    return HTMLResponse(text, headers=REPORT_HEADERS)
+
+
+def report_parts(text: str) -> tuple[str, str]:
+    """Return the style of a report and what stands in its page, to show both in another page.
+
+    Example:
+        >>> report_parts("<style>p { margin: 0 }</style></head><body><main><p>1</p></main></body>")
+        ('p { margin: 0 }', '<p>1</p>')
+    """
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    return style.strip(), text.partition("<main>")[2].rpartition("</main>")[0].strip()
+
+
+async def _rendered(visit: Visit, kind: ReportKind, dataset: str, values: Mapping[str, str]) -> str:
     opened = await open_dataset(visit.service, visit.identity, dataset)
     data = visit.service.settings.datasets[dataset].data
-    text = await visit.service.lanes.engine(
-        lambda: render_html(_made(chosen.name, opened.schema, data, values))
+    return await visit.service.lanes.engine(
+        lambda: render_html(_made(kind.name, opened.schema, data, values))
     )
-    return HTMLResponse(text, headers=REPORT_HEADERS)
 
 
 async def _owner(request: Request) -> Visit:

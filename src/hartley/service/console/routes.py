@@ -31,6 +31,7 @@ LONGEST_TOKEN = 200
 
 entrance = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
 front = APIRouter(include_in_schema=False, route_class=PageRoute)
+nowhere = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
 
 
 def console_router() -> APIRouter:
@@ -40,6 +41,7 @@ def console_router() -> APIRouter:
         router.include_router(part)
     for pages in (ask_routes, owner_routes, dataset_routes, report_routes):
         router.include_router(pages.router)
+    router.include_router(nowhere)
     return router
 
 
@@ -47,6 +49,12 @@ def console_router() -> APIRouter:
 async def front_page() -> Response:
     """Go to the console."""
     return see_other(PREFIX)
+
+
+@nowhere.api_route("/{path:path}", methods=["GET", "POST"])
+async def absent_page(path: str) -> Response:  # noqa: ARG001 - any path that no other route has
+    """Say that there is no such page, as a page."""
+    raise not_found("page")
 
 
 @entrance.get("/static/{digest}/{name}")

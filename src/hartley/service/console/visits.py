@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -18,7 +19,14 @@ from hartley.service.accounts import Role
 from hartley.service.api.access import proxied_name
 from hartley.service.console.budget_page import purse
 from hartley.service.console.pages import PREFIX, NavigationEntry, PageFrame, SignedIn, render
-from hartley.service.envelope import ServiceError, as_service_error, forbidden
+from hartley.service.envelope import (
+    ServiceError,
+    as_service_error,
+    forbidden,
+    not_found,
+    too_large,
+)
+from hartley.service.logs import LOGGER
 from hartley.service.own_rows import own_balance
 
 if TYPE_CHECKING:
@@ -226,9 +234,16 @@ class PageRoute(APIRoute):
                 response = await handle(request)
             except LoggedOut:
                 response = see_other(f"{PREFIX}/login")
-            except HTTPException:
-                raise
+            except HTTPException as error:
+                known = too_large() if error.status_code == 413 else not_found("page")
+                response = await error_page(request, known)
+            except RequestValidationError:
+                response = await error_page(request, not_found("page"))
             except HartleyError as error:
+                response = await error_page(request, as_service_error(error))
+            except Exception as error:  # noqa: BLE001 - a person sees a page, and the log the rest
+                request_id = request.scope["state"]["request_id"]
+                LOGGER.error("failed", exc_info=error, extra={"request_id": request_id})
                 response = await error_page(request, as_service_error(error))
             cookie = request.scope.get("state", {}).get("new_cookie")
             if cookie is not None:
@@ -243,7 +258,7 @@ async def error_page(request: Request, error: ServiceError) -> Response:
     try:
         visit = await visit_of(request)
         frame, back, words = await visit.frame(""), PREFIX, "Back to the console"
-    except HartleyError:
+    except Exception:  # noqa: BLE001 - where the ledger does not answer, a page without a frame
         frame, back, words = PageFrame(), f"{PREFIX}/login", "Log in"
     response = page(
         "message.html",
@@ -252,6 +267,7 @@ async def error_page(request: Request, error: ServiceError) -> Response:
         title=TITLES.get(error.status, "Something went wrong"),
         problem=f"{error.problem}.",
         hint=error.hint,
+        request_id=request.scope["state"]["request_id"] if error.status >= 500 else None,
         back=back,
         back_words=words,
     )

@@ -80,7 +80,7 @@ class House:
             schema = folder / f"{name}.toml"
             schema.write_text(SCHEMA.replace('"people"', f'"{name}"'))
             data = str(folder / "people.parquet")
-            datasets[name] = DatasetSettings(name, schema, budget="60", data=data)
+            datasets[name] = DatasetSettings(name, schema, budget="300", data=data)
         settings = ServiceSettings(str(folder / "ledger.db"), datasets, folder=folder, proxy=proxy)
         self.owner_token = prepare(settings).owner.text
         self.app = create_app(settings)

@@ -166,7 +166,13 @@ def test_an_analyst_sees_own_rows_alone(house):
 
 def _ask(window, question, bits):
     window.get("/d/people/ask")
-    return window.post("/d/people/ask", question=question, quoted=question, spend=bits)
+    spend = f"{bits} {float(bits)!r}"  # what may be charged is what it costs alone
+    return window.post("/d/people/ask", question=question, quoted=question, spend=spend)
+
+
+def _button(window):
+    """Return what the button that spends sends."""
+    return re.search(r'id="spend" name="spend" value="([^"]*)"', window.reply.text)[1]
 
 
 def test_only_what_was_priced_is_asked(house):
@@ -178,15 +184,58 @@ def test_only_what_was_priced_is_asked(house):
     window.post(
         "/d/people/price", question=MEDIAN, quoted=MEDIAN, wishes=" ".join(wishes), place="2"
     )
-    assert f'name="spend" value="{wishes[2]}"' in window.reply.text
+    assert _button(window).split()[0] == wishes[2]
     changed = MEDIAN + " WHERE sex = 'F'"
-    window.post("/d/people/ask", question=changed, quoted=MEDIAN, spend="2")
-    for spend in ("", "x", "-1", "1e9", "9" * 5):
+    window.post("/d/people/ask", question=changed, quoted=MEDIAN, spend="2 2.0")
+    assert "was changed after it was priced" in window.reply.text
+    for spend in ("", "x", "-1", "1e9", "9" * 5, "2", "2 ", "2 x", "2 -1.0", "2 nan", "2 1e9"):
         window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend=spend)
+        assert 'id="changed"' in window.reply.text, spend
+    for given in ("x " * 600, "<b>"):
+        window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend="2 2.0", given=given)
     assert house.service.ledger.history("people", "emil") == []
-    window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend="2")
+    window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend="2 2.0")
     assert "Charged 2 bits" in window.reply.text
     assert [c.cells for c in house.service.ledger.history("people", "emil")] == [4]
+
+
+@pytest.mark.parametrize(("bits", "cells"), [("1", 2), ("2", 4)])
+def test_what_is_charged_is_what_the_button_says(house, bits, cells):
+    name = f"erna{bits}"
+    window = house.window(house.analyst(name, bits="9"))
+    question = "SELECT sex, AVG(age) FROM people GROUP BY sex"
+    _ask(window, question, bits)
+    assert [charge.cells for charge in house.service.ledger.history("people", name)] == [cells]
+    for wish in ("3", "4", "5"):  # each rests on the rows before it
+        window.get("/d/people/ask")
+        window.post("/d/people/price", question=question, wish=wish)
+        spend, given = _button(window), window.hidden("given")
+        said = float(spend.split()[1])
+        before = house.service.ledger.balance("people", name).spent_bits
+        window.post("/d/people/ask", question=question, quoted=question, spend=spend, given=given)
+        after = house.service.ledger.balance("people", name).spent_bits
+        assert after - before == pytest.approx(said), wish
+        assert 'id="answer"' in window.reply.text
+
+
+def test_a_price_that_rose_since_is_shown_again_and_nothing_is_charged(house):
+    window = house.window(house.analyst("ewald", bits="9"))
+    question = "SELECT COUNT(*) FROM people WHERE age >= 43"
+    _ask(window, question, "1")
+    window.post("/d/people/price", question=question)
+    spend = _button(window)
+    assert spend == "1 0.0"
+    assert "Show the answer, free" in window.reply.text
+    owner = house.service.accounts.authenticate(house.owner_token)
+    house.app.state.administration.add_version(owner, "people")  # its answers are new ones
+    before = house.service.ledger.head()
+    window.post("/d/people/ask", question=question, quoted=question, spend=spend)
+    assert "More is due now than the page said" in window.reply.text
+    assert 'id="answer"' not in window.reply.text
+    assert house.service.ledger.head() == before
+    assert _button(window) == "1 1.0"
+    window.post("/d/people/ask", question=question, quoted=question, spend="1 1.0")
+    assert "Charged 1 bit" in window.reply.text
 
 
 def test_a_question_that_still_waits_is_not_called_paid(house, monkeypatch):
@@ -246,7 +295,50 @@ def test_a_form_with_too_many_fields_is_refused(house):
     window.get("/d/people/ask")
     fields = {f"field{number}": "" for number in range(100)}
     assert window.post("/d/people/price", **fields).status_code == 422
-    assert window.post("/d/people/price", question="x" * 100_000).status_code == 413
+    reply = window.post("/d/people/price", question="x" * 100_000)
+    assert reply.status_code == 413
+    assert "<h1>Too long</h1>" in reply.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/owner?before=abc", "/nothing", "/d/people/nothing", "/owner/x/y"]
+)
+def test_a_wrong_address_gives_a_page(house, path):
+    for window in (house.window(), house.window(house.owner_token)):
+        reply = window.get(path)
+        if "before" in path and reply.url.path == "/console/login":
+            continue
+        assert reply.status_code == 404
+        assert "<h1>There is no such page</h1>" in reply.text
+        assert "{" not in reply.text
+
+
+def test_what_nobody_expected_gives_a_page_that_says_nothing(house, monkeypatch):
+    window = house.window(house.analyst("norbert"))
+
+    def broken(*_, **__):
+        raise ValueError("a private value")
+
+    monkeypatch.setattr(house.service, "budget", broken)
+    reply = window.get("/d/people/budget")
+    assert reply.status_code == 500
+    assert "<h1>Something went wrong</h1>" in reply.text
+    assert "private value" not in reply.text
+    assert reply.headers["x-request-id"] in reply.text
+
+
+def test_a_token_is_revoked_under_the_name_of_its_own_account_alone(house):
+    victim = house.analyst("vera")
+    house.analyst("wanda")
+    (record,) = house.service.accounts.tokens("vera")
+    owner = house.window(house.owner_token)
+    owner.get("/owner/accounts/wanda")
+    path = f"/owner/tokens/{record.token_id}/revoke"
+    assert owner.post(path, account="wanda", again="wanda").status_code == 404
+    assert house.service.accounts.authenticate(victim) is not None
+    owner.get("/owner/accounts/vera")
+    assert owner.post(path, account="vera", again="vera").status_code == 200
+    assert house.service.accounts.authenticate(victim) is None
 
 
 def test_destructive_acts_ask_for_the_name_again(house):
@@ -258,10 +350,11 @@ def test_destructive_acts_ask_for_the_name_again(house):
     acts = {
         "/owner/accounts/hugo/revoke": ("hugo", {}),
         f"/owner/tokens/{record.token_id}/revoke": ("hugo", {"account": "hugo"}),
-        "/owner/datasets/people/budget": ("people", {"bits": "61"}),
+        "/owner/datasets/people/budget": ("people", {"bits": "301"}),
         "/owner/datasets/people/versions": ("people", {}),
     }
     before = accounts.audit(limit=1000), house.service.ledger.head()
+    versions = len(house.service.ledger.versions()["people"])
     for path, (_, fields) in acts.items():
         for again in ("", "Hugo", "hug", "other"):
             reply = owner.post(path, again=again, **fields)
@@ -271,8 +364,8 @@ def test_destructive_acts_ask_for_the_name_again(house):
     for path, (name, fields) in reversed(acts.items()):
         assert owner.post(path, again=name, **fields).status_code == 200, path
     assert accounts.authenticate(token) is None
-    assert house.service.ledger.state("people").budget == 61
-    assert len(house.service.ledger.versions()["people"]) == 2
+    assert house.service.ledger.state("people").budget == 301
+    assert len(house.service.ledger.versions()["people"]) == versions + 1
 
 
 def test_a_token_is_shown_once_and_stands_in_no_address(house):

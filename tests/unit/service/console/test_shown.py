@@ -17,9 +17,10 @@ from hartley.service.console.answers import answer_tables, caption, whole_range
 from hartley.service.console.budget_page import PaidQuestion, budget_view
 from hartley.service.console.copies import copied_texts
 from hartley.service.console.dataset_card import dataset_card
-from hartley.service.console.prices import error_words, priced_question
+from hartley.service.console.prices import priced_question
 from hartley.service.console.questions import read_bits, read_curve
 from hartley.service.console.refusals import shown_refusal
+from hartley.service.console.roundings import error_words
 from hartley.service.shown import shown_table
 
 SCHEMA = Schema.read(
@@ -57,8 +58,11 @@ def test_every_position_buys_what_it_says(question):
         assert quote.vacuous == ((),)  # every position reveals something
         assert quote.bits == pytest.approx(position.bits)
         errors = dict(quote.errors[0])
-        if priced.rows_words == "":
-            assert position.error == error_words(errors[priced.label])
+        if priced.rows_words:
+            assert priced.rows_words == "where at least 100 rows count"
+            assert f"{error_words(errors[priced.label])} for certain" in position.otherwise
+            errors |= dict(dict(quote.errors_if[0]).get(100, ()))
+        assert position.error == error_words(errors[priced.label])
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -196,7 +200,7 @@ def test_a_budget_counts_days_without_charges_too():
         ("2026-03-02", "2.5", 2),
         ("2026-02-27", "1", 1),
     ]
-    assert "at most 8 of the 22.3 bits" in view.promise
+    assert "at most 8 of the 22.313 bits" in view.promise
 
 
 def test_a_budget_as_large_as_a_record_promises_nothing():

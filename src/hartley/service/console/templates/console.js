@@ -22,6 +22,7 @@ function showPosition(position) {
   element("slider").setAttribute("aria-valuetext", position.said);
   element("price").querySelector("b").textContent = position.price;
   say("error", position.error);
+  say("otherwise", position.otherwise).hidden = !position.otherwise;
   say("others", position.others).hidden = !position.others;
   say("more", position.more);
   element("more-line").hidden = !position.more;
@@ -29,7 +30,7 @@ function showPosition(position) {
   next.value = position.next;
   next.hidden = !position.next;
   const spend = say("spend", position.button);
-  spend.value = position.wish;
+  spend.value = position.spend;
   const stale = element("priced").classList.contains("stale");
   spend.disabled = stale || !position.able || spend.dataset.barred === "yes";
   element("short").hidden = position.able || spend.dataset.spends === "no";
