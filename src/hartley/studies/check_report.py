@@ -10,8 +10,10 @@ from hartley.wording import bits_up, counted, listed
 if TYPE_CHECKING:
     from hartley.engines.crosstabs.crosstab import Crosstab
     from hartley.engines.crosstabs.description import CategoryTree
+    from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover, Selections
     from hartley.ranges.tables.inference import Inference
+    from hartley.studies.check_judging import CheckedView
 
 VERDICTS = ("disclosed", "open", "protected", "safe")
 """From the worst to the best."""
@@ -36,8 +38,8 @@ class CheckedCell:
     cell: int
     keys: dict[str, str]
     """Its categories; dimensions that are not named are totals."""
-    stated: tuple[int, int | None]
-    outer: tuple[int, int | None]
+    stated: tuple[int | None, int | None]
+    outer: tuple[int | None, int | None]
     inner: tuple[int | None, int | None]
     verdict: str
     rule: str
@@ -112,11 +114,19 @@ class CheckedStatistic:
     """Cells that are not settled."""
     size: int
     joint: Cover
-    inference: Inference
+    views: tuple[CheckedView, ...]
+    """What anybody sees, and then what each insider does."""
+    known: Contributors | None = None
+    """What the microdata say, where they were given."""
     tables: tuple[Crosstab, ...] = ()
     selections: Selections | None = None
     assumed: bool = False
     """Whether it rests on an assumption about the outputs that nobody declared."""
+
+    @property
+    def inference(self) -> Inference:
+        """What anybody can work out."""
+        return self.views[0].inference
 
 
 @dataclass(frozen=True)

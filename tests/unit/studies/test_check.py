@@ -211,7 +211,7 @@ def test_frequency_on_lines(tmp_path):
 
 def test_the_number_of_values_left(tmp_path):
     table = line(tmp_path, 9, "<5", "<5", 14)  # 1+4, 2+3, 3+2, 4+1
-    assert verdicts(check(table, rules=["frequency<5"], left=4))["b"] == "open"
+    assert verdicts(check(table, rules=["frequency<5"], left=4))["b"] == "protected"
     assert verdicts(check(table, rules=["frequency<5"], left=5))["b"] == "disclosed"
 
 

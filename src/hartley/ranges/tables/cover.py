@@ -166,6 +166,8 @@ class Cover:
     system: LinearSystem
     stated: tuple[tuple[int, int, int], ...]
     """(output, place of its cell, cell), for everything that is published."""
+    ruled_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """The cells that no record can be in, whatever is published."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -197,6 +199,30 @@ class Cover:
         """The cells that are sums of no others."""
         grids = np.ix_(*(np.array(axis.leaves) for axis in self.axes))
         return np.ravel_multi_index(grids, self.shape).ravel().astype(np.int64)
+
+    def add_up(self, tables: NDArray[np.int64]) -> None:
+        """Fill in every sum of a table, or of several in rows, dimension by dimension."""
+        shaped = tables.reshape(*tables.shape[:-1], *self.shape)
+        for at, axis in enumerate(self.axes, tables.ndim - 1):
+            moved = np.moveaxis(shaped, at, 0)
+            for node, below in enumerate(axis.leaves_below):
+                if below != {node}:
+                    moved[node] = moved[sorted(below)].sum(axis=0)
+
+    @cached_property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which cells some record can be in: conditions rule others out by what they say."""
+        records = np.zeros(self.system.size, np.int64)
+        records[self.atoms] = 1
+        records[self.ruled_out] = 0
+        self.add_up(records)
+        return records > 0
+
+    @cached_property
+    def along(self) -> NDArray[np.int64]:
+        """The dimension that each relation adds up along, in the order of the system."""
+        lengths = [self.system.size // len(a.nodes) * len(a.sums) for a in self.axes]
+        return np.repeat(np.arange(len(self.axes)), lengths)
 
 
 def cover(
@@ -243,11 +269,12 @@ def cover(
     stated: list[tuple[int, int, int]] = []
     for number, table in enumerate(tables):
         stated += _state(frame, table, number, low, high)
-    _rule_out(frame, chosen, high)
+    ruled_out = _ruled_out(frame, chosen)
+    high[ruled_out] = 0
     start, column, sign = _relations(axes, shape)
     system = LinearSystem(start, column, sign, low, high)
     _check_sizes(system)
-    return Cover(tuple(axes), system, tuple(stated))
+    return Cover(tuple(axes), system, tuple(stated), ruled_out)
 
 
 def _state(
@@ -338,12 +365,10 @@ def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
     return absent if table.absent == "zero" else []
 
 
-def _rule_out(frame: Cover, chosen: Selections, high: NDArray[np.int64]) -> None:
-    """Set the cells that no record can be in to zero."""
-    if not chosen.dims:
-        return
-    axis = chosen.axis
-    for keys, patterns in chosen.possible.items():
+def _ruled_out(frame: Cover, chosen: Selections) -> NDArray[np.int64]:
+    """Return the cells that no record can be in, by the conditions alone."""
+    cells = [np.empty(0, np.int64)]
+    for keys, patterns in chosen.possible.items() if chosen.dims else ():
         for number in range(len(chosen.patterns)):
             if number in patterns:
                 continue
@@ -356,8 +381,8 @@ def _rule_out(frame: Cover, chosen: Selections, high: NDArray[np.int64]) -> None
                     places.append(np.array([other.nodes.index(key)]))
                 else:
                     places.append(np.arange(len(other.nodes)))
-            high[np.ravel_multi_index(np.ix_(*places), frame.shape).ravel()] = 0
-    assert axis.name == SELECTION
+            cells.append(np.ravel_multi_index(np.ix_(*places), frame.shape).ravel())
+    return np.concatenate(cells).astype(np.int64)
 
 
 def _relations(
@@ -390,6 +415,13 @@ def _check_sizes(system: LinearSystem) -> None:
             "The numbers are too large to be added exactly",
             hint="publish them in thousands or millions",
         )
+
+
+def lines_of(joint: Cover) -> NDArray[np.int64]:
+    """Return the relations that split people into categories; conditions are none."""
+    split = [axis.name != SELECTION for axis in joint.axes]
+    long = np.diff(joint.system.start) > 2
+    return np.flatnonzero(long & np.array(split, bool)[joint.along])
 
 
 def relation_words(joint: Cover, relation: int) -> str:

@@ -102,6 +102,12 @@ class LinearSystem:
         begins = np.searchsorted(self.column[order], np.arange(self.size + 1))
         return begins.astype(np.int64), rows[order].astype(np.int64)
 
+    def knowing(self, cell: int, value: int) -> LinearSystem:
+        """Return the same system for somebody who knows one of the numbers."""
+        low, high = self.low.copy(), self.high.copy()
+        low[cell] = high[cell] = value
+        return LinearSystem(self.start, self.column, self.sign, low, high)
+
     def differences(self, cell: int, multipliers: Mapping[int, Fraction]) -> dict[int, Fraction]:
         """Return d = e_j - y A, without zeros."""
         rest: dict[int, Fraction] = {cell: Fraction(1)}
