@@ -18,7 +18,12 @@ from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.system import NoTableFits
 from hartley.studies.check_judging import Judge
 from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
-from hartley.studies.check_questions import price_outputs, read_schema, select
+from hartley.studies.check_questions import (
+    price_publication,
+    publication_questions,
+    read_schema,
+    select,
+)
 from hartley.studies.check_report import CheckedStatistic, CheckReport, PlacedCell
 from hartley.wording import bits_down, bits_up
 
@@ -112,11 +117,13 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
             parts,
             notes,
         )
-    effects, bits = None, None
+    effects, bits, questions = None, None, []
     if known_schema is not None:
-        effects, bits, _ = price_outputs(published, known_schema)
+        reads = contributor if insider != "none" or judge.rests_on_contributions else None
+        questions = publication_questions(published, known_schema, reads)
+        effects, bits = price_publication(questions, known_schema)
     if charge and known_schema is not None and against is not None:
-        spent, remaining = charge_publication(published, known_schema, against)
+        spent, remaining = charge_publication(questions, known_schema, against)
         notes.append(f"Booked in {against}: {bits_up(spent)} are spent, {_left(remaining)}.")
     return CheckReport(
         outputs=tuple(sorted((t.name, t.digest) for t in published)),
@@ -129,6 +136,9 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         effects=effects,
         bits=bits,
         trees=described.trees,
+        contributor=contributor,
+        schema=known_schema,
+        questions=tuple(questions),
     )
 
 
@@ -299,15 +309,19 @@ def _pairs(table: Crosstab, other: Crosstab) -> list[tuple[Any, Any]]:
     return [(cell, theirs[cell.keys]) for cell in table.cells if cell.keys in theirs]
 
 
-def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
-    conditions = sorted({table.where for table in tables if table.where})
-    parents = {parent for tree in job.trees for parent in tree.parents}
+def _categories(tables: Sequence[Crosstab], trees: Sequence[CategoryTree]) -> dict[str, list[str]]:
+    """Return the categories of each dimension that are sums of no others."""
+    parents = {parent for tree in trees for parent in tree.parents}
     dims = sorted({dim for table in tables for dim in table.dims})
-    categories = {
+    return {
         dim: sorted({k for t in tables if dim in t.dims for k in t.categories(dim)} - parents)
         for dim in dims
     }
-    return select(conditions, categories, job.schema, job.resolved)
+
+
+def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
+    conditions = sorted({table.where for table in tables if table.where})
+    return select(conditions, _categories(tables, job.trees), job.schema, job.resolved)
 
 
 def _check_group(
@@ -346,6 +360,7 @@ def _check_group(
         known=known,
         tables=tuple(tables),
         selections=selections,
+        categories=_categories(tables, job.trees),
     )
 
 

@@ -60,6 +60,11 @@ class Judge:
     exact: bool = False
     insider: str = "none"
 
+    @property
+    def rests_on_contributions(self) -> bool:
+        """Whether a rule looks at what each contributor adds."""
+        return any(isinstance(rule, (PPercent, Dominance)) for rule in self.rules)
+
     def check_data(self, *, given: bool) -> None:
         """Refuse rules that need microdata where there are none."""
         for rule in self.rules:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hartley.wording import bits_up, counted, listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from hartley.engines.crosstabs.crosstab import Crosstab
     from hartley.engines.crosstabs.description import CategoryTree
+    from hartley.ranges.schema.schema import Schema
     from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover, Selections
     from hartley.ranges.tables.inference import Inference
@@ -120,6 +123,7 @@ class CheckedStatistic:
     """What the microdata say, where they were given."""
     tables: tuple[Crosstab, ...] = ()
     selections: Selections | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     assumed: bool = False
     """Whether it rests on an assumption about the outputs that nobody declared."""
 
@@ -145,6 +149,10 @@ class CheckReport:
     """How many different publications one person can cause; None without a schema."""
     bits: float | None = None
     trees: tuple[CategoryTree, ...] = ()
+    contributor: str | None = None
+    schema: Schema | None = None
+    questions: tuple[str, ...] = ()
+    """All that the publication reads, as questions to an agent."""
 
     @property
     def cells(self) -> tuple[CheckedCell, ...]:
