@@ -396,7 +396,7 @@ def _view(joint: Cover, view: dict[str, Any], name: str) -> ProvedView:
     ):
         raise _wrong(name, "a table in it does not fit the outputs")
     least, most = witnesses.ends()
-    return ProvedView(low, high, least, most, witnesses.number_of_values(low.size))
+    return ProvedView(low, high, least, most, witnesses)
 
 
 def _claims(

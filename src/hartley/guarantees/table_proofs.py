@@ -216,17 +216,13 @@ class Witnesses:
         np.maximum.at(most, self.cell, moved)
         return np.where(self.known, least, FAR), np.where(self.known, most, -FAR)
 
-    def number_of_values(self, size: int) -> NDArray[np.int64]:
-        """Count the different numbers that the tables have in each cell."""
-        moved = self.base[self.cell] + self.change
-        everything = np.concatenate([np.stack([self.cell, moved], 1), _listed(self)])
-        distinct = np.unique(everything, axis=0)
-        return np.bincount(distinct[:, 0], minlength=size)
-
-
-def _listed(witnesses: Witnesses) -> NDArray[np.int64]:
-    cells = np.flatnonzero(witnesses.known)
-    return np.stack([cells, witnesses.base[cells]], 1)
+    def number_of_values(self, about: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the different numbers that the tables have in some cells."""
+        numbers = np.where(about & self.known, 1, 0)
+        here = about[self.cell] & (self.change != 0)
+        distinct = np.unique(np.stack([self.cell[here], self.change[here]], 1), axis=0)
+        np.add.at(numbers, distinct[:, 0], 1)
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -237,7 +233,7 @@ class ProvedView:
     high: NDArray[np.int64]
     least: NDArray[np.int64]
     most: NDArray[np.int64]
-    values: NDArray[np.int64]
+    witnesses: Witnesses
 
     def verdicts(
         self,
@@ -280,7 +276,8 @@ class ProvedView:
         somebody = (self.low > 0) | (self.most >= 1)
         small = joint.system.high < k
         few = np.where(small, self.high - self.low + 1 < left, self.high < k)
-        enough = np.where(small, self.values >= left, self.most >= k)
+        values = self.witnesses.number_of_values(about & small)
+        enough = np.where(small, values >= left, self.most >= k)
         verdict = np.where(few, np.where(somebody, DISCLOSED, OPEN), OPEN)
         verdict = np.where(enough & ~(small & few), PROTECTED, verdict)
         return np.where(about, verdict, SAFE)

@@ -82,9 +82,9 @@ def certify_tables(report: CheckReport) -> TableCertificate:
         "statistics": written,
     }
     verdicts = [v for part in written for v in part["cells"]["verdict"].split()]
-    content["counts"] = {verdict: verdicts.count(verdict) for verdict in WORDS}
-    content["counts"]["safe"] += sum(part.pop("silent") for part in written)
-    return TableCertificate(content)
+    counts = {verdict: verdicts.count(verdict) for verdict in WORDS}
+    counts["safe"] += sum(part.pop("silent") for part in written)
+    return TableCertificate(content | {"counts": counts})
 
 
 def verify_check(

@@ -176,6 +176,7 @@ class Judge:
         """Judge a cell of which the publication itself says that it is small."""
         inference.widen([cell], exact=self.exact)
         ends = inference.range(cell)
+        assert ends.low is not None
         assert ends.high is not None
         if ends.high - ends.low + 1 < self.left:
             return _small(inference, cell, name, "one of very few")

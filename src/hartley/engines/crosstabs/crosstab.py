@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
@@ -88,7 +88,7 @@ class Marking:
     rounding: Rounding | None = None
     decimal: str | None = None
 
-    def read(self, text: str) -> tuple[str, Interval | Fraction]:
+    def read(self, text: str) -> tuple[str, Interval | Fraction | int]:
         """Return what kind of cell a text makes, and its interval or its number.
 
         Example:
@@ -101,7 +101,7 @@ class Marking:
             ends = self.marks[token]
             return ("hidden" if ends == (0, None) else "mark"), ends
         if token.isascii() and token.isdigit():  # nearly all cells
-            return "number", Fraction(int(token))
+            return "number", int(token)
         if token.casefold() in HIDDEN:
             return "hidden", (0, None)
         below = BELOW.fullmatch(token)
@@ -166,8 +166,7 @@ def read_marks(declared: Mapping[str, object]) -> dict[str, Interval]:
     return marks
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """A cell of a published table, and the interval that it states in units of the last digit."""
 
     keys: tuple[str | None, ...]

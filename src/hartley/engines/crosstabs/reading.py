@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
 from hartley.engines.crosstabs.grids import read_grid
@@ -14,6 +13,7 @@ from hartley.files import file_digest, one_line
 from hartley.wording import listed
 
 if TYPE_CHECKING:
+    from fractions import Fraction
     from collections.abc import Iterable, Sequence
 
     from hartley.engines.crosstabs.crosstab import Marking
@@ -30,8 +30,7 @@ TOP = 6
 """A header has at most this many lines."""
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A cell as it is written: its categories, its text and its line."""
 
     keys: tuple[str, ...]
@@ -130,9 +129,9 @@ def _wide(
             "a column has no name", hint="name every column, and write merged names in each cell"
         )
     entries = [
-        _Entry((*row[:keys], *label), row[keys + at], line)
+        _Entry(row[:keys] + label, text, line)
         for line, row in body
-        for at, label in enumerate(labels)
+        for label, text in zip(labels, row[keys:], strict=True)
     ]
     return dims, entries, guesses
 
@@ -231,7 +230,7 @@ def _crosstab(
     totals = _totals(dims, entries, described, guesses)
     marking = described.marking
     read = [(entry, *marking.read(entry.text)) for entry in entries]
-    numbers = [number for _, _, number in read if isinstance(number, Fraction)]
+    numbers = [number for _, _, number in read if not isinstance(number, tuple)]
     if any(number < 0 for number in numbers):
         raise TableError(
             "a cell is negative, and bounds rest on cells that are not",
@@ -240,17 +239,20 @@ def _crosstab(
     places = _places(numbers, described)
     scale = 10**places
     cells: dict[tuple[str | None, ...], PublishedCell] = {}
+    disjoint = {total for total in totals if total is not None}.isdisjoint
     for entry, read_as, said in read:
         kind, high = read_as, None  # type: str, int | None
-        keys = tuple(
-            None if key == total else key for key, total in zip(entry.keys, totals, strict=True)
-        )
+        keys = entry.keys
+        if not disjoint(keys):
+            keys = tuple(
+                None if key == total else key for key, total in zip(keys, totals, strict=True)
+            )
         if keys in cells:
             raise TableError(
                 f"the cell {one_line(TIMES.join(entry.keys))} occurs twice",
                 hint="every combination of categories has one line",
             )
-        if isinstance(said, Fraction):
+        if not isinstance(said, tuple):
             low, high, kind = _stated(int(said * scale), described, scale)
         else:
             low = said[0] * scale
@@ -272,10 +274,11 @@ def _crosstab(
     )
 
 
-def _places(numbers: Iterable[Fraction], described: OutputDescription) -> int:
+def _places(numbers: Iterable[Fraction | int], described: OutputDescription) -> int:
     """Return how many decimals the numbers have; counts have none."""
     places = 0
-    while any((number * 10**places).denominator > 1 for number in numbers):
+    broken = [number for number in numbers if number.denominator > 1]
+    while any((number * 10**places).denominator > 1 for number in broken):
         places += 1
         if places > 12:
             raise TableError("a number has more than 12 decimals", hint="publish fewer decimals")
@@ -398,7 +401,7 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
     if factor == 1:
         return table
     cells = tuple(
-        replace(cell, low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
+        cell._replace(low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
         for cell in table.cells
     )
     return replace(table, cells=cells, places=places)

@@ -285,27 +285,27 @@ def _state(
     high: NDArray[np.int64],
 ) -> list[tuple[int, int, int]]:
     """Narrow the bounds of the cells that a table states something about."""
-    places = [
-        {node: at for at, node in enumerate(axis.nodes)} if axis.name in table.dims else None
-        for axis in frame.axes
-    ]
-    at_dim = [table.dims.index(a.name) if a.name in table.dims else -1 for a in frame.axes]
-    fixed = [
-        axis.nodes.index(table.where) if axis.name == SELECTION and table.where else 0
-        for axis in frame.axes
-    ]
-    strides = np.array([prod(frame.shape[i + 1 :]) for i in range(len(frame.shape))])
-    stated = []
-    for place, cell in enumerate(table.cells):
-        index = sum(
-            int(stride) * (base if known is None else known[cell.keys[dim]])
-            for stride, base, known, dim in zip(strides, fixed, places, at_dim, strict=True)
-        )
-        _narrow(frame, table, index, (cell.low, FAR if cell.high is None else cell.high), low, high)
-        stated.append((number, place, index))
+    strides = [prod(frame.shape[i + 1 :]) for i in range(len(frame.shape))]
+    index = np.zeros(len(table.cells), np.int64)
+    columns = list(zip(*(cell.keys for cell in table.cells), strict=True)) if table.cells else []
+    for axis, stride in zip(frame.axes, strides, strict=True):
+        if axis.name in table.dims:
+            place = {node: at for at, node in enumerate(axis.nodes)}
+            keys = columns[table.dims.index(axis.name)] if columns else ()
+            index += stride * np.array([place[key] for key in keys], np.int64)
+        elif axis.name == SELECTION and table.where:
+            index += stride * axis.nodes.index(table.where)
+    lows = np.array([cell.low for cell in table.cells], np.int64)
+    highs = np.array([FAR if cell.high is None else cell.high for cell in table.cells], np.int64)
+    low[index], high[index] = np.maximum(low[index], lows), np.minimum(high[index], highs)
+    for cell in index[low[index] > high[index]].tolist():
+        raise _contradiction(frame, table, cell)
+    stated = [(number, place, cell) for place, cell in enumerate(index.tolist())]
     for keys in _absent(frame, table):
-        index = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
-        _narrow(frame, table, index, (0, 0), low, high)
+        zero = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
+        high[zero] = 0
+        if low[zero] > 0:
+            raise _contradiction(frame, table, zero)
     return stated
 
 
@@ -313,21 +313,11 @@ def _selected(table: Crosstab) -> dict[str, str | None]:
     return {SELECTION: table.where} if table.where else {}
 
 
-def _narrow(  # noqa: PLR0913, PLR0917 - a cell and the bounds that it narrows
-    frame: Cover,
-    table: Crosstab,
-    index: int,
-    ends: tuple[int, int],
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-) -> None:
-    low[index], high[index] = max(low[index], ends[0]), min(high[index], ends[1])
-    if low[index] > high[index]:
-        raise InputError(
-            f"{table.name} and another output state different numbers for "
-            f"{one_line(frame.name(index))}",
-            hint="declare with where which rows each output is about, and the rounding",
-        )
+def _contradiction(frame: Cover, table: Crosstab, cell: int) -> InputError:
+    return InputError(
+        f"{table.name} and another output state different numbers for {one_line(frame.name(cell))}",
+        hint="declare with where which rows each output is about, and the rounding",
+    )
 
 
 def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
