@@ -16,6 +16,7 @@ from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Cover, Selections, cover, relation_words
 from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.system import NoTableFits
+from hartley.studies.check_effects import effects_now
 from hartley.studies.check_judging import Judge
 from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
 from hartley.studies.check_questions import (
@@ -117,11 +118,13 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
             parts,
             notes,
         )
-    effects, bits, questions = None, None, []
+    effects, bits, questions, now = None, None, [], None
     if known_schema is not None:
         reads = contributor if insider != "none" or judge.rests_on_contributions else None
         questions = publication_questions(published, known_schema, reads)
         effects, bits = price_publication(questions, known_schema)
+        if table is not None:
+            now = effects_now(published, described.trees, known_schema, table)
     if charge and known_schema is not None and against is not None:
         spent, remaining = charge_publication(questions, known_schema, against)
         notes.append(f"Booked in {against}: {bits_up(spent)} are spent, {_left(remaining)}.")
@@ -135,6 +138,7 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         guesses=tuple(f"{t.name}: {guess}" for t in tables for guess in t.guesses),
         effects=effects,
         bits=bits,
+        now=now,
         trees=described.trees,
         contributor=contributor,
         schema=known_schema,
@@ -291,16 +295,20 @@ def _differ(table: Crosstab, other: Crosstab) -> bool:
     if table.where != other.where or set(table.dims) != set(other.dims):
         return False
     return any(
-        first.low > (second.high if second.high is not None else first.low)
-        or second.low > (first.high if first.high is not None else second.low)
+        _is_below(first.high, second.low) or _is_below(second.high, first.low)
         for first, second in _pairs(table, other)
     )
 
 
 def _nowhere_larger(table: Crosstab, other: Crosstab) -> bool:
-    return all(
-        second.high is None or first.low <= second.high for first, second in _pairs(table, other)
+    """Tell whether an output can be a part of another; sums with signs can be larger than all."""
+    return not table.signed and not any(
+        _is_below(second.high, first.low) for first, second in _pairs(table, other)
     )
+
+
+def _is_below(high: int | None, low: int | None) -> bool:
+    return high is not None and low is not None and high < low
 
 
 def _pairs(table: Crosstab, other: Crosstab) -> list[tuple[Any, Any]]:

@@ -220,6 +220,11 @@ class Judge:
         self, rule: PPercent | Dominance, inference: Inference, known: Contributors
     ) -> Iterator[Opinion]:
         name, largest = str(rule), rule.parts
+        if (inference.system.low < 0).any():
+            raise OptionError(
+                f"The rule {name} is about contributions that are not negative",
+                hint="leave it out, or publish the sums of positive and negative values apart",
+            )
         for cell in np.flatnonzero(known.number).tolist():
             need = rule.need(known.parts(cell, largest))
             if need is not None:

@@ -109,7 +109,7 @@ def _by_schema(
 ) -> Selections:
     """Decide on the ranges of the schema, as the agent does for its prices."""
     asked = [
-        _counted(resolved[text]) if text in resolved else _where(text, schema)
+        _counted(resolved[text]) if text in resolved else resolve_condition(text, schema)
         for text in conditions
     ]
     used = {name for question in asked for name in columns_of(question.where)}
@@ -118,7 +118,7 @@ def _by_schema(
     tests = {
         (dim, key): f'"{dim}" = {_literal(key, schema, dim)}' for dim in dims for key in names[dim]
     }
-    wheres = [*asked, *(_where(text, schema) for text in tests.values())]
+    wheres = [*asked, *(resolve_condition(text, schema) for text in tests.values())]
     columns = sorted(used)
     cuts = [cut_column(schema.columns[name], wheres) for name in columns]
     domain = Domain(cuts, absent=False)
@@ -137,7 +137,7 @@ def _by_schema(
     return Selections(tuple(conditions), tuple(patterns), dims, possible)
 
 
-def _where(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a question of the agent
+def resolve_condition(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a question of the agent
     """Resolve a condition as the agent does."""
     with open_desk(schema, rows=1) as (desk, _):
         try:

@@ -13,8 +13,8 @@ from hartley.files import file_digest, one_line
 from hartley.wording import listed
 
 if TYPE_CHECKING:
-    from fractions import Fraction
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from hartley.engines.crosstabs.crosstab import Marking
     from hartley.engines.crosstabs.description import OutputDescription
@@ -231,21 +231,25 @@ def _crosstab(
     marking = described.marking
     read = [(entry, *marking.read(entry.text)) for entry in entries]
     numbers = [number for _, _, number in read if not isinstance(number, tuple)]
-    if any(number < 0 for number in numbers):
+    bounds = described.bounds
+    if bounds is None and any(number < 0 for number in numbers):
         raise TableError(
-            "a cell is negative, and bounds rest on cells that are not",
-            hint="publish the sums of positive and negative values apart, or leave the table out",
+            "a cell is negative, and nothing bounds the sums of its cells",
+            hint="declare what a cell can be, bounds = [-500, 2000], or publish the sums of "
+            "positive and negative values apart",
         )
-    places = _places(numbers, described)
+    places = _places([*numbers, *(bounds or ())], described)
     scale = 10**places
     cells: dict[tuple[str | None, ...], PublishedCell] = {}
     disjoint = {total for total in totals if total is not None}.isdisjoint
     for entry, read_as, said in read:
-        kind, high = read_as, None  # type: str, int | None
-        keys = entry.keys
+        kind = read_as
+        low: int | None
+        high: int | None
+        keys: tuple[str | None, ...] = entry.keys
         if not disjoint(keys):
             keys = tuple(
-                None if key == total else key for key, total in zip(keys, totals, strict=True)
+                None if key == total else key for key, total in zip(entry.keys, totals, strict=True)
             )
         if keys in cells:
             raise TableError(
@@ -254,6 +258,10 @@ def _crosstab(
             )
         if not isinstance(said, tuple):
             low, high, kind = _stated(int(said * scale), described, scale)
+        elif kind == "hidden" and bounds is not None:
+            low, high = None, None
+            if None not in keys:  # a total is bounded by its parts
+                low, high = (int(end * scale) for end in bounds)
         else:
             low = said[0] * scale
             high = None if said[1] is None else said[1] * scale
@@ -270,6 +278,7 @@ def _crosstab(
         places=places,
         guesses=tuple(guesses),
         absent=described.absent,
+        signed=bounds is not None,
         described=described.to_dict(),
     )
 
@@ -293,7 +302,7 @@ def _places(numbers: Iterable[Fraction | int], described: OutputDescription) -> 
 
 def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, int, str]:
     """Return the interval that a number states, in units, and the kind of the cell."""
-    if value > LARGEST:
+    if abs(value) > LARGEST:
         raise TableError(
             "a number is too large to be computed with exactly",
             hint="publish it in thousands or millions",
@@ -307,7 +316,7 @@ def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, 
             f"{rounding.base} gives",
             hint="check the rounding, or declare none",
         )
-    low, high = rounding.interval(value // scale)
+    low, high = rounding.interval(value // scale, signed=described.bounds is not None)
     return low * scale, high * scale, "rounded"
 
 
@@ -360,7 +369,7 @@ def _margins(
         (cell, parts) for cell, parts in lines if any(part.kind == "hidden" for part in parts)
     ]
     sums_of_shown = [
-        cell.exact and cell.low == sum(p.low for p in parts if p.kind != "hidden")
+        cell.exact and cell.low == sum(p.low or 0 for p in parts if p.kind != "hidden")
         for cell, parts in hiding
         if all(part.exact or part.kind == "hidden" for part in parts)
     ]

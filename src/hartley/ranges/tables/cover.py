@@ -264,13 +264,21 @@ def cover(
             f"The outputs together have {prod(shape):,} cells",
             hint=f"check fewer outputs at once; the limit is {MOST_CELLS:,}",
         )
-    low, high = np.zeros(prod(shape), np.int64), np.full(prod(shape), FAR, np.int64)
+    signed = {table.signed for table in tables}
+    if len(signed) > 1:
+        raise OptionError(
+            f"The sums of {next(t.name for t in tables if not t.signed)} have no bounds, and those "
+            "of another output have",
+            hint="declare bounds for every output of the same column",
+        )
+    low = np.full(prod(shape), -FAR if True in signed else 0, np.int64)
+    high = np.full(prod(shape), FAR, np.int64)
     frame = Cover(tuple(axes), LinearSystem.of([], low, high), ())
     stated: list[tuple[int, int, int]] = []
     for number, table in enumerate(tables):
         stated += _state(frame, table, number, low, high)
     ruled_out = _ruled_out(frame, chosen)
-    high[ruled_out] = 0
+    low[ruled_out] = high[ruled_out] = 0
     start, column, sign = _relations(axes, shape)
     system = LinearSystem(start, column, sign, low, high)
     _check_sizes(system)
@@ -295,7 +303,7 @@ def _state(
             index += stride * np.array([place[key] for key in keys], np.int64)
         elif axis.name == SELECTION and table.where:
             index += stride * axis.nodes.index(table.where)
-    lows = np.array([cell.low for cell in table.cells], np.int64)
+    lows = np.array([-FAR if cell.low is None else cell.low for cell in table.cells], np.int64)
     highs = np.array([FAR if cell.high is None else cell.high for cell in table.cells], np.int64)
     low[index], high[index] = np.maximum(low[index], lows), np.minimum(high[index], highs)
     for cell in index[low[index] > high[index]].tolist():
@@ -303,8 +311,8 @@ def _state(
     stated = [(number, place, cell) for place, cell in enumerate(index.tolist())]
     for keys in _absent(frame, table):
         zero = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
-        high[zero] = 0
-        if low[zero] > 0:
+        low[zero], high[zero] = max(low[zero], 0), min(high[zero], 0)
+        if low[zero] > high[zero]:
             raise _contradiction(frame, table, zero)
     return stated
 
@@ -399,7 +407,8 @@ def _relations(
 
 def _check_sizes(system: LinearSystem) -> None:
     """Refuse numbers whose sums one word does not hold."""
-    largest = int(system.high[system.high < FAR].max(initial=1))
+    ends = np.abs(np.concatenate([system.low, system.high]))
+    largest = int(ends[ends < FAR].max(initial=1))
     if largest * int(np.diff(system.start).max(initial=1)) >= FAR // 4:
         raise OptionError(
             "The numbers are too large to be added exactly",

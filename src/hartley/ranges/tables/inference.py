@@ -314,8 +314,7 @@ class Inference:
             side = (LOW, HIGH)[round_number % 2]
             inner = (self.least, self.most)[side][cells]
             open_ends = inner != (self.outer_low, self.outer_high)[side][cells]
-            if side == HIGH:
-                open_ends &= self.outer_high[cells] < FAR
+            open_ends &= np.abs((self.outer_low, self.outer_high)[side][cells]) < FAR
             if round_number % 2 == 0:
                 still = int(open_ends.sum()) + int(
                     (self.most[cells] != self.outer_high[cells]).sum()

@@ -145,8 +145,8 @@ class LinearSystem:
     @cached_property
     def _largest(self) -> int:
         """More than any sum of ends with factors of one can be, for the check of overflows."""
-        ends = max(int(self.low.max(initial=0)), int(self.high[self.high < FAR].max(initial=0)))
-        return (ends + 1) * int(np.diff(self.start).max(initial=1))
+        ends = np.abs(np.concatenate([self.low, self.high]))
+        return (int(ends[ends < FAR].max(initial=0)) + 1) * int(np.diff(self.start).max(initial=1))
 
     def fits(self, table: NDArray[np.int64]) -> bool:
         """Tell whether a whole table has all the sums and bounds."""
