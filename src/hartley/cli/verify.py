@@ -19,6 +19,14 @@ def verify_command(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="The certificate that came with it.")
     ],
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="TABLE",
+            help="The microdata, to compare the contributions of a certificate of tables with.",
+        ),
+    ] = None,
     json: Format = None,
 ) -> None:
     """Recompute a CERTIFICATE from its POLICY, and say whether it holds.
@@ -28,16 +36,22 @@ def verify_command(
 
     [dim]Example: hartley verify policy.toml certificate.json[/dim]
     """
-    from hartley.guarantees.table_certificate import is_table_certificate, verify_tables
+    from hartley.guarantees.table_certificate import is_table_certificate
     from hartley.guarantees.verify import verify
+    from hartley.studies.check_certificate import verify_check
 
     if is_table_certificate(certificate):
-        proved = verify_tables(policy, certificate)
+        proved = verify_check(policy, certificate, table)
         if wants_json(json):
-            print_json({"holds": True, "counts": proved.counts})
+            print_json({"holds": True, "counts": proved.counts, "compared": proved.compared})
             return
         say(f"The certificate {certificate} holds. {proved.paragraph}")
         return
+    if table is not None:
+        raise OptionError(
+            f"The certificate {certificate} is of a policy, which needs no microdata",
+            hint="leave --table out",
+        )
     if len(policy) > 1:
         raise OptionError(
             f"The certificate {certificate} is of one policy, and several files are named",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,12 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
 from hartley.engines.crosstabs.description import CategoryTree, read_description
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.errors import CertificateError, HartleyError
 from hartley.files import file_digest, parse_json, read_text_file
+from hartley.guarantees.table_proofs import (
+    OPEN,
+    PROTECTED,
+    SAFE,
+    WORDS,
+    ProofRows,
+    ProvedView,
+    Witnesses,
+    followed,
+    refer_to,
+)
 from hartley.kernels.propagation import FAR
-from hartley.measures.sensitivity import Frequency, Homogeneous, read_rule
+from hartley.measures.sensitivity import Dominance, PPercent, read_rule
+from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Selections, cover
 from hartley.ranges.tables.system import HIGH, LOW
 
@@ -27,9 +39,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.cover import Cover
 
 KIND = "hartley table certificate"
+FORMAT = 2
+NO_END = "."
+"""Stands for an end or a number that is not known."""
 NOT_PROMISED = (
     "what somebody knows beside the outputs listed here",
     "outputs and earlier publications that are not listed",
@@ -42,6 +58,8 @@ class TableCertificate:
     """The verdicts of a check, each with its proof, bound to every byte of the outputs."""
 
     content: dict[str, Any]
+    compared: bool = False
+    """Whether its contributions were compared with the microdata."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -58,10 +76,18 @@ class TableCertificate:
     def paragraph(self) -> str:
         """What it says, in words."""
         said = ", ".join(f"{number} {verdict}" for verdict, number in self.counts.items() if number)
+        taken = (
+            " The contributions are those that it states." if self.rests_on_contributions else ""
+        )
         return (
             f"Of {len(self.content['outputs'])} outputs under {', '.join(self.content['rules'])}: "
-            f"{said}. Not covered: {'; '.join(NOT_PROMISED)}."
+            f"{said}.{taken} Not covered: {'; '.join(NOT_PROMISED)}."
         )
+
+    @property
+    def rests_on_contributions(self) -> bool:
+        """Whether it states contributions that were not compared with the microdata."""
+        return bool(self.content["confidential"]) and not self.compared
 
 
 def sealed(body: dict[str, Any]) -> str:
@@ -79,17 +105,42 @@ def is_table_certificate(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def numbers(text: str) -> NDArray[np.int64]:
+    """Read whole numbers that stand in a line."""
+    return np.array(text.split(), np.int64) if text else np.empty(0, np.int64)
+
+
+def in_a_line(values: Sequence[int] | NDArray[np.int64]) -> str:
+    """Write whole numbers in a line."""
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    return " ".join(map(str, listed))
+
+
+def ends_in_a_line(values: Sequence[int | None]) -> str:
+    """Write ends in a line; one that is not known is a dot."""
+    return " ".join(NO_END if value is None else str(value) for value in values)
+
+
+def _ends(text: str) -> list[int | None]:
+    return [None if word == NO_END else int(word) for word in text.split()]
+
+
 def verify_tables(
-    outputs: Sequence[str | os.PathLike[str]], certificate: str | os.PathLike[str]
+    outputs: Sequence[str | os.PathLike[str]],
+    certificate: str | os.PathLike[str],
+    table: object = None,
 ) -> TableCertificate:
     """Prove a certificate of tables again from its outputs; refuse one that does not hold.
 
     The outputs are read again, their relations and bounds are built again; multipliers are added
-    up in exact rationals, whole tables are added up and compared. No solver is used.
+    up in whole numbers, whole tables are added up and compared, and the verdict on every cell is
+    worked out from that, also on those that the certificate does not mention. No solver is used.
 
     Args:
         outputs: the files that were checked.
         certificate: the file of the certificate.
+        table: the microdata, for verdicts about contributions and insiders; without them the
+            contributions are those that the certificate states.
 
     Raises:
         CertificateError: it belongs to other files, or something in it does not hold.
@@ -102,15 +153,15 @@ def verify_tables(
             kind=CertificateError,
         )
         seal = content.pop("seal")
-        if content["kind"] != KIND or seal != sealed(content):
+        if content["kind"] != KIND or content["format"] != FORMAT or seal != sealed(content):
             raise _changed(name)
-        _verify(content, [str(path) for path in outputs], name)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError):
+        _verify(content, [str(path) for path in outputs], table, name)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
         raise CertificateError(
             f"{name} is not one of checked tables",
-            hint="pass a file that hartley check has written",
+            hint="pass a file that this version of hartley check has written",
         ) from None
-    return TableCertificate(content)
+    return TableCertificate(content, compared=table is not None)
 
 
 def _changed(name: str) -> CertificateError:
@@ -121,7 +172,7 @@ def _wrong(name: str, what: str) -> CertificateError:
     return CertificateError(f"{name} does not hold: {what}", hint="check the outputs again")
 
 
-def _verify(content: dict[str, Any], outputs: list[str], name: str) -> None:
+def _verify(content: dict[str, Any], outputs: list[str], table: object, name: str) -> None:
     digests = {file_digest(path): path for path in outputs}
     listed = {output["sha256"] for output in content["outputs"]}
     if listed != set(digests):
@@ -129,44 +180,58 @@ def _verify(content: dict[str, Any], outputs: list[str], name: str) -> None:
             f"{name} belongs to other outputs than these",
             hint="name every output that was checked, as it was then",
         )
+    used = {o["sha256"] for part in content["statistics"] for o in part["outputs"]}
+    if used != listed:
+        raise _wrong(name, "an output is not looked at in it")
     trees = tuple(
         CategoryTree(tree["dim"], {parent: tuple(kids) for parent, kids in tree["parents"].items()})
         for tree in content["trees"]
     )
-    listed_rules = [read_rule(text) for text in content["rules"]]
-    counts = dict.fromkeys(content["counts"], 0)
+    rules = [read_rule(text) for text in content["rules"]]
+    counts = dict.fromkeys(WORDS, 0)
     for part in content["statistics"]:
-        rules = listed_rules if part["statistic"] == "count" else []
-        joint = _rebuilt(part, digests, trees, name)
-        tables = _tables(joint, part, name)
-        claimed = [int(claim["cell"]) for claim in part["cells"]]
-        if len(set(claimed)) < len(claimed):
-            raise _wrong(name, "a cell occurs twice in it")
-        counts["safe"] += _plainly_safe(joint, claimed, rules, name)
-        for claim in part["cells"]:
-            verdict = _claim(joint, claim, tables, rules, int(content["left"]), name)
+        tables, selections = _read(part, digests, name)
+        try:
+            joint = cover(tables, trees, selections)
+        except HartleyError as error:
+            raise _wrong(name, error.problem) from None
+        if table is not None and content["confidential"]:
+            _compare(joint, tables, selections, part, rules, table, content, name)
+        for verdict in _verdicts(joint, part, rules, int(content["left"]), name):
             counts[verdict] += 1
     if counts != content["counts"]:
         raise _wrong(name, "the verdicts do not add up to its counts")
 
 
-def _plainly_safe(joint: Cover, claimed: Sequence[int], rules: Sequence[object], name: str) -> int:
-    """Count the published cells without a claim: each states one number that no rule is about."""
-    silent = np.array(sorted({cell for _, _, cell in joint.stated} - {*claimed}), np.int64)
-    low, high = joint.system.low[silent], joint.system.high[silent]
-    small = np.zeros(silent.size, bool)
-    for rule in rules:
-        if isinstance(rule, Frequency):
-            small |= (low > 0) & (low < rule.threshold)
-    if (low != high).any() or small.any():
-        raise _wrong(name, "a published cell is missing in it")
-    return silent.size
+def _verdicts(
+    joint: Cover, part: dict[str, Any], rules: Sequence[Rule], left: int, name: str
+) -> list[str]:
+    """Work out the verdicts on all cells from what each attacker knows; return those claimed."""
+    worst = np.zeros(joint.system.size, np.int64)
+    proved: list[ProvedView] = []
+    if not part["views"] or part["views"][0]["knows"] is not None:
+        raise _wrong(name, "what anybody sees is missing in it")
+    counts, needs = part["statistic"] == "count", _needs(part)
+    for view in part["views"]:
+        proved.append(_view(joint, view, name))
+        verdicts = proved[-1].verdicts(joint, rules, left, needs, counts=counts)
+        if view["knows"] is not None:
+            verdicts[int(view["knows"][0])] = SAFE
+        np.maximum(worst, verdicts, out=worst)
+    return _claims(joint, part["cells"], proved[0], worst, name)
 
 
-def _rebuilt(
-    part: dict[str, Any], digests: dict[str, str], trees: tuple[CategoryTree, ...], name: str
-) -> Cover:
-    """Read the outputs again and build their cells and relations."""
+def _needs(part: dict[str, Any]) -> dict[int, list[Fraction]]:
+    return {
+        int(cell): [Fraction(int(number)) for number in text.split()]
+        for cell, text in part["contributions"].items()
+    }
+
+
+def _read(
+    part: dict[str, Any], digests: dict[str, str], name: str
+) -> tuple[list[Crosstab], Selections]:
+    """Read the outputs again; answers of a ledger stand in the certificate."""
     chosen = part["selections"]
     selections = Selections(
         tuple(chosen["conditions"]),
@@ -182,121 +247,183 @@ def _rebuilt(
             )
             for output in part["outputs"]
         ]
-        return cover(tables, trees, selections)
     except HartleyError as error:
         raise _wrong(name, error.problem) from None
+    if {table.statistic for table in tables} - {part["statistic"]}:
+        raise _wrong(name, "an output is about another statistic")
+    for answer in part["answers"]:
+        cell = PublishedCell((), int(answer["low"]), int(answer["high"]), "number", "", 1)
+        tables.append(
+            Crosstab(
+                answer["name"],
+                None,
+                "",
+                (),
+                part["statistic"],
+                answer["where"],
+                (cell,),
+                part["decimals"],
+                (),
+            )
+        )
+    return tables, selections
 
 
-def _tables(joint: Cover, part: dict[str, Any], name: str) -> NDArray[np.int64]:
-    """Add up every witness from its atoms, and compare it with all that is published."""
-    base = np.zeros(joint.system.size, np.int64)
-    if not part["witnesses"]:
-        return base[None][:0]
-    base[joint.atoms] = np.array(part["witnesses"][0]["atoms"], np.int64)
-    tables = []
-    for witness in part["witnesses"]:
-        table = base.copy()
-        for cell, change in witness.get("move", {}).items():
-            table[int(cell)] += int(change)
-        add_up(joint, table)
-        if not joint.system.fits(table):
-            raise _wrong(name, "a table in it does not fit the outputs")
-        tables.append(table)
-    return np.stack(tables)
-
-
-def add_up(joint: Cover, table: NDArray[np.int64]) -> None:
-    """Fill in every sum of a table, dimension by dimension, from its atoms."""
-    shaped = table.reshape(joint.shape)
-    for at, axis in enumerate(joint.axes):
-        moved = np.moveaxis(shaped, at, 0)
-        for node in range(len(axis.nodes)):
-            below = axis.leaves_below[node]
-            if below != {node}:
-                moved[node] = moved[sorted(below)].sum(axis=0)
-
-
-def _claim(  # noqa: PLR0913, PLR0917 - a claim and what it is compared with
+def _compare(  # noqa: PLR0913, PLR0917 - a part and the microdata
     joint: Cover,
-    claim: dict[str, Any],
-    tables: NDArray[np.int64],
-    rules: Sequence[object],
-    left: int,
+    tables: Sequence[Crosstab],
+    selections: Selections,
+    part: dict[str, Any],
+    rules: Sequence[Rule],
+    table: object,
+    content: dict[str, Any],
     name: str,
-) -> str:
-    """Prove both intervals of a cell again, and return the verdict that follows."""
-    cell = int(claim["cell"])
-    keys = {
-        dim: key for dim, key in zip(joint.dims, joint.keys(cell), strict=True) if key is not None
-    }
-    if keys != claim["keys"]:
-        raise _wrong(name, "a cell has other categories")
-    outer: list[int | None] = []
-    for side in (LOW, HIGH):
-        multipliers = {int(r): Fraction(y) for r, y in claim["multipliers"][side].items()}
-        bound = joint.system.bound(cell, multipliers, side)
-        if bound is not None:
-            outer.append(math.ceil(bound) if side == LOW else math.floor(bound))
-        else:
-            outer.append(None)
-    values = tables[:, cell]
-    inner = [int(values.min()), int(values.max())] if values.size else [None, None]
-    if outer != claim["outer"] or inner != claim["inner"]:
-        raise _wrong(name, f"the interval of {joint.name(cell)} comes out differently")
-    verdict = claim["verdict"]
-    low, high = outer
-    if verdict == "safe" and any(
-        isinstance(rule, Frequency) and high != 0 and (low is None or low < rule.threshold)
-        for rule in rules
-    ):
-        raise _wrong(name, f"the verdict on {joint.name(cell)} does not follow")
-    if verdict != "safe" and not _follows(verdict, joint, cell, outer, values, rules, left, claim):
-        raise _wrong(name, f"the verdict on {joint.name(cell)} does not follow")
-    return str(verdict)
-
-
-def _follows(  # noqa: PLR0913, PLR0917 - a verdict and what it rests on
-    verdict: str,
-    joint: Cover,
-    cell: int,
-    outer: Sequence[int | None],
-    values: NDArray[np.int64],
-    rules: Sequence[object],
-    left: int,
-    claim: dict[str, Any],
-) -> bool:
-    """Tell whether a verdict follows from proved intervals. Open needs no proof."""
-    if verdict == "open":
-        return True
-    rule = next((rule for rule in rules if str(rule) == claim["rule"]), None)
-    low, high = outer
-    if isinstance(rule, Homogeneous):
-        return verdict == "disclosed" and _alone(joint, cell, claim)
-    if not isinstance(rule, Frequency) or low is None:
-        return False
-    small = joint.system.high[cell] < min(rule.threshold, FAR)
-    if verdict == "disclosed":
-        width = math.inf if high is None else high - low + 1
-        few = width < left if small else high is not None and high < rule.threshold
-        return few and low < rule.threshold and high != 0
-    if small:
-        return np.unique(values).size >= left
-    return bool(values.size) and int(values.max()) >= rule.threshold
-
-
-def _alone(joint: Cover, cell: int, claim: dict[str, Any]) -> bool:
-    """Tell whether all other cells of a line are proved to be zero, and the line is not empty."""
-    relation = int(claim["line"]["relation"])
-    parent, children = joint.system.relation(relation)
-    if cell not in children or len(children) < 2:
-        return False
-    proofs = {
-        int(c): {int(r): Fraction(y) for r, y in multipliers.items()}
-        for c, multipliers in claim["line"]["zeros"].items()
-    }
-    zeros = all(
-        joint.system.bound(c, proofs[c], HIGH) == 0 for c in children if c != cell and c in proofs
+) -> None:
+    """Compare the contributions and the insiders of a certificate with the microdata."""
+    signed = bool((joint.system.low < 0).any())
+    known = read_contributors(
+        joint, tables[0], selections, table, content["contributor"], signed=signed
     )
-    present = {int(r): Fraction(y) for r, y in claim["line"]["present"].items()}
-    some = joint.system.bound(parent, present, LOW)
-    return zeros and set(proofs) == set(children) - {cell} and some is not None and some > 0
+    if (
+        part["statistic"] != "count"
+        and stated_contributions(known.truth, known.start, known.amount, rules)
+        != part["contributions"]
+    ):
+        raise _wrong(name, "the microdata have other contributions")
+    insiders = {tuple(view["knows"]) for view in part["views"] if view["knows"] is not None}
+    low, high = followed(joint.system)
+    for cell, value in insiders:
+        if known.number[cell] != 1 or known.truth[cell] != value:
+            raise _wrong(name, "an insider of it is none")
+    if content["insider"] == "sole":
+        alone = set(np.flatnonzero((known.number == 1) & (low < high)).tolist())
+        settled = {int(c) for c, ends in _settled(part) if ends}
+        if alone - settled - {int(cell) for cell, _ in insiders}:
+            raise _wrong(name, "an insider is missing in it")
+
+
+def _settled(part: dict[str, Any]) -> list[tuple[int, bool]]:
+    """Return the cells that multipliers settle: their sole contributor learns nothing new."""
+    proofs = part["views"][0]["multipliers"]
+    cells, ends = numbers(proofs["cell"]).tolist(), numbers(proofs["side"]).tolist()
+    both = {cell for cell, side in zip(cells, ends, strict=True) if side == LOW}
+    return [(cell, cell in both) for cell, side in zip(cells, ends, strict=True) if side == HIGH]
+
+
+def stated_contributions(
+    truth: NDArray[np.int64],
+    start: NDArray[np.int64],
+    amount: NDArray[np.int64],
+    rules: Sequence[Rule],
+) -> dict[str, str]:
+    """Return the largest contributions to each cell that a rule is about, and the rest.
+
+    Args:
+        truth: the sum of each cell.
+        start: where the contributions to each cell begin.
+        amount: the contributions, the largest first.
+        rules: the rules; those about contributions say how many of them count.
+    """
+    about = [rule for rule in rules if isinstance(rule, (PPercent, Dominance))]
+    if not about:
+        return {}
+    largest = max(rule.parts for rule in about)
+    stated = {}
+    for cell in np.flatnonzero(np.diff(start)).tolist():
+        mine = amount[start[cell] : start[cell + 1]]
+        top = mine[:largest].tolist()
+        parts = [*top, int(truth[cell]) - sum(top)]
+        fractions = [Fraction(part) for part in parts]
+        if any(
+            rule.need([*fractions[: rule.parts], sum(fractions[rule.parts :], Fraction(0))])
+            is not None
+            for rule in about
+        ):
+            stated[str(cell)] = in_a_line(parts)
+    return stated
+
+
+def _view(joint: Cover, view: dict[str, Any], name: str) -> ProvedView:
+    """Prove the ends of all cells again for one attacker."""
+    system = joint.system
+    if view["knows"] is not None:
+        cell, value = map(int, view["knows"])
+        if not system.low[cell] <= value <= system.high[cell]:
+            raise _wrong(name, "an insider knows what cannot be")
+        system = system.knowing(cell, value)
+    low, high = followed(system)
+    written = view["multipliers"]
+    proofs = ProofRows(
+        numbers(written["cell"]),
+        numbers(written["side"]),
+        numbers(written["start"]),
+        numbers(written["relation"]),
+        [int(word) for word in written["numerator"].split()],
+        [int(word) for word in written["denominator"].split()],
+    )
+    rows = np.arange(proofs.cell.size + 1)
+    if (
+        min(proofs.denominator, default=1) < 1
+        or not refer_to(rows, proofs.cell, system.size)
+        or not refer_to(rows, proofs.side, 2)
+        or not refer_to(proofs.start, proofs.relation, system.relations)
+        or not proofs.start.size == proofs.cell.size + 1 == len(proofs.denominator) + 1
+        or len(proofs.numerator) != proofs.relation.size
+    ):
+        raise _wrong(name, "its multipliers are not well formed")
+    for cell, side, end in zip(
+        proofs.cell.tolist(), proofs.side.tolist(), proofs.bounds(system), strict=True
+    ):
+        if end is not None and side == LOW:
+            low[cell] = max(low[cell], end)
+        elif end is not None:
+            high[cell] = min(high[cell], end)
+    if (low > high).any():
+        raise _wrong(name, "no table fits")
+    unknown = np.flatnonzero(low < high)
+    base, known = low.copy(), np.ones(low.size, bool)
+    words = _ends(view["base"])
+    if len(words) != unknown.size:
+        raise _wrong(name, "its table has another size")
+    known[unknown] = [word is not None for word in words]
+    base[unknown] = [0 if word is None else word for word in words]
+    moves = view["moves"]
+    witnesses = Witnesses(
+        base, known, numbers(moves["start"]), numbers(moves["cell"]), numbers(moves["change"])
+    )
+    if not refer_to(witnesses.start, witnesses.cell, system.size) or not witnesses.fit(
+        system, low, high
+    ):
+        raise _wrong(name, "a table in it does not fit the outputs")
+    least, most = witnesses.ends()
+    return ProvedView(low, high, least, most, witnesses)
+
+
+def _claims(
+    joint: Cover, cells: dict[str, str], proved: ProvedView, worst: NDArray[np.int64], name: str
+) -> list[str]:
+    """Compare every claim with what is proved, and return the verdicts; open needs no proof."""
+    claimed = numbers(cells["cell"])
+    verdicts = cells["verdict"].split()
+    if not refer_to(np.array([0, claimed.size]), claimed, joint.system.size):
+        raise _wrong(name, "a cell of it does not exist")
+    if np.unique(claimed).size < claimed.size or len(verdicts) != claimed.size:
+        raise _wrong(name, "a cell occurs twice in it")
+    ends = [_ends(cells[side]) for side in ("low", "high", "least", "most")]
+    columns = (proved.low, proved.high, proved.least, proved.most)
+    for stated, column in zip(ends, columns, strict=True):
+        there = [None if abs(end) >= FAR else end for end in column[claimed].tolist()]
+        for cell, mine, other in zip(claimed.tolist(), stated, there, strict=True):
+            if mine != other:
+                raise _wrong(name, f"the interval of {joint.name(cell)} comes out differently")
+    for cell, verdict in zip(claimed.tolist(), verdicts, strict=True):
+        if verdict not in {"open", WORDS[worst[cell]]} or (verdict, worst[cell]) == ("open", SAFE):
+            raise _wrong(name, f"the verdict on {joint.name(cell)} does not follow")
+    silent = np.ones(joint.system.size, bool)
+    silent[claimed] = False
+    published = np.zeros(joint.system.size, bool)
+    published[[cell for _, _, cell in joint.stated]] = True
+    if (worst[silent & published] != SAFE).any() or (worst[silent] > PROTECTED).any():
+        raise _wrong(name, "a cell is missing in it")
+    assert OPEN > PROTECTED
+    return [*verdicts, *(["safe"] * int((silent & published).sum()))]

@@ -59,6 +59,11 @@ class PPercent:
         if self.percent <= 0:
             raise OptionError("The p of the rule p% is not positive", hint="write p%=10")
 
+    @property
+    def parts(self) -> int:
+        """How many of the largest contributions it looks at one by one."""
+        return 2
+
     def __str__(self) -> str:
         return f"p%={exact_text(self.percent)}"
 
@@ -93,6 +98,11 @@ class Dominance:
                 f"The rule {self} makes no sense",
                 hint="write dominance=2,90: n from 1, c below 100",
             )
+
+    @property
+    def parts(self) -> int:
+        """How many of the largest contributions it looks at one by one."""
+        return self.largest
 
     def __str__(self) -> str:
         return f"dominance={self.largest},{exact_text(self.percent)}"

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from hartley.engines.crosstabs.contributions import contributions
 from hartley.engines.crosstabs.crosstab import Crosstab, Rounding, read_marks
 from hartley.engines.crosstabs.description import Descriptions, read_descriptions
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
 from hartley.errors import InputError, OptionError
-from hartley.guarantees.table_certificate import add_up
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
-from hartley.ranges.tables.cover import SELECTION, Cover, Selections, cover, relation_words
+from hartley.ranges.tables.contributors import read_contributors
+from hartley.ranges.tables.cover import Cover, Selections, cover, relation_words
 from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.system import NoTableFits
-from hartley.studies.check_judging import Judge, Known
+from hartley.studies.check_effects import effects_now
+from hartley.studies.check_judging import Judge
 from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
-from hartley.studies.check_questions import price_outputs, read_schema, select
+from hartley.studies.check_questions import (
+    price_publication,
+    publication_questions,
+    read_schema,
+    select,
+)
 from hartley.studies.check_report import CheckedStatistic, CheckReport, PlacedCell
 from hartley.wording import bits_down, bits_up
 
@@ -116,11 +118,15 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
             parts,
             notes,
         )
-    effects, bits = None, None
+    effects, bits, questions, now = None, None, [], None
     if known_schema is not None:
-        effects, bits, _ = price_outputs(published, known_schema)
+        reads = contributor if insider != "none" or judge.rests_on_contributions else None
+        questions = publication_questions(published, known_schema, reads)
+        effects, bits = price_publication(questions, known_schema)
+        if table is not None:
+            now = effects_now(published, described.trees, known_schema, table)
     if charge and known_schema is not None and against is not None:
-        spent, remaining = charge_publication(published, known_schema, against)
+        spent, remaining = charge_publication(questions, known_schema, against)
         notes.append(f"Booked in {against}: {bits_up(spent)} are spent, {_left(remaining)}.")
     return CheckReport(
         outputs=tuple(sorted((t.name, t.digest) for t in published)),
@@ -132,7 +138,11 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         guesses=tuple(f"{t.name}: {guess}" for t in tables for guess in t.guesses),
         effects=effects,
         bits=bits,
+        now=now,
         trees=described.trees,
+        contributor=contributor,
+        schema=known_schema,
+        questions=tuple(questions),
     )
 
 
@@ -285,16 +295,20 @@ def _differ(table: Crosstab, other: Crosstab) -> bool:
     if table.where != other.where or set(table.dims) != set(other.dims):
         return False
     return any(
-        first.low > (second.high if second.high is not None else first.low)
-        or second.low > (first.high if first.high is not None else second.low)
+        _is_below(first.high, second.low) or _is_below(second.high, first.low)
         for first, second in _pairs(table, other)
     )
 
 
 def _nowhere_larger(table: Crosstab, other: Crosstab) -> bool:
-    return all(
-        second.high is None or first.low <= second.high for first, second in _pairs(table, other)
+    """Tell whether an output can be a part of another; sums with signs can be larger than all."""
+    return not table.signed and not any(
+        _is_below(second.high, first.low) for first, second in _pairs(table, other)
     )
+
+
+def _is_below(high: int | None, low: int | None) -> bool:
+    return high is not None and low is not None and high < low
 
 
 def _pairs(table: Crosstab, other: Crosstab) -> list[tuple[Any, Any]]:
@@ -303,35 +317,42 @@ def _pairs(table: Crosstab, other: Crosstab) -> list[tuple[Any, Any]]:
     return [(cell, theirs[cell.keys]) for cell in table.cells if cell.keys in theirs]
 
 
-def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
-    conditions = sorted({table.where for table in tables if table.where})
-    parents = {parent for tree in job.trees for parent in tree.parents}
+def _categories(tables: Sequence[Crosstab], trees: Sequence[CategoryTree]) -> dict[str, list[str]]:
+    """Return the categories of each dimension that are sums of no others."""
+    parents = {parent for tree in trees for parent in tree.parents}
     dims = sorted({dim for table in tables for dim in table.dims})
-    categories = {
+    return {
         dim: sorted({k for t in tables if dim in t.dims for k in t.categories(dim)} - parents)
         for dim in dims
     }
-    return select(conditions, categories, job.schema, job.resolved)
+
+
+def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
+    conditions = sorted({table.where for table in tables if table.where})
+    return select(conditions, _categories(tables, job.trees), job.schema, job.resolved)
 
 
 def _check_group(
     tables: Sequence[Crosstab], selections: Selections, job: _Job, number: int
 ) -> CheckedStatistic:
     joint = cover(tables, job.trees, selections)
-    known = None if job.data is None else _known(joint, tables[0], selections, job)
-    try:
-        inference = Inference(joint.system, None if known is None else known.truth)
-    except NoTableFits as error:
-        raise _no_table(joint, tables, error, given=known is not None) from None
+    known = None
+    if job.data is not None:
+        signed = bool((joint.system.low < 0).any())
+        known = read_contributors(
+            joint, tables[0], selections, job.data, job.contributor, signed=signed
+        )
     placed: dict[int, list[PlacedCell]] = {}
     for output, place, cell in joint.stated:
         source, stated = tables[output], tables[output].cells[place]
         placed.setdefault(cell, []).append(
             PlacedCell(source.name, source.path, stated.line, stated.text)
         )
+    counts = tables[0].statistic == "count"
     try:
-        counts = tables[0].statistic == "count"
-        cells = job.judge.judge(joint, inference, placed, known, number, counts=counts)
+        inference = Inference(joint.system, None if known is None else known.truth, joint.axes)
+        views = job.judge.views(joint, inference, sorted(placed), known, counts=counts)
+        cells = job.judge.judge(joint, views, placed, number, counts=counts)
     except NoTableFits as error:
         raise _no_table(joint, tables, error, given=known is not None) from None
     return CheckedStatistic(
@@ -343,9 +364,11 @@ def _check_group(
         unknown=int((inference.outer_low < inference.outer_high).sum()),
         size=joint.system.size,
         joint=joint,
-        inference=inference,
+        views=tuple(views),
+        known=known,
         tables=tuple(tables),
         selections=selections,
+        categories=_categories(tables, job.trees),
     )
 
 
@@ -371,48 +394,3 @@ def _fits_alone(joint: Cover) -> bool:
     except NoTableFits:
         return True
     return False
-
-
-def _known(joint: Cover, table: Crosstab, selections: Selections, job: _Job) -> Known:
-    """Add up the microdata for every cell of the cover."""
-    dims = [dim for dim in joint.dims if dim != SELECTION]
-    value = None if table.statistic == "count" else table.statistic[4:-1]
-    # A condition about a column that is none of the table's would be a mistake of its own.
-    listed = contributions(
-        job.data, dims, selections.conditions, value=value, contributor=job.contributor
-    )
-    scale = 10**table.places
-    truth = np.zeros(joint.system.size, np.int64)
-    amounts: dict[int, dict[object, Fraction]] = {}
-    at_atoms: dict[int, int] = {}
-    for part in listed:
-        keys: dict[str, str | None] = dict(zip(dims, part.keys, strict=True))
-        if selections.conditions:
-            pattern = selections.patterns.index(part.held)
-            keys[SELECTION] = selections.axis.nodes[1 + pattern]
-        try:
-            cell = joint.cell(keys)
-        except ValueError:
-            raise InputError(
-                "The microdata have a category that no output has",
-                hint='give the table that the outputs were made from, or declare absent = "hidden"',
-            ) from None
-        amount = part.amount * scale
-        if amount.denominator != 1 or amount < 0:
-            raise InputError(
-                "The microdata have values that the last published digit cannot hold",
-                hint="publish more decimals, or leave the microdata out",
-            )
-        at_atoms[cell] = at_atoms.get(cell, 0) + int(amount)
-        who = amounts.setdefault(cell, {})
-        if value is None and part.contributor is None:
-            # Rows that are alike come together; for insiders it counts that there are several.
-            for _ in range(min(part.rows, 2)):
-                who[len(who)] = Fraction(1)
-            continue
-        name = part.contributor if part.contributor is not None else len(who)
-        who[name] = who.get(name, Fraction(0)) + amount
-    for cell, amount in at_atoms.items():
-        truth[cell] = amount
-    add_up(joint, truth)
-    return Known(truth, amounts, job.contributor is not None)

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.errors import OptionError
-from hartley.files import write_whole
-from hartley.guarantees.table_certificate import KIND, NOT_PROMISED, TableCertificate, add_up
-from hartley.measures.sensitivity import Frequency, Homogeneous, read_rule
+from hartley.errors import CertificateError, OptionError
+from hartley.files import parse_toml, write_whole
+from hartley.guarantees.table_certificate import (
+    FORMAT,
+    KIND,
+    NOT_PROMISED,
+    TableCertificate,
+    ends_in_a_line,
+    in_a_line,
+    stated_contributions,
+    verify_tables,
+)
+from hartley.guarantees.table_proofs import WORDS, followed
+from hartley.kernels.propagation import FAR
+from hartley.measures.sensitivity import Dominance, PPercent, read_rule
+from hartley.ranges.schema.schema import Schema
 from hartley.ranges.tables.system import HIGH, LOW
+from hartley.studies.check_questions import price_publication, select
 
 if TYPE_CHECKING:
     import os
-    from fractions import Fraction
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.inference import Inference
-    from hartley.studies.check_report import CheckedCell, CheckedStatistic, CheckReport
+    from hartley.studies.check_judging import CheckedView
+    from hartley.studies.check_report import CheckedStatistic, CheckReport
 
 
 def save_certificate(report: CheckReport, path: str | os.PathLike[str]) -> Path:
@@ -31,85 +47,140 @@ def save_certificate(report: CheckReport, path: str | os.PathLike[str]) -> Path:
 def certify_tables(report: CheckReport) -> TableCertificate:
     """Collect the proofs of all verdicts of a check.
 
-    Verdicts about contributions and insiders rest on the microdata, which a certificate for
-    everybody cannot hold: they are refused.
+    Verdicts about contributions and insiders rest on the microdata: their certificate states the
+    contributions that matter, so it is confidential, and says so.
     """
     rules = [read_rule(text) for text in report.rules]
-    private = [str(rule) for rule in rules if not isinstance(rule, (Frequency, Homogeneous))]
-    if private or report.insider != "none":
-        raise OptionError(
-            f"Verdicts of {private[0] if private else 'insiders'} rest on microdata, and a "
-            "certificate cannot show them",
-            hint="write a certificate of a check with frequency and homogeneous alone",
-        )
     parts = [part for part in report.statistics if not part.assumed]
-    if any(table.path is None for part in parts for table in part.tables):
+    private = any(isinstance(rule, (PPercent, Dominance)) for rule in rules)
+    written = [_part(part, rules) for part in parts]
+    published = {o["sha256"] for part in written for o in part["outputs"]}
+    if any(table.path is None and table.dims for part in parts for table in part.tables):
         raise OptionError(
-            "A certificate is bound to files, and some outputs are none",
-            hint="check files alone, without a ledger, to get a certificate",
+            "A certificate is bound to files, and some outputs are none", hint="check files alone"
         )
     content = {
         "kind": KIND,
-        "format": 1,
+        "format": FORMAT,
         "rules": list(report.rules),
         "left": report.left,
+        "insider": report.insider,
+        "confidential": private or report.insider != "none",
+        "contributor": report.contributor,
         "attacker": "anybody who has all outputs and knows how they were made",
         "not_promised": list(NOT_PROMISED),
-        "outputs": [{"name": name, "sha256": digest} for name, digest in report.outputs],
+        "outputs": [
+            {"name": name, "sha256": digest}
+            for name, digest in report.outputs
+            if digest in published
+        ],
         "trees": [
             {"dim": tree.dim, "parents": {k: list(v) for k, v in tree.parents.items()}}
             for tree in report.trees
         ],
-        "statistics": [_part(part) for part in parts],
+        "price": _price(report),
+        "statistics": written,
     }
-    verdicts = [cell.verdict for part in parts for cell in part.cells]
-    content["counts"] = {
-        verdict: verdicts.count(verdict) for verdict in ("disclosed", "open", "protected", "safe")
-    }
-    return TableCertificate(content)
+    verdicts = [v for part in written for v in part["cells"]["verdict"].split()]
+    counts = {verdict: verdicts.count(verdict) for verdict in WORDS}
+    counts["safe"] += sum(part.pop("silent") for part in written)
+    return TableCertificate(content | {"counts": counts})
 
 
-def _part(part: CheckedStatistic) -> dict[str, Any]:
-    joint, inference, chosen = part.joint, part.inference, part.selections
-    assert chosen is not None
-    tables = _witnesses(inference)
-    witnesses: list[dict[str, Any]] = []
-    for table in tables:
-        add_up(joint, table)
-        if not joint.system.fits(table):  # a solver proposed it; only whole tables count
-            continue
-        if not witnesses:
-            witnesses.append({"atoms": table[joint.atoms].tolist()})
-            base = table
-            continue
-        change = table[joint.atoms] - base[joint.atoms]
-        moved = np.flatnonzero(change)
-        witnesses.append(
-            {"move": {str(int(joint.atoms[i])): int(change[i]) for i in moved.tolist()}}
+def verify_check(
+    outputs: Sequence[str | os.PathLike[str]],
+    certificate: str | os.PathLike[str],
+    table: object = None,
+) -> TableCertificate:
+    """Verify a certificate of tables, and the price of a person and the conditions with it.
+
+    The schema stands in the certificate; the agent's rules price the publication again, and its
+    ranges decide again which conditions can hold together.
+
+    Args:
+        outputs: the files that were checked.
+        certificate: the file of the certificate.
+        table: the microdata, to compare contributions with.
+    """
+    proved = verify_tables(outputs, certificate, table)
+    stated = proved.content["price"]
+    if stated is None:
+        return proved
+    schema = Schema.read(parse_toml(stated["schema"], what="schema", kind=CertificateError))
+    cells, _ = price_publication(stated["questions"], schema)
+    same = str(cells) == stated["publications"]
+    for part in proved.content["statistics"]:
+        chosen = part["selections"]
+        if not chosen["conditions"] or any(answer["where"] for answer in part["answers"]):
+            continue  # conditions of a ledger stand in it as the agent resolved them
+        again = select(chosen["conditions"], dict(part["categories"]), schema)
+        same &= _written_selections(again) == chosen
+    if not same:
+        raise CertificateError(
+            f"The certificate {certificate} does not hold: the schema says something else",
+            hint="check the outputs again",
         )
-    fitting = [table for table in tables if joint.system.fits(table)]
-    used = np.stack(fitting) if fitting else np.empty((0, joint.system.size), np.int64)
+    return proved
+
+
+def _price(report: CheckReport) -> dict[str, Any] | None:
+    if report.effects is None or report.schema is None:
+        return None
+    return {
+        "publications": str(report.effects),
+        "questions": list(report.questions),
+        "schema": report.schema.to_toml(),
+    }
+
+
+def _written_selections(chosen: Any) -> dict[str, Any]:  # noqa: ANN401 - selections
+    return {
+        "conditions": list(chosen.conditions),
+        "patterns": [list(pattern) for pattern in chosen.patterns],
+        "dims": list(chosen.dims),
+        "possible": [
+            [list(keys), sorted(patterns)] for keys, patterns in sorted(chosen.possible.items())
+        ],
+    }
+
+
+def _part(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
+    joint, chosen = part.joint, part.selections
+    assert chosen is not None
+    files = [table for table in part.tables if table.path is not None]
+    answers = [table for table in part.tables if table.path is None and not table.dims]
+    claimed = {
+        cell.cell: cell.verdict
+        for cell in part.cells
+        if cell.verdict != "safe" or cell.stated[0] != cell.stated[1]
+    }
+    published = {cell for _, _, cell in joint.stated}
+    ranges = [part.inference.range(cell) for cell in sorted(claimed)]
+    contributions = {}
+    if part.known is not None and part.statistic != "count":
+        known = part.known
+        contributions = stated_contributions(known.truth, known.start, known.amount, rules)
     return {
         "statistic": part.statistic,
         "decimals": part.places,
-        "outputs": [
-            {"sha256": table.digest, "described": _described(table)} for table in part.tables
+        "outputs": [{"sha256": table.digest, "described": _described(table)} for table in files],
+        "answers": [
+            {"name": t.name, "where": t.where, "low": t.cells[0].low, "high": t.cells[0].high}
+            for t in answers
         ],
-        "selections": {
-            "conditions": list(chosen.conditions),
-            "patterns": [list(pattern) for pattern in chosen.patterns],
-            "dims": list(chosen.dims),
-            "possible": [
-                [list(keys), sorted(patterns)] for keys, patterns in sorted(chosen.possible.items())
-            ],
+        "categories": [[dim, list(keys)] for dim, keys in part.categories.items()],
+        "selections": _written_selections(chosen),
+        "contributions": contributions,
+        "views": [_view(view) for view in part.views],
+        "cells": {
+            "cell": in_a_line(sorted(claimed)),
+            "verdict": " ".join(claimed[cell] for cell in sorted(claimed)),
+            "low": ends_in_a_line([ends.low for ends in ranges]),
+            "high": ends_in_a_line([ends.high for ends in ranges]),
+            "least": ends_in_a_line([ends.least for ends in ranges]),
+            "most": ends_in_a_line([ends.most for ends in ranges]),
         },
-        "witnesses": witnesses,
-        # A cell that states one number, about which no rule is, proves itself.
-        "cells": [
-            _cell(part, cell, used)
-            for cell in part.cells
-            if cell.verdict != "safe" or cell.stated[0] != cell.stated[1]
-        ],
+        "silent": len(published - set(claimed)),
     }
 
 
@@ -120,57 +191,75 @@ def _described(table: Any) -> dict[str, Any]:  # noqa: ANN401 - a crosstab
     return described
 
 
-def _witnesses(inference: Inference) -> list[NDArray[np.int64]]:
-    """Return whole tables that together attain every inner end that is known."""
-    if not inference.fitting:
-        return []
-    most = max((len(component.tables) for component in inference.components), default=1)
-    settled = np.where(inference.bounds.low == inference.bounds.high, inference.bounds.low, 0)
-    tables = []
-    for number in range(most):
-        table = settled.copy()
-        for component in inference.components:
-            table[component.cells] = component.tables[min(number, len(component.tables) - 1)]
-        tables.append(table)
-    return tables
-
-
-def _cell(part: CheckedStatistic, cell: CheckedCell, tables: NDArray[np.int64]) -> dict[str, Any]:
-    inference = part.inference
-    values = tables[:, cell.cell]
-    claim = {
-        "cell": cell.cell,
-        "keys": cell.keys,
-        "outer": list(cell.outer),
-        "inner": [int(values.min()), int(values.max())] if values.size else [None, None],
-        "multipliers": [
-            _written(inference.proof(cell.cell, side)) if end is not None else {}
-            for side, end in ((LOW, cell.outer[0]), (HIGH, cell.outer[1]))
-        ],
-        "verdict": cell.verdict,
-        "rule": cell.rule,
+def _view(view: CheckedView) -> dict[str, Any]:
+    """Write what one attacker knows: multipliers of ends, a table, and changes of it."""
+    system, inference = view.inference.system, view.inference
+    low, high = followed(system)
+    # Multipliers for what following bounds does not show, and for everything that is disclosed.
+    disclosed = np.zeros(system.size, bool)
+    disclosed[[c for c, o in view.opinions.items() if o.verdict == "disclosed"]] = True
+    proofs = [
+        (cell, side)
+        for side, mine, followed_to in (
+            (LOW, inference.outer_low, low),
+            (HIGH, inference.outer_high, high),
+        )
+        for cell in np.flatnonzero((mine != followed_to) | (disclosed & (abs(mine) < FAR))).tolist()
+    ]
+    start, relations, numerators, denominators = [0], [], [], []
+    for cell, side in proofs:
+        multipliers = sorted(inference.proof(cell, side).items())
+        below = lcm(*(y.denominator for _, y in multipliers))
+        relations += [r for r, _ in multipliers]
+        numerators += [int(y * below) for _, y in multipliers]
+        denominators.append(below)
+        start.append(len(relations))
+    unknown = np.flatnonzero(inference.outer_low < inference.outer_high)
+    return {
+        "knows": None if view.knows is None else list(view.knows),
+        "multipliers": {
+            "cell": in_a_line([cell for cell, _ in proofs]),
+            "side": in_a_line([side for _, side in proofs]),
+            "start": in_a_line(start),
+            "relation": in_a_line(relations),
+            "numerator": in_a_line(numerators),
+            "denominator": in_a_line(denominators),
+        },
+        **_tables(inference, unknown),
     }
-    if cell.rule == "homogeneous" and cell.verdict == "disclosed":
-        claim["line"] = _line(part, cell.cell)
-    return claim
 
 
-def _line(part: CheckedStatistic, cell: int) -> dict[str, Any]:
-    """Return a line in which a cell is the only one that can be non-zero, with its proofs."""
-    system, inference = part.joint.system, part.inference
-    begins, rows = system.transposed
-    for relation in rows[begins[cell] : begins[cell + 1]].tolist():
-        parent, children = system.relation(relation)
-        others = [child for child in children if child != cell]
-        alone = others and cell in children and not inference.outer_high[others].any()
-        if alone and inference.outer_low[parent] > 0:
-            return {
-                "relation": relation,
-                "zeros": {str(c): _written(inference.proof(c, HIGH)) for c in others},
-                "present": _written(inference.proof(parent, LOW)),
+def _tables(inference: Inference, unknown: NDArray[np.int64]) -> dict[str, Any]:
+    """Write a table, and the other tables of each component as changes of it."""
+    base = np.full(inference.system.size, FAR, np.int64)
+    settled = inference.bounds.low == inference.bounds.high
+    base[settled] = inference.bounds.low[settled]
+    rounds: list[dict[int, int]] = []
+    for component in inference.components:
+        if not component.tables:
+            continue
+        base[component.cells] = component.tables[0]
+        changes = [
+            {
+                int(component.cells[i]): int(table[i] - component.tables[0][i])
+                for i in np.flatnonzero(table != component.tables[0]).tolist()
             }
-    raise AssertionError
-
-
-def _written(multipliers: dict[int, Fraction]) -> dict[str, str]:
-    return {str(relation): str(y) for relation, y in sorted(multipliers.items())}
+            for table in component.tables[1:]
+        ]
+        changes += [
+            {int(component.cells[i]): n for i, n in move.items()} for move in component.moves
+        ]
+        # Components are apart: the n-th changes of all of them can be made at once.
+        for number, change in enumerate(changes):
+            if number == len(rounds):
+                rounds.append({})
+            rounds[number] |= change
+    listed = [None if end >= FAR else end for end in base[unknown].tolist()]
+    return {
+        "base": ends_in_a_line(listed),
+        "moves": {
+            "start": in_a_line([0, *np.cumsum([len(move) for move in rounds]).tolist()]),
+            "cell": in_a_line([cell for move in rounds for cell in sorted(move)]),
+            "change": in_a_line([move[cell] for move in rounds for cell in sorted(move)]),
+        },
+    }

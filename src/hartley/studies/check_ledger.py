@@ -16,7 +16,6 @@ from hartley.agent.quotes import questions_of
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
 from hartley.errors import InputError
 from hartley.files import one_line
-from hartley.studies.check_questions import publication_questions
 
 if TYPE_CHECKING:
     import os
@@ -109,7 +108,7 @@ def _cell(name: str, statistic: str, where: str | None, ends: tuple[int, int]) -
 
 
 def charge_publication(
-    tables: Sequence[Crosstab], schema: Schema, ledger: str | os.PathLike[str]
+    texts: Sequence[str], schema: Schema, ledger: str | os.PathLike[str]
 ) -> tuple[float, float | None]:
     """Book the batch price of a publication in a ledger, before it leaves.
 
@@ -117,18 +116,17 @@ def charge_publication(
     before is free.
 
     Args:
-        tables: the outputs.
+        texts: the outputs as questions to an agent.
         schema: the public schema.
         ledger: the ledger of the dataset.
 
     Returns:
         the bits that are spent of the budget after it, and those that remain.
     """
-    texts = publication_questions(tables, schema)
     opened = open_ledger(ledger, create=False)
     try:
         with open_desk(schema, ledger=opened) as (desk, _):
-            questions = questions_of(desk.plan(texts, 0, None))
+            questions = questions_of(desk.plan(list(texts), 0, None))
             paid = opened.reserve(
                 schema.name,
                 None,

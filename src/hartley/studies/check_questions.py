@@ -109,7 +109,7 @@ def _by_schema(
 ) -> Selections:
     """Decide on the ranges of the schema, as the agent does for its prices."""
     asked = [
-        _counted(resolved[text]) if text in resolved else _where(text, schema)
+        _counted(resolved[text]) if text in resolved else resolve_condition(text, schema)
         for text in conditions
     ]
     used = {name for question in asked for name in columns_of(question.where)}
@@ -118,7 +118,7 @@ def _by_schema(
     tests = {
         (dim, key): f'"{dim}" = {_literal(key, schema, dim)}' for dim in dims for key in names[dim]
     }
-    wheres = [*asked, *(_where(text, schema) for text in tests.values())]
+    wheres = [*asked, *(resolve_condition(text, schema) for text in tests.values())]
     columns = sorted(used)
     cuts = [cut_column(schema.columns[name], wheres) for name in columns]
     domain = Domain(cuts, absent=False)
@@ -137,7 +137,7 @@ def _by_schema(
     return Selections(tuple(conditions), tuple(patterns), dims, possible)
 
 
-def _where(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a question of the agent
+def resolve_condition(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a question of the agent
     """Resolve a condition as the agent does."""
     with open_desk(schema, rows=1) as (desk, _):
         try:
@@ -162,25 +162,33 @@ def _literal(key: str, schema: Schema, dim: str) -> str:
     return f"'{escaped}'"
 
 
-def price_outputs(
-    tables: Sequence[Crosstab], schema: Schema, rows: int | None = None
-) -> tuple[int, float, list[str]]:
-    """Return how many publications one person can cause, their bits, and the questions priced.
+def price_publication(questions: Sequence[str], schema: Schema) -> tuple[int, float]:
+    """Return how many publications one person can cause, and their bits.
 
-    What is hidden depends on the counts of the cells, so they are priced with a table that hides.
+    Args:
+        questions: the outputs as questions to an agent.
+        schema: the public schema.
+    """
+    quote = price(list(questions), schema, rows=1_000, error=0, vacuous=True)
+    return int(quote.cells), float(quote.bits)
+
+
+def publication_questions(
+    tables: Sequence[Crosstab], schema: Schema, contributor: str | None = None
+) -> list[str]:
+    """Return all that a publication reads, as questions to an agent, each once.
+
+    Numbers that are shown, rounded or not, are functions of counts and sums. Which cells are
+    hidden is a function of all that the pattern looks at: the counts of the cells of all outputs
+    together, and with rules about contributions also who contributes. (Two cells, values 0 and 1,
+    sums alone, counts below 3 hidden: one person can cause three exact tables, but four
+    publications.)
 
     Args:
         tables: the outputs.
         schema: the public schema.
-        rows: the number of rows, if it is known.
+        contributor: the column of who contributes, if the pattern looks at it.
     """
-    questions = publication_questions(tables, schema)
-    quote = price(questions, schema, rows=rows or 1_000, error=0, vacuous=True)
-    return int(quote.cells), float(quote.bits), questions
-
-
-def publication_questions(tables: Sequence[Crosstab], schema: Schema) -> list[str]:
-    """Return the outputs as questions to an agent, each once."""
     questions: dict[str, None] = {}
     for table in tables:
         for dim in table.dims:
@@ -189,16 +197,23 @@ def publication_questions(tables: Sequence[Crosstab], schema: Schema) -> list[st
                     f"The dimension '{one_line(dim)}' of {table.name} is no column of the schema",
                     hint="name the dims after the columns, or leave the schema out",
                 )
-        statistics = [table.statistic]
-        if table.statistic != "count" and any(cell.kind == "hidden" for cell in table.cells):
-            statistics.append("count")
-        for statistic in statistics:
-            number = "COUNT(*)" if statistic == "count" else f"SUM({statistic[4:-1]})"
-            dims = ", ".join(f'"{dim}"' for dim in table.dims)
-            where = f" WHERE {table.where}" if table.where else ""
-            text = f'SELECT {dims}, {number} FROM "{schema.name}"{where} GROUP BY {dims}'  # noqa: S608 - resolved, never run
-            questions[text] = None
+        number = "COUNT(*)" if table.statistic == "count" else f"SUM({table.statistic[4:-1]})"
+        questions[_question(number, table.dims, table.where, schema)] = None
+    if any(cell.kind == "hidden" for table in tables for cell in table.cells):
+        dims = list(dict.fromkeys(dim for table in tables for dim in table.dims))
+        if contributor in schema.columns and contributor not in {schema.unit, *dims}:
+            dims.append(str(contributor))
+        for where in dict.fromkeys(table.where for table in tables):
+            questions[_question("COUNT(*)", dims, where, schema)] = None
     return list(questions)
+
+
+def _question(number: str, dims: Sequence[str], where: str | None, schema: Schema) -> str:
+    named = ", ".join(f'"{dim}"' for dim in dims)
+    condition = f" WHERE {where}" if where else ""
+    if not dims:
+        return f'SELECT {number} FROM "{schema.name}"{condition}'  # noqa: S608 - resolved, never run
+    return f'SELECT {named}, {number} FROM "{schema.name}"{condition} GROUP BY {named}'  # noqa: S608 - resolved, never run
 
 
 def read_schema(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import log2
 from typing import TYPE_CHECKING, Any
 
-from hartley.wording import bits_up, counted, listed
+from hartley.wording import bits_down, bits_up, counted, listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from hartley.engines.crosstabs.crosstab import Crosstab
     from hartley.engines.crosstabs.description import CategoryTree
+    from hartley.ranges.schema.schema import Schema
+    from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover, Selections
     from hartley.ranges.tables.inference import Inference
+    from hartley.studies.check_effects import EffectsNow
+    from hartley.studies.check_judging import CheckedView
 
 VERDICTS = ("disclosed", "open", "protected", "safe")
 """From the worst to the best."""
@@ -36,8 +43,8 @@ class CheckedCell:
     cell: int
     keys: dict[str, str]
     """Its categories; dimensions that are not named are totals."""
-    stated: tuple[int, int | None]
-    outer: tuple[int, int | None]
+    stated: tuple[int | None, int | None]
+    outer: tuple[int | None, int | None]
     inner: tuple[int | None, int | None]
     verdict: str
     rule: str
@@ -68,9 +75,11 @@ class CheckedCell:
     def interval(self, places: int = 0) -> str:
         """Write the outer interval in the unit of the publication."""
         low, high = (None if end is None else decimal(end, places) for end in self.outer)
-        if low == high:
-            return f"exactly {low}"
-        return f"{low} or more" if high is None else f"{low} to {high}"
+        if low is None or high is None:
+            if low is None:
+                return "any number" if high is None else f"{high} or less"
+            return f"{low} or more"
+        return f"exactly {low}" if low == high else f"{low} to {high}"
 
     def to_dict(self, *, values: bool = True) -> dict[str, Any]:
         """Return it as plain values; without numbers on request."""
@@ -91,12 +100,13 @@ def decimal(number: int, places: int) -> str:
     """Write units of the last digit as a number.
 
     Example:
-        >>> decimal(1250, 2), decimal(7, 0)
-        ('12.50', '7')
+        >>> decimal(1250, 2), decimal(7, 0), decimal(-1250, 2)
+        ('12.50', '7', '-12.50')
     """
     if not places:
         return f"{number:,}"
-    return f"{number // 10**places:,}.{number % 10**places:0{places}d}"
+    sign, size = "-" if number < 0 else "", abs(number)
+    return f"{sign}{size // 10**places:,}.{size % 10**places:0{places}d}"
 
 
 @dataclass(frozen=True)
@@ -112,11 +122,20 @@ class CheckedStatistic:
     """Cells that are not settled."""
     size: int
     joint: Cover
-    inference: Inference
+    views: tuple[CheckedView, ...]
+    """What anybody sees, and then what each insider does."""
+    known: Contributors | None = None
+    """What the microdata say, where they were given."""
     tables: tuple[Crosstab, ...] = ()
     selections: Selections | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     assumed: bool = False
     """Whether it rests on an assumption about the outputs that nobody declared."""
+
+    @property
+    def inference(self) -> Inference:
+        """What anybody can work out."""
+        return self.views[0].inference
 
 
 @dataclass(frozen=True)
@@ -134,7 +153,13 @@ class CheckReport:
     effects: int | None = None
     """How many different publications one person can cause; None without a schema."""
     bits: float | None = None
+    now: EffectsNow | None = None
+    """The same for the people of these data; None without microdata."""
     trees: tuple[CategoryTree, ...] = ()
+    contributor: str | None = None
+    schema: Schema | None = None
+    questions: tuple[str, ...] = ()
+    """All that the publication reads, as questions to an agent."""
 
     @property
     def cells(self) -> tuple[CheckedCell, ...]:
@@ -190,6 +215,13 @@ class CheckReport:
                 f"One person can cause {self.effects:,} different publications: "
                 f"{bits_up(self.bits)} about a person, whatever the data are."
             )
+        if self.now is not None and self.effects is not None:
+            about = "" if self.now.exact else "at least "
+            lines.append(
+                f"Of these data, not a promise: with its pattern held fixed, one person can cause "
+                f"{about}{self.now.fewest:,} to {self.now.most:,} of {self.effects:,} publications "
+                f"({bits_down(log2(self.now.fewest))} to {bits_up(log2(self.now.most))})."
+            )
         return [*lines, *(f"Guessed: {guess}." for guess in self.guesses), *self.notes]
 
     def to_dict(self, *, values: bool = True) -> dict[str, Any]:
@@ -205,6 +237,14 @@ class CheckReport:
             "singled_out": self.singled_out,
             "effects": self.effects,
             "bits": self.bits,
+            "here_and_now": None
+            if self.now is None
+            else {
+                "fewest": self.now.fewest,
+                "most": self.now.most,
+                "exact": self.now.exact,
+                "promise": False,
+            },
             "notes": list(self.notes),
             "guesses": list(self.guesses),
             "statistics": [

@@ -1,6 +1,7 @@
 """Published tables checked as a whole: verdicts, rules, insiders, several outputs, the price."""
 
 import itertools
+import random
 from fractions import Fraction
 
 import pytest
@@ -211,7 +212,7 @@ def test_frequency_on_lines(tmp_path):
 
 def test_the_number_of_values_left(tmp_path):
     table = line(tmp_path, 9, "<5", "<5", 14)  # 1+4, 2+3, 3+2, 4+1
-    assert verdicts(check(table, rules=["frequency<5"], left=4))["b"] == "open"
+    assert verdicts(check(table, rules=["frequency<5"], left=4))["b"] == "protected"
     assert verdicts(check(table, rules=["frequency<5"], left=5))["b"] == "disclosed"
 
 
@@ -477,3 +478,94 @@ def test_two_spellings_of_a_condition_are_the_same_rows(tmp_path):
     never = spec({"file": "first.csv", "where": "age > 9"})
     with pytest.raises(InputError, match="No table fits"):
         check(first, spec=never, schema=schema)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_with_negative_values_have_bounds(tmp_path, seed):
+    draw = random.Random(seed)  # noqa: S311 - a table to publish
+    low, high = draw.choice([(-2, 2), (-3, 1)])
+    body = [[draw.randint(low, high) for _ in range(3)] for _ in range(2)]
+    places = list(itertools.product(["0", "1", "Total"], ["0", "1", "2", "Total"]))
+
+    def numbers(table):
+        rows = {"0": [0], "1": [1], "Total": [0, 1]}
+        columns = {"0": [0], "1": [1], "2": [2], "Total": [0, 1, 2]}
+        return {(r, c): sum(table[i][j] for i in rows[r] for j in columns[c]) for r, c in places}
+
+    hidden = {p for p in places if draw.random() < (0.2 if "Total" in p else 0.6)}
+    shown = {place: value for place, value in numbers(body).items() if place not in hidden}
+    path = tmp_path / "t.csv"
+    path.write_text("r,c,n\n" + "".join(f"{r},{c},{shown.get((r, c), 'x')}\n" for r, c in places))
+    block = {"file": "t.csv", "statistic": "sum(v)", "margins": "all", "dims": ["r", "c"]}
+    report = check(path, spec=spec(block | {"bounds": [low, high]}))
+    values = {place: set() for place in places}
+    for flat in itertools.product(range(low, high + 1), repeat=6):
+        table = numbers([flat[:3], flat[3:]])
+        if all(table[place] == value for place, value in shown.items()):
+            for place in places:
+                values[place].add(table[place])
+    for cell in report.cells:
+        mine = values[cell.keys.get("r", "Total"), cell.keys.get("c", "Total")]
+        assert cell.outer == cell.inner == (min(mine), max(mine))
+
+
+def test_negative_sums_without_bounds_are_refused(tmp_path):
+    block = {"file": "line.csv", "statistic": "sum(pay)"}
+    with pytest.raises(InputError, match="negative") as refused:
+        check(line(tmp_path, 5, -3, 2), spec=spec(block))
+    assert "bounds" in refused.value.hint
+    report = check(line(tmp_path, "x", -3, 2.5), spec=spec(block | {"bounds": [-10, 10]}))
+    assert [cell.interval(1) for cell in report.cells if cell.keys == {"g": "a"}] == ["exactly 5.5"]
+    data = {"g": ["a", "b"], "pay": [5, -3]}
+    with pytest.raises(InputError, match="not negative"):
+        check(
+            line(tmp_path, "x", "x", 2),
+            spec=spec(block | {"bounds": [-10, 10]}),
+            rules=["p%=10"],
+            table=data,
+        )
+
+
+def test_hiding_is_priced_by_what_the_pattern_reads(tmp_path):
+    # Two cells, values 0 and 1: three exact tables of sums, but four publications.
+    columns = {
+        "g": {"kind": "private", "values": ["a", "b"]},
+        "pay": {"kind": "private", "range": [0, 1], "step": 1},
+        "firm": {"kind": "private", "range": [1, 5], "step": 1},
+    }
+    schema = {"table": {"name": "t"}, "columns": columns}
+    block = spec({"file": "line.csv", "statistic": "sum(pay)"})
+    assert check(line(tmp_path, 4, 5, 9), spec=block, schema=schema).effects == 3
+    assert check(line(tmp_path, "x", 5, 9), spec=block, schema=schema).effects == 4
+    data = {"g": ["a", "b"] * 5, "pay": [1] * 9 + [0], "firm": [1, 2, 3, 4, 5] * 2}
+    report = check(
+        line(tmp_path, "x", "x", 9),
+        spec=block,
+        schema=schema,
+        rules=["p%=10"],
+        table=data,
+        contributor="firm",
+    )
+    assert report.effects == 20  # the pattern may read who contributes
+
+
+def test_a_line_of_unknown_size_with_one_category_is_disclosed(tmp_path):
+    whole = spec({"file": "line.csv", "margins": "all"})
+    report = check(line(tmp_path, "x", 0, 0, "x"), spec=whole, rules=["homogeneous"])
+    assert verdicts(report)["a"] == "disclosed"
+    assert check(line(tmp_path, 0, 0, 0, 0), rules=["homogeneous"]).counts["disclosed"] == 0
+
+
+def test_what_a_condition_says_by_itself_is_no_news(tmp_path):
+    everybody, part = tmp_path / "all.csv", tmp_path / "part.csv"
+    everybody.write_text("g,h,n\na,x,20\na,y,30\nb,x,40\nb,y,50\n")
+    part.write_text("h,n\nx,20\ny,30\n")
+    described = spec({"file": "part.csv", "where": "g = 'a'"})
+    assert check(everybody, part, spec=described, rules=["homogeneous"]).counts["disclosed"] == 0
+
+
+def test_a_person_is_singled_out_whatever_the_rules_are(pair):
+    report = check(*pair, spec=TWO, rules=["homogeneous"])
+    assert report.singled_out == 9
+    assert {c.rule for c in report.cells if c.singled_out} <= {"singled out", "homogeneous"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
@@ -68,8 +68,29 @@ class Rounding:
             return value == 0 or value % self.base == self.base // 2
         return value % self.base == 0
 
-    def interval(self, value: int) -> tuple[int, int]:
-        """Return the smallest and the largest number that is rounded to a value."""
+    def round(self, value: int) -> int:
+        """Return what a number is rounded to, where the number alone decides.
+
+        Example:
+            >>> Rounding("nearest", 5).round(12), Rounding("midpoint", 6).round(7)
+            (10, 9)
+        """
+        if self.kind == "midpoint":
+            return 0 if value == 0 else (value - 1) // self.base * self.base + self.base // 2
+        if self.kind == "nearest":
+            return (value + self.base // 2) // self.base * self.base
+        raise OptionError(
+            f"What {self.kind} rounding gives is not decided by the number alone",
+            hint="only nearest and midpoint rounding can be repeated",
+        )
+
+    def interval(self, value: int, *, signed: bool = False) -> tuple[int, int]:
+        """Return the smallest and the largest number that is rounded to a value.
+
+        Args:
+            value: what is published.
+            signed: whether numbers can be negative.
+        """
         half = (self.base - 1) // 2
         if self.kind == "midpoint":
             ends = (0, 0) if value == 0 else (value - half, value + self.base // 2)
@@ -77,7 +98,7 @@ class Rounding:
             ends = value - self.base // 2, value + half
         else:
             ends = value - self.base + 1, value + self.base - 1
-        return max(ends[0], 0), ends[1]
+        return (ends[0] if signed else max(ends[0], 0)), ends[1]
 
 
 @dataclass(frozen=True)
@@ -88,7 +109,7 @@ class Marking:
     rounding: Rounding | None = None
     decimal: str | None = None
 
-    def read(self, text: str) -> tuple[str, Interval | Fraction]:
+    def read(self, text: str) -> tuple[str, Interval | Fraction | int]:
         """Return what kind of cell a text makes, and its interval or its number.
 
         Example:
@@ -101,7 +122,7 @@ class Marking:
             ends = self.marks[token]
             return ("hidden" if ends == (0, None) else "mark"), ends
         if token.isascii() and token.isdigit():  # nearly all cells
-            return "number", Fraction(int(token))
+            return "number", int(token)
         if token.casefold() in HIDDEN:
             return "hidden", (0, None)
         below = BELOW.fullmatch(token)
@@ -166,13 +187,12 @@ def read_marks(declared: Mapping[str, object]) -> dict[str, Interval]:
     return marks
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """A cell of a published table, and the interval that it states in units of the last digit."""
 
     keys: tuple[str | None, ...]
     """A category of each dimension; None is the total."""
-    low: int
+    low: int | None
     high: int | None
     kind: str
     """number, rounded, mark, hidden, or absent for one that the table does not list."""
@@ -182,7 +202,7 @@ class PublishedCell:
     @property
     def exact(self) -> bool:
         """Whether one number alone is left."""
-        return self.low == self.high
+        return self.low is not None and self.low == self.high
 
 
 @dataclass(frozen=True)
@@ -213,6 +233,8 @@ class Crosstab:
     """What was declared about the file, or recorded with it; read again, it gives the same."""
     absent: str | None = None
     """Whether a cell that the table does not list is zero or hidden; None where nobody says."""
+    signed: bool = False
+    """Whether its numbers can be negative."""
 
     def categories(self, dim: str) -> set[str]:
         """Return the categories of a dimension, without its total."""

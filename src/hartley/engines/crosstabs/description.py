@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.crosstabs.crosstab import Interval, Marking, Rounding, read_marks
 from hartley.errors import OptionError
+from hartley.exact import parse_number
 from hartley.files import one_line, parse_toml, read_text_file
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from fractions import Fraction
 
 FIELDS = frozenset(
     [
         *("file", "dims", "statistic", "where", "total", "marks", "rounding", "decimal"),
-        *("absent", "margins", "value", "sheet"),
+        *("absent", "margins", "value", "sheet", "bounds"),
     ]
 )
 STATISTIC = re.compile(r"count|sum\(([^()]+)\)")
@@ -42,6 +44,8 @@ class OutputDescription:
     value: str | None = None
     """The column of the numbers, where a table lists one cell a line."""
     sheet: str | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    """The smallest and the largest sum of a cell inside the table, where values can be negative."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is declared as plain values, which ``read_description`` reads."""
@@ -54,6 +58,7 @@ class OutputDescription:
             "dims": None if self.dims is None else list(self.dims),
             "marks": marks or None,
             "rounding": rounding,
+            "bounds": None if self.bounds is None else [str(end) for end in self.bounds],
         }
         names = ("statistic", "where", "total", "decimal", "absent", "margins", "value", "sheet")
         fields |= {name: getattr(self, name) for name in names}
@@ -192,7 +197,24 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
         margins=_choice(block, "margins", ("all", "shown")),
         value=_words(block, "value"),
         sheet=_words(block, "sheet"),
+        bounds=_bounds(block, statistic),
     )
+
+
+def _bounds(block: Mapping[str, Any], statistic: str) -> tuple[Fraction, Fraction] | None:
+    written = block.get("bounds")
+    if written is None:
+        return None
+    if statistic == "count":
+        raise OptionError("Counts are not negative, and need no bounds", hint="leave bounds out")
+    if not isinstance(written, (list, tuple)) or len(written) != 2:
+        raise OptionError("The bounds of an output are no pair", hint="write bounds = [-500, 2000]")
+    low, high = (parse_number(end, name="a bound") for end in written)
+    if low > high:
+        raise OptionError(
+            "The bounds of an output are the wrong way round", hint="write bounds = [-500, 2000]"
+        )
+    return low, high
 
 
 def _words(block: Mapping[str, Any], name: str) -> str | None:

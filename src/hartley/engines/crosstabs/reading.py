@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
 from hartley.engines.crosstabs.grids import read_grid
@@ -15,6 +14,7 @@ from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from hartley.engines.crosstabs.crosstab import Marking
     from hartley.engines.crosstabs.description import OutputDescription
@@ -30,8 +30,7 @@ TOP = 6
 """A header has at most this many lines."""
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A cell as it is written: its categories, its text and its line."""
 
     keys: tuple[str, ...]
@@ -130,9 +129,9 @@ def _wide(
             "a column has no name", hint="name every column, and write merged names in each cell"
         )
     entries = [
-        _Entry((*row[:keys], *label), row[keys + at], line)
+        _Entry(row[:keys] + label, text, line)
         for line, row in body
-        for at, label in enumerate(labels)
+        for label, text in zip(labels, row[keys:], strict=True)
     ]
     return dims, entries, guesses
 
@@ -231,27 +230,38 @@ def _crosstab(
     totals = _totals(dims, entries, described, guesses)
     marking = described.marking
     read = [(entry, *marking.read(entry.text)) for entry in entries]
-    numbers = [number for _, _, number in read if isinstance(number, Fraction)]
-    if any(number < 0 for number in numbers):
+    numbers = [number for _, _, number in read if not isinstance(number, tuple)]
+    bounds = described.bounds
+    if bounds is None and any(number < 0 for number in numbers):
         raise TableError(
-            "a cell is negative, and bounds rest on cells that are not",
-            hint="publish the sums of positive and negative values apart, or leave the table out",
+            "a cell is negative, and nothing bounds the sums of its cells",
+            hint="declare what a cell can be, bounds = [-500, 2000], or publish the sums of "
+            "positive and negative values apart",
         )
-    places = _places(numbers, described)
+    places = _places([*numbers, *(bounds or ())], described)
     scale = 10**places
     cells: dict[tuple[str | None, ...], PublishedCell] = {}
+    disjoint = {total for total in totals if total is not None}.isdisjoint
     for entry, read_as, said in read:
-        kind, high = read_as, None  # type: str, int | None
-        keys = tuple(
-            None if key == total else key for key, total in zip(entry.keys, totals, strict=True)
-        )
+        kind = read_as
+        low: int | None
+        high: int | None
+        keys: tuple[str | None, ...] = entry.keys
+        if not disjoint(keys):
+            keys = tuple(
+                None if key == total else key for key, total in zip(entry.keys, totals, strict=True)
+            )
         if keys in cells:
             raise TableError(
                 f"the cell {one_line(TIMES.join(entry.keys))} occurs twice",
                 hint="every combination of categories has one line",
             )
-        if isinstance(said, Fraction):
+        if not isinstance(said, tuple):
             low, high, kind = _stated(int(said * scale), described, scale)
+        elif kind == "hidden" and bounds is not None:
+            low, high = None, None
+            if None not in keys:  # a total is bounded by its parts
+                low, high = (int(end * scale) for end in bounds)
         else:
             low = said[0] * scale
             high = None if said[1] is None else said[1] * scale
@@ -268,14 +278,16 @@ def _crosstab(
         places=places,
         guesses=tuple(guesses),
         absent=described.absent,
+        signed=bounds is not None,
         described=described.to_dict(),
     )
 
 
-def _places(numbers: Iterable[Fraction], described: OutputDescription) -> int:
+def _places(numbers: Iterable[Fraction | int], described: OutputDescription) -> int:
     """Return how many decimals the numbers have; counts have none."""
     places = 0
-    while any((number * 10**places).denominator > 1 for number in numbers):
+    broken = [number for number in numbers if number.denominator > 1]
+    while any((number * 10**places).denominator > 1 for number in broken):
         places += 1
         if places > 12:
             raise TableError("a number has more than 12 decimals", hint="publish fewer decimals")
@@ -290,7 +302,7 @@ def _places(numbers: Iterable[Fraction], described: OutputDescription) -> int:
 
 def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, int, str]:
     """Return the interval that a number states, in units, and the kind of the cell."""
-    if value > LARGEST:
+    if abs(value) > LARGEST:
         raise TableError(
             "a number is too large to be computed with exactly",
             hint="publish it in thousands or millions",
@@ -304,7 +316,7 @@ def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, 
             f"{rounding.base} gives",
             hint="check the rounding, or declare none",
         )
-    low, high = rounding.interval(value // scale)
+    low, high = rounding.interval(value // scale, signed=described.bounds is not None)
     return low * scale, high * scale, "rounded"
 
 
@@ -357,7 +369,7 @@ def _margins(
         (cell, parts) for cell, parts in lines if any(part.kind == "hidden" for part in parts)
     ]
     sums_of_shown = [
-        cell.exact and cell.low == sum(p.low for p in parts if p.kind != "hidden")
+        cell.exact and cell.low == sum(p.low or 0 for p in parts if p.kind != "hidden")
         for cell, parts in hiding
         if all(part.exact or part.kind == "hidden" for part in parts)
     ]
@@ -398,7 +410,7 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
     if factor == 1:
         return table
     cells = tuple(
-        replace(cell, low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
+        cell._replace(low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
         for cell in table.cells
     )
     return replace(table, cells=cells, places=places)

@@ -166,6 +166,8 @@ class Cover:
     system: LinearSystem
     stated: tuple[tuple[int, int, int], ...]
     """(output, place of its cell, cell), for everything that is published."""
+    ruled_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """The cells that no record can be in, whatever is published."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -197,6 +199,30 @@ class Cover:
         """The cells that are sums of no others."""
         grids = np.ix_(*(np.array(axis.leaves) for axis in self.axes))
         return np.ravel_multi_index(grids, self.shape).ravel().astype(np.int64)
+
+    def add_up(self, tables: NDArray[np.int64]) -> None:
+        """Fill in every sum of a table, or of several in rows, dimension by dimension."""
+        shaped = tables.reshape(*tables.shape[:-1], *self.shape)
+        for at, axis in enumerate(self.axes, tables.ndim - 1):
+            moved = np.moveaxis(shaped, at, 0)
+            for node, below in enumerate(axis.leaves_below):
+                if below != {node}:
+                    moved[node] = moved[sorted(below)].sum(axis=0)
+
+    @cached_property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which cells some record can be in: conditions rule others out by what they say."""
+        records = np.zeros(self.system.size, np.int64)
+        records[self.atoms] = 1
+        records[self.ruled_out] = 0
+        self.add_up(records)
+        return records > 0
+
+    @cached_property
+    def along(self) -> NDArray[np.int64]:
+        """The dimension that each relation adds up along, in the order of the system."""
+        lengths = [self.system.size // len(a.nodes) * len(a.sums) for a in self.axes]
+        return np.repeat(np.arange(len(self.axes)), lengths)
 
 
 def cover(
@@ -238,16 +264,25 @@ def cover(
             f"The outputs together have {prod(shape):,} cells",
             hint=f"check fewer outputs at once; the limit is {MOST_CELLS:,}",
         )
-    low, high = np.zeros(prod(shape), np.int64), np.full(prod(shape), FAR, np.int64)
+    signed = {table.signed for table in tables}
+    if len(signed) > 1:
+        raise OptionError(
+            f"The sums of {next(t.name for t in tables if not t.signed)} have no bounds, and those "
+            "of another output have",
+            hint="declare bounds for every output of the same column",
+        )
+    low = np.full(prod(shape), -FAR if True in signed else 0, np.int64)
+    high = np.full(prod(shape), FAR, np.int64)
     frame = Cover(tuple(axes), LinearSystem.of([], low, high), ())
     stated: list[tuple[int, int, int]] = []
     for number, table in enumerate(tables):
         stated += _state(frame, table, number, low, high)
-    _rule_out(frame, chosen, high)
+    ruled_out = _ruled_out(frame, chosen)
+    low[ruled_out] = high[ruled_out] = 0
     start, column, sign = _relations(axes, shape)
     system = LinearSystem(start, column, sign, low, high)
     _check_sizes(system)
-    return Cover(tuple(axes), system, tuple(stated))
+    return Cover(tuple(axes), system, tuple(stated), ruled_out)
 
 
 def _state(
@@ -258,27 +293,27 @@ def _state(
     high: NDArray[np.int64],
 ) -> list[tuple[int, int, int]]:
     """Narrow the bounds of the cells that a table states something about."""
-    places = [
-        {node: at for at, node in enumerate(axis.nodes)} if axis.name in table.dims else None
-        for axis in frame.axes
-    ]
-    at_dim = [table.dims.index(a.name) if a.name in table.dims else -1 for a in frame.axes]
-    fixed = [
-        axis.nodes.index(table.where) if axis.name == SELECTION and table.where else 0
-        for axis in frame.axes
-    ]
-    strides = np.array([prod(frame.shape[i + 1 :]) for i in range(len(frame.shape))])
-    stated = []
-    for place, cell in enumerate(table.cells):
-        index = sum(
-            int(stride) * (base if known is None else known[cell.keys[dim]])
-            for stride, base, known, dim in zip(strides, fixed, places, at_dim, strict=True)
-        )
-        _narrow(frame, table, index, (cell.low, FAR if cell.high is None else cell.high), low, high)
-        stated.append((number, place, index))
+    strides = [prod(frame.shape[i + 1 :]) for i in range(len(frame.shape))]
+    index = np.zeros(len(table.cells), np.int64)
+    columns = list(zip(*(cell.keys for cell in table.cells), strict=True)) if table.cells else []
+    for axis, stride in zip(frame.axes, strides, strict=True):
+        if axis.name in table.dims:
+            place = {node: at for at, node in enumerate(axis.nodes)}
+            keys = columns[table.dims.index(axis.name)] if columns else ()
+            index += stride * np.array([place[key] for key in keys], np.int64)
+        elif axis.name == SELECTION and table.where:
+            index += stride * axis.nodes.index(table.where)
+    lows = np.array([-FAR if cell.low is None else cell.low for cell in table.cells], np.int64)
+    highs = np.array([FAR if cell.high is None else cell.high for cell in table.cells], np.int64)
+    low[index], high[index] = np.maximum(low[index], lows), np.minimum(high[index], highs)
+    for cell in index[low[index] > high[index]].tolist():
+        raise _contradiction(frame, table, cell)
+    stated = [(number, place, cell) for place, cell in enumerate(index.tolist())]
     for keys in _absent(frame, table):
-        index = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
-        _narrow(frame, table, index, (0, 0), low, high)
+        zero = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
+        low[zero], high[zero] = max(low[zero], 0), min(high[zero], 0)
+        if low[zero] > high[zero]:
+            raise _contradiction(frame, table, zero)
     return stated
 
 
@@ -286,21 +321,11 @@ def _selected(table: Crosstab) -> dict[str, str | None]:
     return {SELECTION: table.where} if table.where else {}
 
 
-def _narrow(  # noqa: PLR0913, PLR0917 - a cell and the bounds that it narrows
-    frame: Cover,
-    table: Crosstab,
-    index: int,
-    ends: tuple[int, int],
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-) -> None:
-    low[index], high[index] = max(low[index], ends[0]), min(high[index], ends[1])
-    if low[index] > high[index]:
-        raise InputError(
-            f"{table.name} and another output state different numbers for "
-            f"{one_line(frame.name(index))}",
-            hint="declare with where which rows each output is about, and the rounding",
-        )
+def _contradiction(frame: Cover, table: Crosstab, cell: int) -> InputError:
+    return InputError(
+        f"{table.name} and another output state different numbers for {one_line(frame.name(cell))}",
+        hint="declare with where which rows each output is about, and the rounding",
+    )
 
 
 def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
@@ -338,12 +363,10 @@ def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
     return absent if table.absent == "zero" else []
 
 
-def _rule_out(frame: Cover, chosen: Selections, high: NDArray[np.int64]) -> None:
-    """Set the cells that no record can be in to zero."""
-    if not chosen.dims:
-        return
-    axis = chosen.axis
-    for keys, patterns in chosen.possible.items():
+def _ruled_out(frame: Cover, chosen: Selections) -> NDArray[np.int64]:
+    """Return the cells that no record can be in, by the conditions alone."""
+    cells = [np.empty(0, np.int64)]
+    for keys, patterns in chosen.possible.items() if chosen.dims else ():
         for number in range(len(chosen.patterns)):
             if number in patterns:
                 continue
@@ -356,8 +379,8 @@ def _rule_out(frame: Cover, chosen: Selections, high: NDArray[np.int64]) -> None
                     places.append(np.array([other.nodes.index(key)]))
                 else:
                     places.append(np.arange(len(other.nodes)))
-            high[np.ravel_multi_index(np.ix_(*places), frame.shape).ravel()] = 0
-    assert axis.name == SELECTION
+            cells.append(np.ravel_multi_index(np.ix_(*places), frame.shape).ravel())
+    return np.concatenate(cells).astype(np.int64)
 
 
 def _relations(
@@ -384,12 +407,20 @@ def _relations(
 
 def _check_sizes(system: LinearSystem) -> None:
     """Refuse numbers whose sums one word does not hold."""
-    largest = int(system.high[system.high < FAR].max(initial=1))
+    ends = np.abs(np.concatenate([system.low, system.high]))
+    largest = int(ends[ends < FAR].max(initial=1))
     if largest * int(np.diff(system.start).max(initial=1)) >= FAR // 4:
         raise OptionError(
             "The numbers are too large to be added exactly",
             hint="publish them in thousands or millions",
         )
+
+
+def lines_of(joint: Cover) -> NDArray[np.int64]:
+    """Return the relations that split people into categories; conditions are none."""
+    split = [axis.name != SELECTION for axis in joint.axes]
+    long = np.diff(joint.system.start) > 2
+    return np.flatnonzero(long & np.array(split, bool)[joint.along])
 
 
 def relation_words(joint: Cover, relation: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,20 +12,26 @@ import numpy as np
 from hartley.kernels.elimination import PRIME, combination, eliminate, kernel_vector
 from hartley.kernels.propagation import FAR
 from hartley.ranges.multipliers import lifted, over_one_denominator
-from hartley.ranges.tables.programme import NEAR_WHOLE, TableProgramme
+from hartley.ranges.tables.component import components
+from hartley.ranges.tables.moves import BoxFrame, TableWindow
+from hartley.ranges.tables.programme import NEAR_WHOLE
 from hartley.ranges.tables.system import HIGH, LOW, Bounds, Multipliers, NoTableFits, bound_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from hartley.ranges.tables.component import TableComponent
+    from hartley.ranges.tables.cover import CoverAxis
     from hartley.ranges.tables.system import LinearSystem
 
 MOST_FILL = 60_000_000
 """Entries of all rows of an elimination; beyond, nothing more is settled by it."""
 MOST_UNKNOWNS = 20_000
-"""No programme is solved for a component of more unknown cells than this."""
+"""Beyond so many unknown cells a component gets one programme, for a table to begin with."""
+MOST_STEPS = 200_000
+"""The most steps of the simplex method for that table."""
 MOST_SOLVES = 20_000
 """At most this many programmes are solved in a component."""
 MOST_TOGETHER = 40
@@ -35,37 +41,11 @@ NODES = 200
 SEED = 61
 
 
-@dataclass
-class TableComponent:
-    """Unknown cells that relations connect, and what was found out about them."""
-
-    cells: NDArray[np.int64]
-    relations: NDArray[np.int64]
-    programme: TableProgramme | None
-    right: NDArray[np.int64]
-    start: NDArray[np.int64]
-    column: NDArray[np.int64]
-    sign: NDArray[np.int64]
-    low: NDArray[np.int64]
-    """The bounds of its cells, as followed."""
-    high: NDArray[np.int64]
-    tables: list[NDArray[np.int64]] = field(default_factory=list)
-    """Whole tables that fit, each of which made some interval wider."""
-    solves: int = 0
-
-    def fits(self, table: NDArray[np.int64]) -> bool:
-        """Tell whether whole numbers for the cells have all sums and bounds."""
-        if (table < self.low).any() or (table > self.high).any():
-            return False
-        sums = np.add.reduceat(self.sign * table[self.column], self.start[:-1])
-        return bool((sums == self.right).all())
-
-
 @dataclass(frozen=True)
 class CellRange:
     """What a cell can be: never outside low to high, and certainly both least and most."""
 
-    low: int
+    low: int | None
     high: int | None
     least: int | None
     most: int | None
@@ -78,7 +58,7 @@ class CellRange:
     @property
     def settled(self) -> bool:
         """Whether one number alone is left."""
-        return self.low == self.high
+        return self.low is not None and self.low == self.high
 
 
 class Inference:
@@ -98,8 +78,14 @@ class Inference:
         CellRange(low=0, high=8, least=0, most=8)
     """
 
-    def __init__(self, system: LinearSystem, truth: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self,
+        system: LinearSystem,
+        truth: NDArray[np.int64] | None = None,
+        axes: Sequence[CoverAxis] = (),
+    ) -> None:
         self.system = system
+        self._frame = BoxFrame(tuple(axes)) if axes else None
         self.bounds = Bounds(system)
         self.bounds.follow()
         self._settle()
@@ -107,12 +93,21 @@ class Inference:
         self.least = np.where(self.bounds.low == self.bounds.high, self.bounds.low, FAR)
         self.most = np.where(self.bounds.low == self.bounds.high, self.bounds.low, -FAR)
         self.witness = np.full((2, system.size), -1, np.int64)
-        """Which table of its component attains the least and the most of each cell."""
+        """Which table of its component attains the least and the most of each cell, by number."""
         self.proofs: dict[tuple[int, int], Multipliers] = {}
         """Combinations of a programme, in terms of the bounds as followed."""
+        self.components = components(system, self.bounds)
         self.component_of = np.full(system.size, -1, np.int64)
         self.place_in = np.full(system.size, -1, np.int64)
-        self.components = self._components()
+        for number, component in enumerate(self.components):
+            self.component_of[component.cells] = number
+            self.place_in[component.cells] = np.arange(component.cells.size)
+            if not component.relations.size:  # free cells: any number between the bounds fits
+                low = np.maximum(component.low, -(2**40))
+                for ends in (low, np.minimum(component.high, np.maximum(low, 0) + 2**40)):
+                    self._harvest(component, ends)
+            elif component.cells.size <= MOST_UNKNOWNS:
+                component.programme = component.make_programme()
         if truth is not None:
             if not system.fits(truth):
                 raise NoTableFits(0)
@@ -166,73 +161,29 @@ class Inference:
                     begins, of = system.transposed
                     bounds.follow(of[begins[cell] : begins[cell + 1]])
 
-    # --- components ---------------------------------------------------------------------------
+    # --- tables that fit ----------------------------------------------------------------------
 
-    def _components(self) -> list[TableComponent]:
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
-        system, bounds = self.system, self.bounds
-        unknown = bounds.low < bounds.high
-        if not unknown.any():
-            return []
-        inside = unknown[system.column]
-        rows = np.repeat(np.arange(system.relations), np.diff(system.start))
-        row, cell = rows[inside], system.column[inside]
-        nodes = system.size + system.relations
-        graph = csr_array(
-            (np.ones(row.size, np.int8), (cell, system.size + row)), shape=(nodes, nodes)
-        )
-        _, label = connected_components(graph, directed=False)
-        constant = np.where(unknown, 0, bounds.low)
-        right = np.zeros(system.relations, np.int64)
-        np.subtract.at(right, rows, system.sign * constant[system.column])
-        components: list[TableComponent] = []
-        cells_by_label = _grouped(label[: system.size], np.flatnonzero(unknown))
-        rows_by_label = _grouped(label[system.size :], np.unique(row))
-        entries = _grouped(label[system.size :][rows], np.flatnonzero(inside))
-        for name in sorted(cells_by_label):
-            cells = cells_by_label[name]
-            relations = rows_by_label.get(name, np.empty(0, np.int64))
-            mine = entries.get(name, np.empty(0, np.int64))
-            self.component_of[cells] = len(components)
-            self.place_in[cells] = np.arange(cells.size)
-            place = np.searchsorted(relations, rows[mine])
-            counts = np.bincount(place, minlength=relations.size)
-            start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            column, sign = self.place_in[system.column[mine]], system.sign[mine]
-            programme = None
-            low, high = bounds.low[cells], bounds.high[cells]
-            if cells.size <= MOST_UNKNOWNS and relations.size:
-                matrix = csr_array(
-                    (sign.astype(np.float64), column, start), shape=(relations.size, cells.size)
-                )
-                programme = TableProgramme(matrix, right[relations], low, high, FAR)
-            components.append(
-                TableComponent(
-                    cells, relations, programme, right[relations], start, column, sign, low, high
-                )
-            )
-        for component in components:
-            if not component.relations.size:  # free cells: any number between the bounds fits
-                for ends in (component.low, np.minimum(component.high, component.low + 2**40)):
-                    self._harvest(component, ends)
-        return components
-
-    def _harvest(self, component: TableComponent, table: NDArray[np.int64]) -> bool:
+    def _harvest(
+        self, component: TableComponent, table: NDArray[np.int64], *, keep: bool = False
+    ) -> bool:
         """Keep a whole table that fits, and let it widen the interval of every cell."""
         if component.relations.size and not component.fits(table):
             return False
+        if self._widen_by(component, table, len(component.tables), keep=keep):
+            component.tables.append(table)
+        return True
+
+    def _widen_by(
+        self, component: TableComponent, table: NDArray[np.int64], number: int, *, keep: bool
+    ) -> bool:
+        """Tell whether a table makes an interval wider, or is to be kept for its own sake."""
         cells = component.cells
         lower, higher = table < self.least[cells], table > self.most[cells]
-        if lower.any() or higher.any():
-            component.tables.append(table)
-            number = len(component.tables) - 1
-            self.witness[LOW, cells[lower]] = number
-            self.witness[HIGH, cells[higher]] = number
-            self.least[cells[lower]] = table[lower]
-            self.most[cells[higher]] = table[higher]
-        return True
+        self.witness[LOW, cells[lower]] = number
+        self.witness[HIGH, cells[higher]] = number
+        self.least[cells[lower]] = table[lower]
+        self.most[cells[higher]] = table[higher]
+        return keep or bool(lower.any() or higher.any())
 
     # --- programmes ---------------------------------------------------------------------------
 
@@ -253,6 +204,7 @@ class Inference:
         for name, mine in wanted.items():
             component = self.components[name]
             if component.programme is None:
+                self._begin(component)
                 continue
             self._widen_together(component, np.array(mine))
             for cell in mine:
@@ -271,9 +223,82 @@ class Inference:
             return True
         if self.component_of[cell] >= 0 and self.outer_high[cell] >= least:
             component = self.components[int(self.component_of[cell])]
-            if component.programme is not None:
+            self._begin(component)
+            if self.most[cell] < least and component.tables:
+                self._move_box(component, cell, least - self._first(component, cell))
+            if self.most[cell] < least and component.programme is not None:
                 self._solve(component, cell, HIGH)
+            elif self.most[cell] < least and component.tables:
+                self._move_window(component, cell, 1)
         return bool(self.most[cell] >= least)
+
+    def attain(self, cell: int, value: int) -> bool:
+        """Tell whether some table that fits has one number in a cell; search if needed."""
+        if self.component_of[cell] < 0:
+            return bool(self.bounds.low[cell] == value)
+        component = self.components[int(self.component_of[cell])]
+        self._begin(component)
+        if value in self.values(cell):
+            return True
+        if component.tables:
+            self._move_box(component, cell, value - self._first(component, cell), keep=True)
+        if value not in self.values(cell) and component.programme is not None:
+            point = component.programme.solve_at(int(self.place_in[cell]), value)
+            component.solves += 1
+            if point is not None:
+                self._harvest_point(component, point, keep=True)
+        return value in self.values(cell)
+
+    # --- small changes of a table --------------------------------------------------------------
+
+    def _begin(self, component: TableComponent) -> None:
+        """Find a first table of a component that is too large for a programme for every end."""
+        if component.tables or component.programme is not None or not component.relations.size:
+            return
+        if component.solves:  # asked before, without success
+            return
+        component.solves = 1
+        proposal = component.make_programme(MOST_STEPS).solve(np.zeros(component.cells.size))
+        if proposal is not None:
+            self._harvest_point(component, proposal.point)
+
+    def _first(self, component: TableComponent, cell: int) -> int:
+        return int(component.tables[0][self.place_in[cell]])
+
+    def _whole(self, component: TableComponent) -> NDArray[np.int64]:
+        """Return the first table of a component among the settled cells."""
+        whole = np.where(self.bounds.low == self.bounds.high, self.bounds.low, 0)
+        whole[component.cells] = component.tables[0]
+        return whole
+
+    def _move_box(
+        self, component: TableComponent, cell: int, change: int, *, keep: bool = False
+    ) -> None:
+        if self._frame is None or not change:
+            return
+        table = self._whole(component)
+        moved = self._frame.move(cell, change, table, self.bounds.low, self.bounds.high)
+        self._harvest_move(component, moved, keep=keep)
+
+    def _move_window(self, component: TableComponent, cell: int, sign: int) -> None:
+        window = TableWindow(
+            self.system, cell, self._whole(component), self.bounds.low, self.bounds.high
+        )
+        self._harvest_move(component, window.move(sign))
+
+    def _harvest_move(
+        self, component: TableComponent, changes: dict[int, int], *, keep: bool = False
+    ) -> None:
+        """Keep a change of the first table, if the changed table fits in exact numbers."""
+        mine = self.component_of[component.cells[0]]
+        if not changes or any(self.component_of[cell] != mine for cell in changes):
+            return
+        component.moves.append({int(self.place_in[c]): n for c, n in changes.items()})
+        number = -1 - len(component.moves)
+        if not component.fits(component.table(number)) or not self._widen_by(
+            component, component.table(number), number, keep=keep
+        ):
+            component.moves.pop()
 
     def _reached(self, cell: int, side: int) -> bool:
         if side == LOW:
@@ -289,8 +314,7 @@ class Inference:
             side = (LOW, HIGH)[round_number % 2]
             inner = (self.least, self.most)[side][cells]
             open_ends = inner != (self.outer_low, self.outer_high)[side][cells]
-            if side == HIGH:
-                open_ends &= self.outer_high[cells] < FAR
+            open_ends &= np.abs((self.outer_low, self.outer_high)[side][cells]) < FAR
             if round_number % 2 == 0:
                 still = int(open_ends.sum()) + int(
                     (self.most[cells] != self.outer_high[cells]).sum()
@@ -307,11 +331,13 @@ class Inference:
             if proposal is not None:
                 self._harvest_point(component, proposal.point)
 
-    def _harvest_point(self, component: TableComponent, point: NDArray[np.float64]) -> bool:
+    def _harvest_point(
+        self, component: TableComponent, point: NDArray[np.float64], *, keep: bool = False
+    ) -> bool:
         whole = np.rint(point)
         if (np.abs(point - whole) > NEAR_WHOLE * np.maximum(1.0, np.abs(whole))).any():
             return False
-        return self._harvest(component, whole.astype(np.int64))
+        return self._harvest(component, whole.astype(np.int64), keep=keep)
 
     def _solve(self, component: TableComponent, cell: int, side: int) -> None:
         """Ask for the end of one cell; keep the bound that exact multipliers prove."""
@@ -359,21 +385,26 @@ class Inference:
 
     def range(self, cell: int) -> CellRange:
         """Return what is known about a cell."""
-        high, most = int(self.outer_high[cell]), int(self.most[cell])
+        low, high = int(self.outer_low[cell]), int(self.outer_high[cell])
+        most = int(self.most[cell])
         return CellRange(
-            int(self.outer_low[cell]),
+            None if low <= -FAR else low,
             None if high >= FAR else high,
             None if self.least[cell] >= FAR else int(self.least[cell]),
             None if most <= -FAR else most,
         )
 
-    def attained(self, cell: int) -> int:
-        """Count the different numbers that known tables have in a cell."""
+    def values(self, cell: int) -> set[int]:
+        """Return the different numbers that known tables have in a cell."""
         if self.component_of[cell] < 0:
-            return 1
+            return {int(self.bounds.low[cell])}
         component = self.components[int(self.component_of[cell])]
-        place = self.place_in[cell]
-        return len({int(table[place]) for table in component.tables})
+        place = int(self.place_in[cell])
+        numbers = {int(table[place]) for table in component.tables}
+        if component.tables:
+            first = int(component.tables[0][place])
+            numbers |= {first + move[place] for move in component.moves if place in move}
+        return numbers
 
     def proof(self, cell: int, side: int) -> Multipliers:
         """Return multipliers that prove the outer end of a cell from what was stated."""
@@ -387,19 +418,10 @@ class Inference:
         whole = np.where(self.bounds.low == self.bounds.high, self.bounds.low, 0)
         for name, component in enumerate(self.components):
             number = self.witness[side, cell] if self.component_of[cell] == name else 0
-            whole[component.cells] = component.tables[number]
+            whole[component.cells] = component.table(int(number))
         return whole if self.system.fits(whole) else None
 
     @property
     def fitting(self) -> bool:
         """Whether a whole table that fits is known."""
         return all(component.tables for component in self.components)
-
-
-def _grouped(labels: NDArray[np.int32], members: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-    """Return the members of each label, in order."""
-    mine = labels[members]
-    order = np.argsort(mine, kind="stable")
-    names, begins = np.unique(mine[order], return_index=True)
-    parts = np.split(members[order], begins[1:])
-    return {int(name): np.sort(part) for name, part in zip(names, parts, strict=True)}

@@ -29,19 +29,23 @@ class TableProgramme:
     simplex method starts from the last vertex. Otherwise scipy's HiGHS solves every programme anew.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a programme
         self,
         rows: Any,  # noqa: ANN401 - a sparse matrix of scipy's, untyped
         right: NDArray[np.int64],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
         far: int,
+        *,
+        steps: int | None = None,
     ) -> None:
         self.rows, self.right = rows, right.astype(np.float64)
-        self.low = low.astype(np.float64)
+        self.steps = steps
         # A cell without an end gets one that is out of the way: an unbounded programme has no
         # vertex to harvest. No bound is proved from it, since proofs use the stated bounds.
-        beyond = min(2.0 * float(low.sum() + np.abs(right).sum()) + BEYOND, FARTHEST)
+        ends = np.abs(low[low > -far]).sum() + np.abs(right).sum()
+        beyond = min(2.0 * float(ends) + BEYOND, FARTHEST)
+        self.low = np.where(low <= -far, -beyond, low.astype(np.float64))
         self.high = np.where(high >= far, beyond, high.astype(np.float64))
         self._model: Any = _warm_model(self) if find_spec("highspy") else None
         self._cost = np.zeros(low.size)
@@ -58,6 +62,7 @@ class TableProgramme:
             b_eq=self.right,
             bounds=np.column_stack([self.low, self.high]),
             method="highs-ds",
+            options={} if self.steps is None else {"maxiter": self.steps},
         )
         if solved.status != 0:
             return None
@@ -76,6 +81,22 @@ class TableProgramme:
             return None
         solution = self._model.getSolution()
         return Proposal(np.array(solution.col_value), np.array(solution.row_dual))
+
+    def solve_at(self, place: int, value: int) -> NDArray[np.float64] | None:
+        """Return a vertex among the points with a given number at one place; None without one."""
+        ends = self.low[place], self.high[place]
+        cost = np.zeros(self.low.size)
+        self._bound(place, (float(value), float(value)))
+        try:
+            proposal = self.solve(cost)
+        finally:
+            self._bound(place, ends)
+        return None if proposal is None else proposal.point
+
+    def _bound(self, place: int, ends: tuple[float, float]) -> None:
+        self.low[place], self.high[place] = ends
+        if self._model is not None:
+            self._model.changeColBounds(place, *ends)
 
     def solve_whole(self, cost: NDArray[np.float64], nodes: int) -> NDArray[np.float64] | None:
         """Return a whole point of small cost, found within so many nodes; None without one."""
@@ -100,6 +121,8 @@ def _warm_model(programme: TableProgramme) -> Any:  # noqa: ANN401 - highspy car
     model.setOptionValue("threads", 1)
     model.setOptionValue("presolve", "off")
     model.setOptionValue("solver", "simplex")
+    if programme.steps is not None:
+        model.setOptionValue("simplex_iteration_limit", programme.steps)
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = matrix.shape[1], matrix.shape[0]
     lp.col_cost_ = np.zeros(matrix.shape[1])

@@ -102,6 +102,12 @@ class LinearSystem:
         begins = np.searchsorted(self.column[order], np.arange(self.size + 1))
         return begins.astype(np.int64), rows[order].astype(np.int64)
 
+    def knowing(self, cell: int, value: int) -> LinearSystem:
+        """Return the same system for somebody who knows one of the numbers."""
+        low, high = self.low.copy(), self.high.copy()
+        low[cell] = high[cell] = value
+        return LinearSystem(self.start, self.column, self.sign, low, high)
+
     def differences(self, cell: int, multipliers: Mapping[int, Fraction]) -> dict[int, Fraction]:
         """Return d = e_j - y A, without zeros."""
         rest: dict[int, Fraction] = {cell: Fraction(1)}
@@ -139,8 +145,8 @@ class LinearSystem:
     @cached_property
     def _largest(self) -> int:
         """More than any sum of ends with factors of one can be, for the check of overflows."""
-        ends = max(int(self.low.max(initial=0)), int(self.high[self.high < FAR].max(initial=0)))
-        return (ends + 1) * int(np.diff(self.start).max(initial=1))
+        ends = np.abs(np.concatenate([self.low, self.high]))
+        return (int(ends[ends < FAR].max(initial=0)) + 1) * int(np.diff(self.start).max(initial=1))
 
     def fits(self, table: NDArray[np.int64]) -> bool:
         """Tell whether a whole table has all the sums and bounds."""

@@ -1,0 +1,150 @@
+"""What the microdata say about the cells of published tables: sums, and who contributes to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hartley.engines.crosstabs.contributions import contributions
+from hartley.errors import InputError
+from hartley.ranges.tables.cover import SELECTION
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hartley.engines.crosstabs.crosstab import Crosstab
+    from hartley.ranges.tables.cover import Cover, Selections
+
+
+@dataclass(frozen=True)
+class Contributors:
+    """The true number of every cell, and what each contributor adds to it.
+
+    Contributions are listed cell by cell, the largest first, in units of the last published digit.
+
+    Example:
+        >>> both = Contributors(np.array([9]), np.array([0, 3]), np.array([6, 2, 1]))
+        >>> both.parts(0, 2), int(both.number[0])
+        ([Fraction(6, 1), Fraction(2, 1), Fraction(1, 1)], 3)
+    """
+
+    truth: NDArray[np.int64]
+    start: NDArray[np.int64]
+    """Where the contributions to each cell begin."""
+    amount: NDArray[np.int64]
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """How many contributors each cell has."""
+        return np.diff(self.start)
+
+    def parts(self, cell: int, largest: int) -> list[Fraction]:
+        """Return the largest contributions to a cell, and then the sum of all others."""
+        mine = self.amount[self.start[cell] : self.start[cell + 1]].tolist()
+        top, rest = mine[:largest], sum(mine[largest:])
+        return [Fraction(number) for number in ([*top, rest] if rest else top)]
+
+
+def read_contributors(  # noqa: PLR0913 - the cells, and the microdata behind them
+    joint: Cover,
+    table: Crosstab,
+    selections: Selections,
+    data: object,
+    contributor: str | None,
+    *,
+    signed: bool = False,
+) -> Contributors:
+    """Add up the microdata for every cell of a cover, and list who contributes to it.
+
+    Args:
+        joint: the cells of all outputs.
+        table: one of the outputs: the statistic and its last digit.
+        selections: the conditions of the outputs.
+        data: the microdata.
+        contributor: the column that names who contributes; without one, every row is another.
+        signed: whether contributions may be negative.
+    """
+    dims = [dim for dim in joint.dims if dim != SELECTION]
+    value = None if table.statistic == "count" else table.statistic[4:-1]
+    listed = contributions(data, dims, selections.conditions, value=value, contributor=contributor)
+    scale = 10**table.places
+    atoms, names, amounts = [], [], []
+    known: dict[object, int] = {}
+    truth = np.zeros(joint.system.size, np.int64)
+    for part in listed:
+        keys: dict[str, str | None] = dict(zip(dims, part.keys, strict=True))
+        if selections.conditions:
+            pattern = selections.patterns.index(part.held)
+            keys[SELECTION] = selections.axis.nodes[1 + pattern]
+        try:
+            cell = joint.cell(keys)
+        except ValueError:
+            raise InputError(
+                "The microdata have a category that no output has",
+                hint='give the table that the outputs were made from, or declare absent = "hidden"',
+            ) from None
+        amount = part.amount * scale
+        if amount.denominator != 1 or (amount < 0 and not signed):
+            raise InputError(
+                "The microdata have values that the last published digit cannot hold",
+                hint="publish more decimals, declare bounds for negative values, or leave the "
+                "microdata out",
+            )
+        truth[cell] += int(amount)
+        if value is None and part.contributor is None:
+            # Rows that are alike come together; for insiders it counts that there are several.
+            for _ in range(min(part.rows, 2)):
+                atoms.append(cell)
+                names.append(len(known))
+                amounts.append(1)
+                known[len(known), None] = len(known)
+            continue
+        who = (part.contributor,) if part.contributor is not None else (len(known), None)
+        atoms.append(cell)
+        names.append(known.setdefault(who, len(known)))
+        amounts.append(int(amount))
+    joint.add_up(truth)
+    return Contributors(truth, *_by_cell(joint, atoms, names, amounts))
+
+
+def _by_cell(
+    joint: Cover, atoms: list[int], names: list[int], amounts: list[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Add up contributions for every cell that an atom belongs to, the largest first."""
+    size = joint.system.size
+    atom, name = np.array(atoms, np.int64), np.array(names, np.int64)
+    amount = np.array(amounts, np.int64)
+    places = np.unravel_index(atom, joint.shape)
+    above = [_sets_above(axis.leaves_below) for axis in joint.axes]
+    most = [max(map(len, sets)) for sets in above]
+    pieces = []
+    for chosen in product(*map(range, most)):
+        cell, inside = np.zeros(atom.size, np.int64), np.ones(atom.size, bool)
+        for at, (sets, which) in enumerate(zip(above, chosen, strict=True)):
+            node = np.array([mine[which] if which < len(mine) else -1 for mine in sets], np.int64)
+            here = node[places[at]]
+            inside &= here >= 0
+            cell = cell * joint.shape[at] + here
+        pieces.append((cell[inside], name[inside], amount[inside]))
+    cells, people, numbers = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    order = np.lexsort([people, cells])
+    cells, people, numbers = cells[order], people[order], numbers[order]
+    if cells.size:
+        first = np.flatnonzero(np.r_[True, (cells[1:] != cells[:-1]) | (people[1:] != people[:-1])])
+        cells, numbers = cells[first], np.add.reduceat(numbers, first)
+    order = np.lexsort([-numbers, cells])
+    start = np.searchsorted(cells[order], np.arange(size + 1))
+    return start.astype(np.int64), numbers[order]
+
+
+def _sets_above(leaves_below: tuple[frozenset[int], ...]) -> list[list[int]]:
+    """Return for every node the nodes that it is a part of; none for what is no leaf."""
+    above: list[list[int]] = [[] for _ in leaves_below]
+    for node, leaves in enumerate(leaves_below):
+        for leaf in leaves:
+            above[leaf].append(node)
+    return above
