@@ -24,6 +24,7 @@ from hartley.measures.closeness import (
 )
 from hartley.policies.records.hierarchy import nested_levels
 from hartley.ranges.relations.classes import count_classes, population_sizes
+from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.studies.anonymity_findings import (
     SKEWED,
     AnonymityReport,
@@ -54,6 +55,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
     population: object = None,
     base: float = 2,
+    k: int = FEW,
     progress: Progress | None = None,
 ) -> AnonymityReport:
     r"""Measure k-anonymity and its refinements, and say which attacks still succeed.
@@ -78,6 +80,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         population: a table of everybody who could be in the table, with the same keys written in
             the same way; without one the journalist's risk is bounded by the prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
+        k: people who share their keys with fewer, themselves included, are counted.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -90,6 +93,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         (1.0, Fraction(1, 6))
     """
     check_base(base)
+    check_k(k)
     opened = open_table(table)
     named = _names(keys, "keys"), _names(confidential, "confidential")
     _check_roles(*named, ordered, hierarchy)
@@ -125,6 +129,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         base=base,
         sizes=risks.size_bands(classes.sizes),
         confidential=tuple(findings),
+        people=PeopleCounts.of_classes(classes.sizes, k),
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
     )
 

@@ -13,9 +13,10 @@ from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.ranges.relations.relation import ROW, Relation, RowType
 from hartley.studies.findings import MeasureFinding, find_all
-from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
+from hartley.studies.sweep import Sweep, SweepPoint, people_of, sweep_steps
 from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class AuditReport:
     sweep: tuple[SweepPoint, ...]
     sweep_column: str | None
     notes: tuple[str, ...]
+    people: PeopleCounts
+    """How many people the release gives away or leaves among few, beside the worst case."""
 
     @property
     def headline(self) -> str:
@@ -118,7 +121,8 @@ class AuditReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        return head | {name: _plain(value) for name, value in asdict(self).items()}
+        fields = {name: _plain(value) for name, value in asdict(self).items()}
+        return head | fields | {"people": self.people.to_dict()}
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -144,6 +148,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     hypothesis: str | None = None,
     sweep: Mapping[str, str | Sequence[object]] | None = None,
     base: float = 2,
+    k: int = FEW,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -160,6 +165,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         hypothesis: a condition over the secret columns, such as "age >= 50".
         sweep: for one released numeric column the steps to try, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
+        k: people who share their released values with fewer, themselves included, are counted.
         memory_limit: above this, for example "1GB", the engine counts and spills to disk.
         progress: called with the name of the current step and the share of it that is done.
 
@@ -186,6 +192,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             memory_limit=memory_limit,
         )
 
+    check_k(k)
     relation = relate(dict(bins or {}))
     _check_sweep(relation, wish)
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
@@ -199,7 +206,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, base=base, progress=progress
+            lambda steps: relate(others | steps), wish, base=base, k=k, progress=progress
         )
     view = relation.view
     assert view is not None
@@ -224,6 +231,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         sweep=points,
         sweep_column=None if wish is None else wish.column,
         notes=(*_notes(relation), *notes),
+        people=people_of(relation, k),
     )
 
 
