@@ -157,6 +157,7 @@ _HOMES = {
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
     "hartley.studies.special_uniques": ("SpecialUniques", "special_uniques"),
     "hartley.engines.tables.sources": ("open_table",),
+    "hartley.engines.tables.reading_options": ("ReadingOptions",),
     "hartley.datasets.catalogue": ("dataset",),
     "hartley.datasets.dataset": ("Dataset",),
     "hartley.datasets.people": ("people",),
@@ -267,6 +268,7 @@ if TYPE_CHECKING:
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
     from hartley.datasets.sample import sample as sample
+    from hartley.engines.tables.reading_options import ReadingOptions as ReadingOptions
     from hartley.engines.tables.sources import open_table as open_table
     from hartley.errors import (
         CertificateError as CertificateError,
