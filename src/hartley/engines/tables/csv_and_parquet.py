@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,24 +13,17 @@ from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.failures import wrong_encoding
 from hartley.engines.tables.local_copies import in_utf8
 from hartley.engines.tables.table import Span, Table, refuse_doubled
-from hartley.engines.tables.texts import clean_texts, common_type, listed, literal
+from hartley.engines.tables.texts import clean_texts, common_type, listed, literal, typed
 from hartley.errors import ColumnError, InputError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from hartley.engines.tables.local_copies import LocalCopies
     from hartley.engines.tables.reading_options import ReadingOptions
 
 SEPARATORS = ",;\t|"
 QUOTE = '"'
-_KINDS = {
-    "BIGINT": "int64",
-    "DOUBLE": "float64",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-}
 
 
 def open_parquet(paths: list[str], name: str) -> Table:
@@ -59,24 +52,14 @@ def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: Local
         if cause is not None:
             raise cause from None
         raise
-    table = typed_table(texts, types, name)
-    return replace(
-        table,
+    return Table(
+        typed(texts, types),
+        name,
         surely_named=reading.names is not None,
+        texts=texts,
         paths=tuple(paths),
         read_paths=tuple(copied),
     )
-
-
-def typed_table(texts: Any, types: Mapping[str, str], name: str) -> Table:
-    """Return a table of texts with the columns that have a type converted to it."""
-    typed = texts.select(
-        **{
-            column: texts[column].try_cast(_KINDS[kind]) if kind in _KINDS else texts[column]
-            for column, kind in types.items()
-        }
-    )
-    return Table(typed, name, texts=texts)
 
 
 def _literal(path: str) -> str:

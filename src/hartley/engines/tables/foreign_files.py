@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from importlib import import_module
 from itertools import chain, dropwhile, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.tables.csv_and_parquet import typed_table
 from hartley.engines.tables.table import Table, refuse_doubled
-from hartley.engines.tables.texts import TEXT, clean_texts
+from hartley.engines.tables.texts import TEXT, clean_texts, typed
 from hartley.errors import EngineError, TableError
 from hartley.files import one_line
 
@@ -59,7 +57,7 @@ def open_excel(paths: Sequence[str], name: str, reading: ReadingOptions) -> Tabl
     backend.con.register("hartley_raw", _joined(sheets, paths))
     types = dict.fromkeys(sheets[0].column_names, TEXT)
     texts, decided = clean_texts(backend, "hartley_raw", types, reading)
-    return _placed(typed_table(texts, decided, name), paths)
+    return Table(typed(texts, decided), name, texts=texts, paths=tuple(paths))
 
 
 def _read_sheet(path: str, reading: ReadingOptions) -> Any:
@@ -170,7 +168,7 @@ def open_statistics(paths: Sequence[str], name: str, reading: ReadingOptions) ->
     """Open files of SPSS, Stata or SAS; what they declare as missing is missing."""
     tables = [_read_statistics(path, reading) for path in paths]
     expression = EMBEDDED.hold_frame(_joined(tables, paths), "hartley_source")
-    return _placed(Table(expression, name), paths)
+    return Table(expression, name, paths=tuple(paths))
 
 
 def _read_statistics(path: str, reading: ReadingOptions) -> Any:
@@ -229,7 +227,3 @@ def _joined(tables: Sequence[Any], paths: Sequence[str]) -> Any:
             )
     ordered = [table.select(first.column_names) for table in tables]
     return pa.concat_tables(ordered, promote_options="permissive")
-
-
-def _placed(table: Table, paths: Sequence[str]) -> Table:
-    return replace(table, paths=tuple(paths))

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from hartley.engines.tables.reading_options import ReadingOptions
 
 TEXT = "VARCHAR"
+_KINDS = {
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
 SAMPLE = 1000
 """Rows that rule out most types, before all rows are looked at for the others."""
 SPACES = " \t\n\r\v\f\u00a0\ufeff"
@@ -147,6 +154,16 @@ def _rewritten(column: str, kind: str, reading: ReadingOptions) -> str:
         form = "%Y-%m-%d" + (" %H:%M:%S" if kind == "TIMESTAMP" else "")
         return f"coalesce(strftime({_parsed(column, reading)}, '{form}'), {column})"
     return column
+
+
+def typed(texts: Any, types: Mapping[str, str]) -> Any:
+    """Return a view of texts with the columns that have a type converted to it."""
+    return texts.select(
+        **{
+            column: texts[column].try_cast(_KINDS[kind]) if kind in _KINDS else texts[column]
+            for column, kind in types.items()
+        }
+    )
 
 
 def common_type(types: Sequence[str]) -> str:
