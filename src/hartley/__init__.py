@@ -160,6 +160,7 @@ _HOMES = {
     "hartley.studies.scan_report": ("ScanReport",),
     "hartley.ranges.schema.roles": ("Roles",),
     "hartley.engines.tables.sources": ("open_table",),
+    "hartley.engines.tables.reading_options": ("ReadingOptions",),
     "hartley.datasets.catalogue": ("dataset",),
     "hartley.datasets.dataset": ("Dataset",),
     "hartley.datasets.people": ("people",),
@@ -270,6 +271,7 @@ if TYPE_CHECKING:
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
     from hartley.datasets.sample import sample as sample
+    from hartley.engines.tables.reading_options import ReadingOptions as ReadingOptions
     from hartley.engines.tables.sources import open_table as open_table
     from hartley.errors import (
         CertificateError as CertificateError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -12,13 +13,12 @@ from hartley.cli.options import (
     Html,
     Keep,
     Keys,
-    Names,
-    Null,
     Out,
     SpreadsheetSafe,
     Tables,
     open_tables,
     read_hierarchies,
+    reads_tables,
     split_columns,
     split_settings,
 )
@@ -30,10 +30,12 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     keys: Keys,
@@ -60,8 +62,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     fail_above: FailAbove = None,
     junit: Junit = None,
     sarif: Sarif = None,
@@ -80,7 +81,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     read = {"table": table, "population": population or [], "hierarchy": files}
     check_files({"report": html}, read)
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     with progress_bar({"count": "Counting classes"}) as progress:
         report = anonymity(
             opened,
@@ -88,7 +89,9 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             confidential=split_columns(confidential or [], opened.columns),
             ordered=split_columns(ordered, opened.columns) if ordered else None,
             hierarchy=read_hierarchies(hierarchy or [], opened) or None,
-            population=open_tables(population, null) if population else None,
+            population=open_tables(population, replace(reading, names=None))
+            if population
+            else None,
             progress=progress,
         )
     cases = above_cases(report.table, leakage_of(report), fail_above)
@@ -102,6 +105,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     pass_gate("anonymity", cases, junit=junit, sarif=sarif)
 
 
+@reads_tables
 def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     keys: Keys,
@@ -153,8 +157,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = "0",
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Coarsen the keys of a TABLE until everybody shares theirs with K - 1 others.
@@ -173,7 +176,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     check_files({"release": out, "report": html}, {"table": table, "hierarchy": files})
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}
     groups = read_hierarchies(hierarchy or [], opened)

@@ -12,14 +12,15 @@ from hartley.cli.options import (
     Csv,
     DatasetName,
     Html,
-    Names,
-    Null,
     TokenFile,
     Url,
+    given_options,
     open_tables,
+    reads_tables,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.cli.refusals import telling_refusals
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ Analyst = Annotated[
 ]
 
 
+@reads_tables
 def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     question: Questions = None,
     file: QuestionFile = None,
@@ -146,8 +148,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option("--update", help="Record the table as a new version; earlier charges stay."),
     ] = False,
     vacuous: Vacuous = False,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     url: Url = None,
     token_file: TokenFile = None,
     dataset: DatasetName = None,
@@ -165,7 +166,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
         others = {"--place": place, "--analyst": analyst, "--update": update}
-        refuse_local(local | others | {"--null": null, "--names": names})
+        refuse_local(local | others | given_options(reading))
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         remote = connected(url, token_file, dataset, certificates)
         ask_service(remote, asked, wishes, json)
@@ -176,7 +177,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.agent.asking import ask  # not needed to ask a service
 
     schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
-    data = None if table is None else open_tables([table], null, names)
+    data = None if table is None else open_tables([table], reading, warn=False)
     with telling_refusals(json):
         reply: Any = ask(
             asked,
@@ -203,6 +204,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     out.print(reply[0].caption, style="dim", highlight=False)
 
 
+@reads_tables
 def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     question: Questions = None,
     file: QuestionFile = None,
@@ -234,8 +236,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = False,
     html: Html = None,
     csv: Csv = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     url: Url = None,
     token_file: TokenFile = None,
     dataset: DatasetName = None,
@@ -252,7 +253,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
         others = {"--analyst": analyst, "--html": html, "--csv": csv}
-        refuse_local(local | others | {"--null": null, "--names": names})
+        refuse_local(local | others | given_options(reading))
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         asked = _asked(question, file)
         remote = connected(url, token_file, dataset, certificates)
@@ -265,7 +266,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     schema = needed(schema, "--schema")
     if table is not None and rows is None and ledger is None:
-        rows = _count_rows(open_tables([table], null, names))
+        rows = _count_rows(open_tables([table], reading, warn=False))
     asked = _asked(question, file)
     if curve or html is not None or csv is not None:
         options = {"ledger": ledger, "rows": rows, "analyst": analyst}

@@ -21,15 +21,15 @@ from hartley.cli.options import (
     Html,
     Keys,
     Missing,
-    Names,
-    Null,
     Tables,
     open_tables,
     read_hierarchies,
+    reads_tables,
     split_columns,
     split_settings,
 )
 from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ attack_app.command("policy")(policy_command)
 
 
 @attack_app.command("homogeneity")
+@reads_tables
 def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     keys: Keys,
@@ -76,8 +77,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Count a value as skewed if it is this many times as likely as in the table.",
         ),
     ] = 2,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -93,7 +93,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
 
     check_page(html, table)
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     known = split_columns(keys, opened.columns)
     hidden = split_columns(confidential, opened.columns)
     distances = split_settings(near or [], "--near", "COL=DISTANCE")
@@ -132,6 +132,7 @@ Bins = Annotated[
 
 
 @attack_app.command("guessing")
+@reads_tables
 def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Secret,
@@ -144,8 +145,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = None,
     bins: Bins = None,
     missing: Missing = "released",
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -157,11 +157,12 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.guessing import BruteForceGuessing
 
     check_page(html, table)
-    relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
+    relation = _relation(open_tables(table, reading), secret, released, bins, missing)
     tell_finding(BruteForceGuessing(attribute).attack(relation), html=html, json=json)
 
 
 @attack_app.command("hypothesis")
+@reads_tables
 def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Secret,
@@ -176,8 +177,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ],
     bins: Bins = None,
     missing: Missing = "released",
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -189,7 +189,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.hypothesis import HypothesisTesting
 
     check_page(html, table)
-    relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
+    relation = _relation(open_tables(table, reading), secret, released, bins, missing)
     tell_finding(HypothesisTesting(hypothesis).attack(relation), html=html, json=json)
 
 

@@ -10,15 +10,15 @@ import typer
 from hartley.cli.finding import check_page, tell_finding
 from hartley.cli.options import (
     Html,
-    Names,
-    Null,
     Person,
     Tables,
     open_tables,
+    reads_tables,
     split_columns,
     split_settings,
 )
 from hartley.cli.output import Format, progress_bar
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
@@ -58,6 +58,7 @@ Seed = Annotated[
 ]
 
 
+@reads_tables
 def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     readings: Annotated[
         list[str],
@@ -103,8 +104,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         int, typer.Option("--games", metavar="N", help="The number of games to play.")
     ] = 10_000,
     seed: Seed = 0,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -118,7 +118,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.membership import MembershipGame
 
     check_page(html, [*readings, *([policy] if policy else [])])
-    opened = open_tables(readings, null, names)
+    opened = open_tables(readings, reading)
     listed = _spread(split_columns(columns, opened.columns), opened.columns) if columns else None
     ends = _ends(span, "--range") if span else None
     wish = _Wish(policy, bits, levels, ends)
@@ -138,6 +138,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     tell_finding(finding, html=html, json=json)
 
 
+@reads_tables
 def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     total: Annotated[
@@ -180,8 +181,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     levels: Levels = None,
     span: Span = None,
     seed: Seed = 0,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -196,7 +196,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     from hartley.adversaries.load_monitoring import LoadMonitoring
 
     check_page(html, [*table, *([policy] if policy else [])])
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     ends = _ends(span, "--range") if span else None
     part = parse_number(train, name="the share to learn from")
     home = LoadMonitoring(
@@ -211,6 +211,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     tell_finding(home.attack(released, seed=seed), html=html, json=json)
 
 
+@reads_tables
 def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     columns: Annotated[
@@ -252,8 +253,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = 10_000,
     seed: Seed = 0,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -265,7 +265,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.uniqueness import Uniqueness
 
     check_page(html, [*table, *([policy] if policy else [])])
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     attack = Uniqueness(
         opened,
         split_columns(columns, opened.columns) if columns else None,

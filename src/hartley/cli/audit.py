@@ -11,10 +11,9 @@ from hartley.cli.options import (
     Bins,
     Html,
     Missing,
-    Names,
-    Null,
     Tables,
     open_tables,
+    reads_tables,
     split_columns,
     split_settings,
 )
@@ -26,9 +25,11 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files
 
 
+@reads_tables
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Annotated[
@@ -63,8 +64,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -90,7 +90,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.studies.gate import above_cases, leakage_of
 
     check_gate_files(junit, sarif, table)
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     if html is not None:
         check_files({"report": html}, {"table": table})
     hidden = split_columns(secret, opened.columns)

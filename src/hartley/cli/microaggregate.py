@@ -9,18 +9,19 @@ import typer
 from hartley.cli.options import (
     Html,
     Keep,
-    Names,
-    Null,
     Out,
     SpreadsheetSafe,
     Tables,
     open_tables,
+    reads_tables,
     split_columns,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     k: Annotated[int, typer.Option("--k", "-k", metavar="K", help="The smallest size of a group.")],
@@ -51,8 +52,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Replace the records of a TABLE with averages over groups of at least K similar records.
@@ -67,7 +67,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     check_files({"release": out, "report": html}, {"table": table})
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     release = microaggregate(
         opened,
         k,

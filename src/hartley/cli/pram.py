@@ -10,12 +10,11 @@ import typer
 from hartley.cli.options import (
     Html,
     Keep,
-    Names,
-    Null,
     Out,
     SpreadsheetSafe,
     Tables,
     open_tables,
+    reads_tables,
     split_columns,
 )
 from hartley.cli.output import (
@@ -27,9 +26,11 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     out: Out,
@@ -154,8 +155,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Perturb columns of a TABLE at random, and say what the result still reveals.
@@ -173,7 +173,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         written,
         {"table": table, **{what: [path] for what, path in read.items() if path is not None}},
     )
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
         written_together(),
@@ -215,6 +215,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         say(f"{what.capitalize()}: {path}")
 
 
+@reads_tables
 def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     policy: Annotated[
@@ -234,8 +235,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Project the estimates onto frequencies from 0 to 1, which biases them.",
         ),
     ] = False,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Estimate the true frequencies of a perturbed TABLE from its POLICY, with standard errors.
@@ -245,7 +245,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports.pages.pram import print_estimate
     from hartley.studies.pram import estimate
 
-    estimates = estimate(open_tables(table, null, names), policy, joint=joint, project=project)
+    estimates = estimate(open_tables(table, reading), policy, joint=joint, project=project)
     if wants_json(json):
         print_json({"format": 1, "estimates": [item.to_dict() for item in estimates]})
         return
