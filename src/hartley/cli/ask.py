@@ -12,10 +12,12 @@ from hartley.cli.options import (
     Csv,
     DatasetName,
     Html,
+    RolesFile,
     TokenFile,
     Url,
     given_options,
     open_tables,
+    read_roles,
     reads_tables,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
@@ -148,6 +150,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option("--update", help="Record the table as a new version; earlier charges stay."),
     ] = False,
     vacuous: Vacuous = False,
+    roles: RolesFile = None,
     reading: ReadingOptions = AS_WRITTEN,
     url: Url = None,
     token_file: TokenFile = None,
@@ -165,7 +168,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     asked = _asked(question, file)
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
-        others = {"--place": place, "--analyst": analyst, "--update": update}
+        others = {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
         refuse_local(local | others | given_options(reading))
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         remote = connected(url, token_file, dataset, certificates)
@@ -177,7 +180,9 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.agent.asking import ask  # not needed to ask a service
 
     schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
-    data = None if table is None else open_tables([table], reading, warn=False)
+    data: Any = table  # with roles, the schema says which identifier stays: that of the unit
+    if table is not None and roles is None:
+        data = open_tables([table], reading, warn=False)
     with telling_refusals(json):
         reply: Any = ask(
             asked,
@@ -192,6 +197,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             min_rows=min_rows,
             analyst=analyst,
             vacuous=vacuous,
+            roles=None if roles is None else read_roles(roles, reading),
         )
     if wants_json(json):
         print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())

@@ -11,8 +11,11 @@ from hartley.cli.finding import check_page, tell_finding
 from hartley.cli.options import (
     Html,
     Person,
+    RolesFile,
     Tables,
+    given_columns,
     open_tables,
+    read_roles,
     reads_tables,
     split_columns,
     split_settings,
@@ -219,9 +222,10 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--columns",
             metavar="COL[,COL]",
-            help="The released columns; default: those of the policy.",
+            help="The released columns; default: those of the policy, or the keys of --roles.",
         ),
     ] = None,
+    roles: RolesFile = None,
     policy: PolicyFile = None,
     grid: Annotated[
         list[str] | None,
@@ -263,12 +267,16 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --known 4[/dim]
     """
     from hartley.adversaries.uniqueness import Uniqueness
+    from hartley.ranges.schema.roles import chosen_columns
 
     check_page(html, [*table, *([policy] if policy else [])])
-    opened = open_tables(table, reading)
+    opened = open_tables(table, reading, roles=roles)
+    released = given_columns(columns, opened.columns)
+    if roles is not None and policy is None and not grid:
+        released = list(chosen_columns(read_roles(roles, reading), released, "key", what="key"))
     attack = Uniqueness(
         opened,
-        split_columns(columns, opened.columns) if columns else None,
+        released,
         policy=_document(policy, grid or [], bits),
         person=person,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,13 @@ import typer
 from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError, printable
 from hartley.files import one_line
+from hartley.wording import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hartley.engines.tables.table import Table
+    from hartley.ranges.schema.roles import Roles
 
 Tables = Annotated[
     list[str],
@@ -33,7 +36,7 @@ Spec = Annotated[
     ),
 ]
 Keys = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--keys", metavar="COL[,COL]", help="The columns by which a person could be recognised."
     ),
@@ -41,6 +44,29 @@ Keys = Annotated[
 Out = Annotated[
     Path,
     typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv file to write."),
+]
+RolesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--roles",
+        metavar="FILE",
+        help="The confirmed roles of the columns, as hartley scan --draft writes them; what is "
+        "not named on the command line is taken from there.",
+    ),
+]
+RisksFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--risks",
+        metavar="FILE",
+        help="Also write the risk of every record, as .parquet or .csv.",
+    ),
+]
+Few = Annotated[
+    int,
+    typer.Option(
+        "--few", metavar="K", help="Count the people who stand among fewer than this many."
+    ),
 ]
 SpreadsheetSafe = Annotated[
     bool,
@@ -312,18 +338,59 @@ def _reading(named: dict[str, Any]) -> ReadingOptions:
 
 
 def open_tables(
-    tables: list[str], reading: ReadingOptions = AS_WRITTEN, *, warn: bool = True
+    tables: list[str],
+    reading: ReadingOptions = AS_WRITTEN,
+    *,
+    roles: Path | None = None,
+    warn: bool = True,
 ) -> Table:
-    """Open the files of a command as one table.
+    """Open the files of a command as one table, with roles as they say and without identifiers.
 
-    Values that miss a mark of missing values by spaces or case are warned about. An agent's table
-    is opened without: what an answer does not say is not said beside it.
+    What is given on the command line counts more than what the roles say about reading. Values
+    that miss a mark of missing values by spaces or case are warned about. An agent's table is
+    opened without: what an answer does not say is not said beside it.
     """
     from hartley.engines.tables.declared_values import near_misses
     from hartley.engines.tables.sources import open_table
 
-    opened = open_table(tables[0] if len(tables) == 1 else tables, reading=reading)
+    source: Any = tables[0] if len(tables) == 1 else tables
+    if roles is None:
+        opened = open_table(source, reading=reading)
+    else:
+        from hartley.ranges.schema.roles import open_with_roles
+
+        confirmed = read_roles(roles, reading)
+        opened, reading = open_with_roles(source, confirmed)[0], confirmed.reading
     if warn and reading.null:
         for sentence in near_misses(opened, dict.fromkeys(opened.columns, reading.null)):
             typer.echo(f"Warning: {printable(sentence)}, and counts as a value", err=True)
     return opened
+
+
+def read_roles(roles: Path, reading: ReadingOptions) -> Roles:
+    """Read confirmed roles; options of the command line replace what they say about reading."""
+    from hartley.ranges.schema.roles import Roles
+
+    confirmed = Roles.confirmed_by_owner(roles)
+    both = ReadingOptions.from_dict(confirmed.reading.to_dict() | reading.to_dict())
+    return replace(confirmed, reading=both)
+
+
+def given_columns(texts: list[str] | None, columns: Sequence[str]) -> list[str] | None:
+    """Return the columns that an option names; None where it is not given.
+
+    Example:
+        >>> given_columns(["age,sex"], ["age", "sex"]), given_columns(None, ["age"])
+        (['age', 'sex'], None)
+    """
+    return split_columns(texts, columns) if texts else None
+
+
+def need_option(given: object, option: str, roles: Path | None, columns: Sequence[str]) -> None:
+    """Raise an error for an option that is missing and that no roles make up for."""
+    if given or roles is not None:
+        return
+    raise OptionError(
+        f"The option {option} is missing",
+        hint=f"name some of the columns {first_of(list(columns), 12)}, or give --roles FILE",
+    )

@@ -11,8 +11,10 @@ from hartley.cli.options import (
     Html,
     Keep,
     Out,
+    RolesFile,
     SpreadsheetSafe,
     Tables,
+    given_columns,
     open_tables,
     reads_tables,
     split_columns,
@@ -153,6 +155,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Also print the frequencies that readers of the release can estimate.",
         ),
     ] = False,
+    roles: RolesFile = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
     reading: ReadingOptions = AS_WRITTEN,
@@ -168,12 +171,12 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.studies.pram import pram
 
     written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
-    read = {"policy": policy, "matrix": matrix}
+    read = {"policy": policy, "matrix": matrix, "roles": roles}
     check_files(
         written,
         {"table": table, **{what: [path] for what, path in read.items() if path is not None}},
     )
-    opened = open_tables(table, reading)
+    opened = open_tables(table, reading, roles=roles)
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
         written_together(),
@@ -192,13 +195,14 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             invariant=invariant,
             reconstruct=reconstruct,
             missing=missing,
-            keep=split_columns(keep or [], opened.columns),
+            keep=given_columns(keep, opened.columns),
             seed=seed,
             confidential=split_columns(confidential or [], opened.columns) or None,
             policy_out=policy_out,
             certificate=certificate,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
+            roles=roles,
         )
         if html is not None:
             write_html(report, html)

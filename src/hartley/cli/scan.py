@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.options import Html, Names, Null, Tables, split_columns
+from hartley.cli.options import Html, RisksFile, Tables, reads_tables
 from hartley.cli.output import Format, console, print_json, progress_bar, say, wants_json
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     draft: Annotated[
@@ -29,17 +31,9 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "--k", "-k", metavar="K", help="Count the people who stand among fewer than this many."
         ),
     ] = 5,
-    risks: Annotated[
-        Path | None,
-        typer.Option(
-            "--risks",
-            metavar="FILE",
-            help="Also write how easily each record is found, as .parquet or .csv.",
-        ),
-    ] = None,
+    risks: RisksFile = None,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Look at a TABLE that nobody described: its columns, and whom it gives away as it is.
@@ -64,8 +58,7 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         report = scan(
             table[0] if len(table) == 1 else table,
             k=k,
-            null=null or (),
-            names=split_columns([names], ()) if names else None,
+            reading=reading,
             progress=progress,
         )
     if draft is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hartley.cli.options import (
+    RolesFile,
     open_tables,
     reads_tables,
 )
@@ -35,7 +36,7 @@ SchemaFile = Annotated[
 
 @schema_app.command("draft")
 @reads_tables
-def draft_command(
+def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Annotated[
         str,
         typer.Argument(
@@ -58,6 +59,7 @@ def draft_command(
             "--out", metavar="FILE", help="Write the draft to this new file; default: print it."
         ),
     ] = None,
+    roles: RolesFile = None,
     reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
@@ -70,7 +72,7 @@ def draft_command(
     """
     from hartley.ranges.schema.draft import draft_schema
 
-    text = draft_schema(open_tables([table], reading), name)
+    text = draft_schema(open_tables([table], reading, roles=roles), name, roles=roles)
     if out is not None:
         _write_new(out, text)
     if json:

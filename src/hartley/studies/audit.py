@@ -15,12 +15,15 @@ from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.ranges.relations.relation import ROW, Relation, RowType
+from hartley.ranges.schema.roles import chosen_columns, open_for
 from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, people_of, sweep_steps
 from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.ranges.schema.roles import RolesSource
 
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
@@ -141,14 +144,15 @@ class AuditReport:
 def audit(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     *,
-    secret: str | Sequence[str] | RowType,
-    released: str | Sequence[str],
+    secret: str | Sequence[str] | RowType | None = None,
+    released: str | Sequence[str] | None = None,
     bins: Mapping[str, object] | None = None,
     missing: str = "released",
     hypothesis: str | None = None,
     sweep: Mapping[str, str | Sequence[object]] | None = None,
     base: float = 2,
     k: int = FEW,
+    roles: RolesSource | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -156,9 +160,11 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
-        secret: the column or columns that should stay secret, or ``hartley.ROW``.
-        released: the column or columns that are released.
-        bins: for numeric columns, the width of the bins in which they are released.
+        secret: the column or columns that should stay secret, or ``hartley.ROW``; with roles, by
+            default the confidential ones.
+        released: the column or columns that are released; with roles, by default the keys.
+        bins: for numeric columns, the width of the bins in which they are released; for dates a
+            period such as "month" or "year".
         missing: "released" makes missing a released value, since a reader of the release sees it,
             and leaves out rows whose secret is missing; "value" makes it a value of both sides;
             "drop" leaves out every row with a missing value.
@@ -166,6 +172,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         sweep: for one released numeric column the steps to try, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
         k: people who share their released values with fewer, themselves included, are counted.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file.
         memory_limit: above this, for example "1GB", the engine counts and spills to disk.
         progress: called with the name of the current step and the share of it that is done.
 
@@ -177,9 +184,10 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         >>> report["maximin_information"].value
         1.0
     """
-    from hartley.engines.tables.sources import open_table
-
-    opened = open_table(table)
+    opened, named = open_for(table, roles)
+    if not isinstance(secret, RowType):
+        secret = chosen_columns(named, secret, "confidential", what="secret")
+    released = chosen_columns(named, released, "key", what="released")
     wish = Sweep.parse(sweep)
 
     def relate(steps: dict[str, object]) -> Relation:

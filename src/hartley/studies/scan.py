@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import comb
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hartley.engines.tables.failures import run
-from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.local_copies import suspected_encoding
+from hartley.engines.tables.reading_options import AS_WRITTEN
+from hartley.engines.tables.row_files import is_csv
+from hartley.engines.tables.sources import is_address, open_table
 from hartley.engines.tables.table import Kind
 from hartley.errors import TableError
 from hartley.kernels.numbering import number_values
 from hartley.ranges.relations.classes import combine_codes
 from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
-from hartley.ranges.schema.roles import TableReading
 from hartley.studies.column_names import name_hint
 from hartley.studies.scan_report import ScanReport
 from hartley.studies.scanned_column import (
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.engines.tables.reading_options import ReadingOptions
     from hartley.engines.tables.table import Table
 
     Progress = Callable[[str, float], None]
@@ -54,6 +59,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     largest: int = LARGEST,
     null: str | Sequence[str] = (),
     names: Sequence[str] | None = None,
+    reading: ReadingOptions = AS_WRITTEN,
     progress: Progress | None = None,
 ) -> ScanReport:
     """Scan a table that nobody described: its columns, whom it gives away, and what to do next.
@@ -72,6 +78,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         largest: the most columns of a combination.
         null: text that stands for a missing value in CSV files, besides the empty field.
         names: names of the columns of CSV files that have no header line.
+        reading: how files are written, where it is known; the encoding is guessed.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -88,7 +95,8 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     """
     check_k(k)
     tell = progress or (lambda _what, _share: None)
-    opened = open_table(table, null=null, names=names)
+    reading = _suspected(table, reading.with_marks(null, names))
+    opened = open_table(table, reading=reading)
     coded, rows = _coded_columns(opened, tell)
     scanned = [column.scanned for column in coded.values()]
     keys, without_role = _keys(coded)
@@ -119,7 +127,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         not_combined=not_combined,
         duplicates=_duplicates(list(coded.values()), rows),
         notes=_notes(opened),
-        reading=_reading(opened, coded, null, names),
+        reading=_reading(reading, coded),
         class_sizes=sizes[classes],
         source=_source(table),
         sources=opened.paths,
@@ -179,20 +187,30 @@ def _combined(
     return [n for n in candidates if n in chosen], tuple(n for n in candidates if n not in chosen)
 
 
-def _reading(
-    table: Table,
-    coded: dict[str, CodedColumn],
-    null: str | Sequence[str],
-    names: Sequence[str] | None,
-) -> TableReading:
-    markers = {marker for column in coded.values() for marker in column.scanned.markers}
-    markers |= {null} if isinstance(null, str) else {*null}
-    return TableReading(
-        null=tuple(sorted(markers)),
-        trim=any(column.scanned.strays for column in coded.values()),
-        decimal="," if any(c.scanned.decimal_comma for c in coded.values()) else ".",
-        names=None if names is None or table.texts is None else tuple(names),
+def _reading(reading: ReadingOptions, coded: dict[str, CodedColumn]) -> ReadingOptions:
+    """Return how a draft reads the table: as it was read, and as its texts suggest."""
+    scanned = [column.scanned for column in coded.values()]
+    markers = sorted({marker for column in scanned for marker in column.markers})
+    written = {column.dates[:2] for column in scanned if column.dates is not None}
+    dates = {frozenset({"%d"}): "day-first", frozenset({"%m"}): "month-first"}
+    return replace(
+        reading.with_marks(markers, None),
+        trim=reading.trim or any(column.strays for column in scanned),
+        decimal="," if any(column.decimal_comma for column in scanned) else reading.decimal,
+        dates=dates.get(frozenset(written), reading.dates),
     )
+
+
+def _suspected(table: object, reading: ReadingOptions) -> ReadingOptions:
+    """Guess the encoding of a CSV file that nobody named one for."""
+    if reading.encoding != AS_WRITTEN.encoding or not isinstance(table, (str, os.PathLike)):
+        return reading
+    path = Path(table)
+    if is_address(table) or not path.is_file() or not is_csv(str(path)):
+        return reading
+    if suspected_encoding(path, ["utf-8"]) == "utf-8":  # nearly always, and quickly decided
+        return reading
+    return replace(reading, encoding=suspected_encoding(path))
 
 
 def _notes(table: Table) -> tuple[str, ...]:

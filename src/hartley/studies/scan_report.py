@@ -14,7 +14,7 @@ import numpy as np
 from hartley.errors import InputError
 from hartley.files import write_whole
 from hartley.measures.reidentification import size_bands
-from hartley.ranges.schema.roles import ColumnRole, TableReading, write_roles
+from hartley.ranges.schema.roles import ColumnRole, write_roles
 from hartley.studies.record_risks import RecordRisks
 from hartley.studies.scanned_column import IDENTIFIER
 from hartley.wording import counted, listed, noun_for, percent_up, verb_for
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.engines.tables.reading_options import ReadingOptions
     from hartley.measures.reidentification import SizeBand
     from hartley.ranges.relations.people import PeopleCounts
     from hartley.studies.scanned_column import ScannedColumn
@@ -61,7 +62,7 @@ class ScanReport:
     """Rows that repeat an earlier row in every column."""
     notes: tuple[str, ...]
     """What should be known about how the table was read."""
-    reading: TableReading
+    reading: ReadingOptions
     """How a draft reads the table."""
     class_sizes: NDArray[Any]
     """For every row, how many share its keys."""
@@ -184,7 +185,6 @@ class ScanReport:
                 levels,
                 column.mask,
                 rare=column.rare,
-                dates=column.dates,
             )
             why = f"{column.what}: {column.why}"
             columns.append((role, "; ".join((why, *column.suspicions))))

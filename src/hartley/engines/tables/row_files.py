@@ -124,6 +124,11 @@ def _format(path: str) -> FileFormat:
         return FileFormat.PARQUET if file.read(4) == b"PAR1" else FileFormat.CSV
 
 
+def is_csv(path: str) -> bool:
+    """Tell whether a file is read as CSV."""
+    return _format(path) is FileFormat.CSV
+
+
 def _refuse_unused(form: FileFormat, reading: ReadingOptions, name: str) -> None:
     """Raise an error for an option that the files cannot have, which would go unnoticed."""
     if reading.sheet is not None and form is not FileFormat.EXCEL:

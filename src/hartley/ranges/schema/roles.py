@@ -12,40 +12,27 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fractions import Fraction  # noqa: TC003 - a doctest uses it
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.errors import InputError, OptionError
+from hartley.engines.tables.periods import check_periods, is_period
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Table, names_of
+from hartley.errors import ColumnError, InputError, OptionError
 from hartley.exact import parse_step
 from hartley.files import parse_toml, read_text_file
-from hartley.wording import decimal_text, listed
+from hartley.wording import decimal_text, first_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ROLES = ("identifier", "key", "confidential", "kept", "weight", "household")
-PERIODS = ("day", "week", "month", "quarter", "year", "decade")
-"""Levels of dates, from narrow to wide; weeks nest in nothing but themselves."""
-DECIMALS = (".", ",")
 MOST_LEVELS = 20
-_READING = ("null", "trim", "encoding", "decimal", "delimiter", "names")
-_COLUMN = ("role", "levels", "mask", "hierarchy", "rare", "dates")
+_COLUMN = ("role", "levels", "mask", "hierarchy", "rare")
 _RULES = ("levels", "mask", "hierarchy", "rare")
-
-
-@dataclass(frozen=True)
-class TableReading:
-    """How a table is read: what stands for a missing value, and how numbers are written."""
-
-    null: tuple[str, ...] = ()
-    trim: bool = False
-    encoding: str | None = None
-    decimal: str = "."
-    delimiter: str | None = None
-    names: tuple[str, ...] | None = None
-    """The names of the columns of a file without a header line."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +50,6 @@ class ColumnRole:
     """A CSV file with the groups of every value."""
     rare: tuple[int, ...] = ()
     """Values in fewer rows than this are merged, level by level."""
-    dates: str | None = None
-    """How the column writes dates, as in "%d.%m.%Y"; None if it needs no help."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +67,7 @@ class Roles:
 
     confirmed: bool
     columns: Mapping[str, ColumnRole]
-    reading: TableReading = field(default_factory=TableReading)
+    reading: ReadingOptions = AS_WRITTEN
     file: str = "the roles"
     """The name of the file, for messages."""
 
@@ -139,9 +124,89 @@ class Roles:
                 )
 
 
+RolesSource = Roles | Mapping[str, Any] | str | os.PathLike[str]
+"""Roles, a dict of the form of a file, or the path of one."""
+
+
+def open_with_roles(
+    source: object, roles: RolesSource, *, unit: str | None = None
+) -> tuple[Table, Roles]:
+    """Open a table as its confirmed roles say: read by their options, and without identifiers.
+
+    Everything that takes roles opens its table here, so that an identifier reaches no measure and
+    no release, whoever names it.
+
+    Args:
+        source: anything that ``open_table`` opens, or a table already open.
+        roles: the roles; a draft is refused.
+        unit: the column that says whose row it is, which an agent needs and never shows.
+
+    Example:
+        >>> roles = {"confirmed": True, "columns": {"name": {"role": "identifier"}}}
+        >>> table, _ = open_with_roles({"name": ["Ann", "Bob"], "age": [30, 40]}, roles)
+        >>> table.columns
+        ('age',)
+    """
+    confirmed = Roles.confirmed_by_owner(roles)
+    table = source if isinstance(source, Table) else open_table(source, reading=confirmed.reading)
+    hidden = [name for name in confirmed.named("identifier") if name != unit]
+    for name in confirmed.columns:
+        if name not in hidden and name not in table.columns:
+            raise ColumnError(
+                f"Column '{name}' of {confirmed.file} is not in {table.name}",
+                hint=f"the columns are {first_of(table.columns, 12)}",
+            )
+    # Spelled in another case, the engine would find it all the same.
+    lower = {name.lower() for name in hidden}
+    dropped = [name for name in table.columns if name.lower() in lower]
+    if not dropped:
+        return table, confirmed
+    if len(dropped) == len(table.columns):
+        raise ColumnError(
+            f"Every column of {table.name} is an identifier, so that nothing is left",
+            hint=f"give a column another role in {confirmed.file}",
+        )
+    texts = None if table.texts is None else table.texts.drop(*dropped)
+    return replace(table, expression=table.expression.drop(*dropped), texts=texts), confirmed
+
+
+def open_for(source: object, roles: RolesSource | None) -> tuple[Table, Roles | None]:
+    """Open a table, by its roles where there are some."""
+    return (open_table(source), None) if roles is None else open_with_roles(source, roles)
+
+
+def chosen_columns(
+    roles: Roles | None, given: str | Sequence[str] | None, *which: str, what: str
+) -> tuple[str, ...]:
+    """Return the columns that were named, or else those that have a role.
+
+    Args:
+        roles: the roles of the table; None without any.
+        given: the columns that the caller named; None for those of the roles.
+        which: the roles whose columns are meant.
+        what: what they are called if there are none; nothing is missed if it is empty.
+
+    Example:
+        >>> roles = Roles.read({"columns": {"age": {"role": "key"}}})
+        >>> chosen_columns(roles, None, "key", what="key"), chosen_columns(None, "sex", what="key")
+        (('age',), ('sex',))
+    """
+    columns = names_of(given) if given is not None else () if roles is None else roles.named(*which)
+    if roles is not None:
+        roles.refuse_identifiers(columns)
+    if not columns and what and given is None:
+        raise OptionError(
+            f"No {what} column is named",
+            hint=f'name one, or give one the role "{which[0]}" in a file of roles'
+            if roles is None
+            else f'name one, or give one the role "{which[0]}" in {roles.file}',
+        )
+    return columns
+
+
 def write_roles(
     columns: Iterable[tuple[ColumnRole, str]],
-    reading: TableReading,
+    reading: ReadingOptions,
     *,
     without_role: Sequence[tuple[str, str]] = (),
 ) -> str:
@@ -154,7 +219,7 @@ def write_roles(
 
     Example:
         >>> age = ColumnRole("age", "key", levels=(Fraction(5),))
-        >>> text = write_roles([(age, "its name")], TableReading())
+        >>> text = write_roles([(age, "its name")], ReadingOptions())
         >>> print("\n".join(text.splitlines()[-4:]))
         # its name
         [columns.age]
@@ -162,14 +227,18 @@ def write_roles(
         levels = [5]
     """
     lines = [*HEADER.splitlines(), "confirmed = false", "", "[reading]"]
-    lines += [f"null = {_text(list(reading.null))}", f"trim = {_text(reading.trim)}"]
-    if reading.encoding is not None:
-        lines.append(f"encoding = {_text(reading.encoding)}")
-    lines.append(f"decimal = {_text(reading.decimal)}")
-    if reading.delimiter is not None:
-        lines.append(f"delimiter = {_text(reading.delimiter)}")
-    if reading.names is not None:
-        lines.append(f"names = {_text(list(reading.names))}")
+    lines += [
+        f"null = {_text(list(reading.null))}",
+        f"trim = {_text(reading.trim)}",
+        f"encoding = {_text(reading.encoding)}",
+        f"decimal = {_text(reading.decimal)}",
+    ]
+    others = reading.to_dict()
+    lines += [
+        f"{name} = {_text(value)}"
+        for name, value in others.items()
+        if name not in {"null", "trim", "encoding", "decimal"}
+    ]
     for column, why in columns:
         lines += ["", f"# {_comment(why)}", *_column_lines(column)]
     if without_role:
@@ -190,8 +259,6 @@ HEADER = """\
 
 def _column_lines(column: ColumnRole) -> list[str]:
     lines = [f"[columns.{_key(column.name)}]", f"role = {_text(column.role)}"]
-    if column.dates is not None:
-        lines.append(f"dates = {_text(column.dates)}")
     if column.levels:
         shown = [
             _text(level) if isinstance(level, str) else decimal_text(level)
@@ -246,41 +313,13 @@ def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
     )
 
 
-def _reading(fields: object, file: str) -> TableReading:
-    where = f"The section [reading] of {file}"
+def _reading(fields: object, file: str) -> ReadingOptions:
     if not isinstance(fields, Mapping):
-        raise OptionError(f"{where} is no section", hint="begin it with [reading]")
-    _refuse_unknown(fields, _READING, where)
-    null = fields.get("null", ())
-    null = [null] if isinstance(null, str) else null
-    names = fields.get("names")
-    for what, texts in (("null", null), ("names", names or ())):
-        if not isinstance(texts, (list, tuple)) or not all(isinstance(t, str) for t in texts):
-            raise OptionError(
-                f"{where} has a setting '{what}' that is no list of texts",
-                hint=f'write for example {what} = ["?", "NA"]',
-            )
-    if not isinstance(fields.get("trim", False), bool):
-        raise OptionError(
-            f"{where} has a setting 'trim' that is not true or false", hint="trim = true"
-        )
-    for what in ("encoding", "delimiter", "decimal"):
-        if not isinstance(fields.get(what, ""), str):
-            raise OptionError(f"{where} has a setting '{what}' that is no text", hint="use quotes")
-    decimal = fields.get("decimal", ".")
-    if decimal not in DECIMALS:
-        raise OptionError(
-            f"{where} has a decimal sign that is neither a point nor a comma",
-            hint='write decimal = "," or leave it out',
-        )
-    return TableReading(
-        null=tuple(null),
-        trim=fields.get("trim", False),
-        encoding=fields.get("encoding"),
-        decimal=decimal,
-        delimiter=fields.get("delimiter"),
-        names=None if names is None else tuple(names),
-    )
+        raise OptionError(f"The reading of {file} is no section", hint="begin it with [reading]")
+    try:
+        return ReadingOptions.from_dict(fields)
+    except OptionError as error:
+        raise OptionError(f"{error.problem} in {file}", hint=error.hint) from None
 
 
 def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
@@ -309,14 +348,8 @@ def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
             hint="a confidential column can have a hierarchy alone",
         )
     hierarchy = fields.get("hierarchy")
-    dates = fields.get("dates")
-    for what, text in (("hierarchy", hierarchy), ("dates", dates)):
-        if text is not None and not isinstance(text, str):
-            raise OptionError(f"{where} has a setting '{what}' that is no text", hint="use quotes")
-    if dates is not None and not {"%d", "%m"} <= {*re.findall("%[A-Za-z]", dates)}:
-        raise OptionError(
-            f"{where} has dates that name no day or no month", hint='write dates = "%d.%m.%Y"'
-        )
+    if hierarchy is not None and not isinstance(hierarchy, str):
+        raise OptionError(f"{where} has a hierarchy that is no file", hint="use quotes")
     return ColumnRole(
         name,
         role,
@@ -324,20 +357,14 @@ def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
         mask=_mask(fields.get("mask"), where),
         hierarchy=None if hierarchy is None else folder / hierarchy,
         rare=_rare(fields.get("rare", ()), where),
-        dates=dates,
     )
 
 
 def _levels(levels: object, name: str, where: str) -> tuple[Fraction | str, ...]:
     if not isinstance(levels, (list, tuple)) or len(levels) > MOST_LEVELS:
         raise OptionError(f"{where} has levels that are no list", hint="write levels = [5, 10, 20]")
-    if any(isinstance(level, str) and level in PERIODS for level in levels):
-        places = [PERIODS.index(level) if level in PERIODS else -1 for level in levels]
-        if -1 in places or places != sorted(set(places)) or ("week" in levels and len(levels) > 1):
-            raise OptionError(
-                f"{where} has periods that do not nest", hint='write ["month", "quarter", "year"]'
-            )
-        return tuple(levels)
+    if any(map(is_period, levels)):
+        return check_periods(levels, where)
     return tuple(parse_step(level, column=name) for level in levels)
 
 
