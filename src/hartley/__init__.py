@@ -156,7 +156,11 @@ _HOMES = {
     "hartley.studies.anonymity": ("anonymity", "leaking_release"),
     "hartley.studies.anonymity_findings": ("AnonymityReport",),
     "hartley.studies.special_uniques": ("SpecialUniques", "special_uniques"),
+    "hartley.studies.scan": ("scan",),
+    "hartley.studies.scan_report": ("ScanReport",),
+    "hartley.ranges.schema.roles": ("Roles",),
     "hartley.engines.tables.sources": ("open_table",),
+    "hartley.engines.tables.reading_options": ("ReadingOptions",),
     "hartley.datasets.catalogue": ("dataset",),
     "hartley.datasets.dataset": ("Dataset",),
     "hartley.datasets.people": ("people",),
@@ -267,6 +271,7 @@ if TYPE_CHECKING:
     from hartley.datasets.dataset import Dataset as Dataset
     from hartley.datasets.people import people as people
     from hartley.datasets.sample import sample as sample
+    from hartley.engines.tables.reading_options import ReadingOptions as ReadingOptions
     from hartley.engines.tables.sources import open_table as open_table
     from hartley.errors import (
         CertificateError as CertificateError,
@@ -487,6 +492,7 @@ if TYPE_CHECKING:
     )
     from hartley.ranges.relations.relation import ROW as ROW, Relation as Relation
     from hartley.ranges.schema.draft import draft_schema as draft_schema
+    from hartley.ranges.schema.roles import Roles as Roles
     from hartley.ranges.schema.schema import Column as Column, Schema as Schema
     from hartley.ranges.transcripts.transcript import Transcript as Transcript
     from hartley.reports import plot as plot, write_html as write_html
@@ -516,6 +522,8 @@ if TYPE_CHECKING:
         pram as pram,
     )
     from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
+    from hartley.studies.scan import scan as scan
+    from hartley.studies.scan_report import ScanReport as ScanReport
     from hartley.studies.special_uniques import (
         SpecialUniques as SpecialUniques,
         special_uniques as special_uniques,

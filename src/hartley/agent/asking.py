@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.quotes import Desk, check_same_schema
 from hartley.errors import OptionError
+from hartley.ranges.schema.roles import Roles, open_with_roles
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hartley.agent.answers.quote import Quote
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Wish
+    from hartley.ranges.schema.roles import RolesSource
 
 
 def ask(  # noqa: PLR0913 - what an answer rests on, each by name
@@ -36,6 +38,7 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
     min_rows: object = None,
     analyst: str | None = None,
     vacuous: bool = False,
+    roles: RolesSource | None = None,
 ) -> Answer | BatchAnswer:
     """Answer a question about a private table, truthfully, if the budget covers its price.
 
@@ -56,6 +59,8 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         min_rows: how many rows must count for the error, if their number is private.
         analyst: the analyst who asks, if allowances are set.
         vacuous: whether to accept answers that say no more than the schema.
+        roles: the confirmed roles of the columns, by which the table is read; a schema that
+            describes an identifier is refused.
 
     Example:
         >>> import tempfile
@@ -71,6 +76,12 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
     """
     from hartley.agent.agent import Agent
 
+    if roles is not None:
+        schema = Schema.read(schema)
+        confirmed = Roles.confirmed_by_owner(roles)
+        confirmed.refuse_identifiers(schema.columns, "asked about")
+        if table is not None:
+            table, _ = open_with_roles(table, confirmed, unit=schema.unit)
     with Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent:
         return agent.ask(
             question, error=error, bits=bits, min_rows=min_rows, analyst=analyst, vacuous=vacuous

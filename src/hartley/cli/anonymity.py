@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from hartley.cli.gate import FailAbove, Junit, Sarif, check_gate_files, pass_gate
 from hartley.cli.options import (
+    Few,
     Groups,
     Html,
     Keep,
     Keys,
-    Names,
-    Null,
     Out,
+    RisksFile,
+    RolesFile,
     SpreadsheetSafe,
     Tables,
+    given_columns,
+    need_option,
     open_tables,
     read_hierarchies,
+    reads_tables,
     split_columns,
     split_settings,
 )
@@ -30,13 +35,15 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
-    keys: Keys,
+    keys: Keys = None,
     confidential: Annotated[
         list[str] | None,
         typer.Option("--confidential", metavar="COL[,COL]", help="The confidential columns."),
@@ -59,9 +66,11 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "columns.",
         ),
     ] = None,
+    roles: RolesFile = None,
+    few: Few = 5,
+    risks: RisksFile = None,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     fail_above: FailAbove = None,
     junit: Junit = None,
     sarif: Sarif = None,
@@ -71,40 +80,56 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
+    from hartley.engines.maps.writing import check_form
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymity
     from hartley.studies.anonymity import anonymity
     from hartley.studies.gate import above_cases, leakage_of
+    from hartley.studies.record_risks import key_risks
 
     check_gate_files(junit, sarif, table)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     read = {"table": table, "population": population or [], "hierarchy": files}
-    check_files({"report": html}, read)
-    opened = open_tables(table, null, names)
+    check_files(
+        {"report": html, "risks": risks}, read | {"roles": [roles] if roles is not None else []}
+    )
+    if risks is not None:
+        check_form(risks)
+    opened = open_tables(table, reading, roles=roles)
+    need_option(keys, "--keys", roles, opened.columns)
     with progress_bar({"count": "Counting classes"}) as progress:
         report = anonymity(
             opened,
-            keys=split_columns(keys, opened.columns),
-            confidential=split_columns(confidential or [], opened.columns),
+            keys=given_columns(keys, opened.columns),
+            confidential=given_columns(confidential, opened.columns),
             ordered=split_columns(ordered, opened.columns) if ordered else None,
             hierarchy=read_hierarchies(hierarchy or [], opened) or None,
-            population=open_tables(population, null) if population else None,
+            population=open_tables(population, replace(reading, names=None))
+            if population
+            else None,
+            k=few,
+            roles=roles,
             progress=progress,
         )
     cases = above_cases(report.table, leakage_of(report), fail_above)
-    written = {"html": str(write_html(report, html))} if html else {}
+    written: dict[str, str] = {}
+    with written_together():
+        if html is not None:
+            written["html"] = str(write_html(report, html))
+        if risks is not None:
+            written["risks"] = str(key_risks(opened, report.keys).write(risks))
     if wants_json(json):
         print_json(report.to_dict() | written)
     else:
         print_anonymity(report, console())
-        if written:
-            say(f"Report: {written['html']}")
+        for what, path in written.items():
+            say(f"{'Report' if what == 'html' else 'Risks'}: {path}")
     pass_gate("anonymity", cases, junit=junit, sarif=sarif)
 
 
+@reads_tables
 def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
-    keys: Keys,
     k: Annotated[
         int,
         typer.Option(
@@ -112,6 +137,8 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ],
     out: Out,
+    keys: Keys = None,
+    roles: RolesFile = None,
     keep: Keep = None,
     confidential: Annotated[
         list[str] | None,
@@ -125,7 +152,9 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     bins: Annotated[
         list[str] | None,
         typer.Option(
-            "--bins", metavar="COL=W,W,...", help="Widths of nested bins of a numeric key."
+            "--bins",
+            metavar="COL=W,W,...",
+            help="Widths of nested bins of a numeric key, or periods of dates: month,quarter,year.",
         ),
     ] = None,
     hierarchy: Annotated[
@@ -153,8 +182,7 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = "0",
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Coarsen the keys of a TABLE until everybody shares theirs with K - 1 others.
@@ -172,8 +200,12 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
-    check_files({"release": out, "report": html}, {"table": table, "hierarchy": files})
-    opened = open_tables(table, null, names)
+    named = [] if roles is None else [roles]
+    check_files(
+        {"release": out, "report": html}, {"table": table, "hierarchy": files, "roles": named}
+    )
+    opened = open_tables(table, reading, roles=roles)
+    need_option(keys, "--keys", roles, opened.columns)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}
     groups = read_hierarchies(hierarchy or [], opened)
@@ -183,13 +215,14 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         )
     release = anonymize(
         opened,
-        split_columns(keys, opened.columns),
+        given_columns(keys, opened.columns),
         k,
-        keep=split_columns(keep or [], opened.columns),
-        confidential=split_columns(confidential or [], opened.columns),
-        hierarchies=hierarchies | groups,
+        keep=given_columns(keep, opened.columns),
+        confidential=given_columns(confidential, opened.columns),
+        hierarchies=hierarchies | groups or None,
         method=method,
         suppress=suppress,
+        roles=roles,
     )
     again = check_release(release)
     with written_together():

@@ -13,14 +13,17 @@ from hartley.cli.options import (
     DatasetName,
     Html,
     Insecure,
-    Names,
-    Null,
+    RolesFile,
     TokenFile,
     Url,
+    given_options,
     open_tables,
+    read_roles,
+    reads_tables,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.cli.refusals import telling_refusals
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -130,6 +133,7 @@ Analyst = Annotated[
 ]
 
 
+@reads_tables
 def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     question: Questions = None,
     file: QuestionFile = None,
@@ -147,8 +151,8 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option("--update", help="Record the table as a new version; earlier charges stay."),
     ] = False,
     vacuous: Vacuous = False,
-    null: Null = None,
-    names: Names = None,
+    roles: RolesFile = None,
+    reading: ReadingOptions = AS_WRITTEN,
     url: Url = None,
     token_file: TokenFile = None,
     dataset: DatasetName = None,
@@ -166,8 +170,8 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     asked = _asked(question, file)
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
-        others = {"--place": place, "--analyst": analyst, "--update": update}
-        refuse_local(local | others | {"--null": null, "--names": names})
+        others = {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
+        refuse_local(local | others | given_options(reading))
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         remote = connected(url, token_file, dataset, certificates, insecure=insecure)
         ask_service(remote, asked, wishes, json)
@@ -183,7 +187,9 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.agent.asking import ask  # not needed to ask a service
 
     schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
-    data = None if table is None else open_tables([table], null, names)
+    data: Any = table  # with roles, the schema says which identifier stays: that of the unit
+    if table is not None and roles is None:
+        data = open_tables([table], reading, warn=False)
     with telling_refusals(json):
         reply: Any = ask(
             asked,
@@ -198,6 +204,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             min_rows=min_rows,
             analyst=analyst,
             vacuous=vacuous,
+            roles=None if roles is None else read_roles(roles, reading),
         )
     if wants_json(json):
         print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())
@@ -210,6 +217,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     out.print(reply[0].caption, style="dim", highlight=False)
 
 
+@reads_tables
 def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     question: Questions = None,
     file: QuestionFile = None,
@@ -241,8 +249,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = False,
     html: Html = None,
     csv: Csv = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     url: Url = None,
     token_file: TokenFile = None,
     dataset: DatasetName = None,
@@ -260,7 +267,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
         others = {"--analyst": analyst, "--html": html, "--csv": csv}
-        refuse_local(local | others | {"--null": null, "--names": names})
+        refuse_local(local | others | given_options(reading))
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         asked = _asked(question, file)
         remote = connected(url, token_file, dataset, certificates, insecure=insecure)
@@ -278,7 +285,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     schema = needed(schema, "--schema")
     if table is not None and rows is None and ledger is None:
-        rows = _count_rows(open_tables([table], null, names))
+        rows = _count_rows(open_tables([table], reading, warn=False))
     asked = _asked(question, file)
     if curve or html is not None or csv is not None:
         options = {"ledger": ledger, "rows": rows, "analyst": analyst}

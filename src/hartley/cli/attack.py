@@ -21,20 +21,24 @@ from hartley.cli.options import (
     Html,
     Keys,
     Missing,
-    Names,
-    Null,
+    RolesFile,
     Tables,
+    given_columns,
+    need_option,
     open_tables,
     read_hierarchies,
-    split_columns,
+    read_roles,
+    reads_tables,
     split_settings,
 )
 from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from hartley.engines.tables.table import Table
     from hartley.ranges.relations.relation import Relation
+    from hartley.ranges.schema.roles import Roles
     from hartley.ranges.transcripts.transcript import Transcript
 
 attack_app = typer.Typer(
@@ -52,13 +56,15 @@ attack_app.command("policy")(policy_command)
 
 
 @attack_app.command("homogeneity")
+@reads_tables
 def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
-    keys: Keys,
+    keys: Keys = None,
     confidential: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--confidential", metavar="COL[,COL]", help="The confidential columns."),
-    ],
+    ] = None,
+    roles: RolesFile = None,
     near: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,8 +82,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Count a value as skewed if it is this many times as likely as in the table.",
         ),
     ] = 2,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -91,11 +96,15 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.disclosure import join_findings
     from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
+    from hartley.ranges.schema.roles import chosen_columns
 
     check_page(html, table)
-    opened = open_tables(table, null, names)
-    known = split_columns(keys, opened.columns)
-    hidden = split_columns(confidential, opened.columns)
+    opened, known_roles = _open(table, reading, roles)
+    need_option(keys, "--keys", roles, opened.columns)
+    need_option(confidential, "--confidential", roles, opened.columns)
+    known = chosen_columns(known_roles, given_columns(keys, opened.columns), "key", what="key")
+    named = given_columns(confidential, opened.columns)
+    hidden = chosen_columns(known_roles, named, "confidential", what="confidential")
     distances = split_settings(near or [], "--near", "COL=DISTANCE")
     groups = read_hierarchies(hierarchy or [], opened)
     for name in (*distances, *groups):
@@ -114,13 +123,13 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 Secret = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--secret", metavar="COL[,COL]", help="The secret columns, or ROW for the record itself."
     ),
 ]
 Released = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option("--released", metavar="COL[,COL]", help="The released columns."),
 ]
 Bins = Annotated[
@@ -132,20 +141,21 @@ Bins = Annotated[
 
 
 @attack_app.command("guessing")
+@reads_tables
 def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
-    secret: Secret,
-    released: Released,
+    secret: Secret = None,
+    released: Released = None,
     attribute: Annotated[
         str | None,
         typer.Option(
             "--attribute", metavar="COL", help="Guess only this one of the secret columns."
         ),
     ] = None,
+    roles: RolesFile = None,
     bins: Bins = None,
     missing: Missing = "released",
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -157,15 +167,15 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.guessing import BruteForceGuessing
 
     check_page(html, table)
-    relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
+    opened, known_roles = _open(table, reading, roles)
+    relation = _relation(opened, known_roles, secret, released, bins, missing)
     tell_finding(BruteForceGuessing(attribute).attack(relation), html=html, json=json)
 
 
 @attack_app.command("hypothesis")
+@reads_tables
 def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
-    secret: Secret,
-    released: Released,
     hypothesis: Annotated[
         str,
         typer.Option(
@@ -174,10 +184,12 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help='The condition on the secret to decide, for example "age >= 50".',
         ),
     ],
+    secret: Secret = None,
+    released: Released = None,
+    roles: RolesFile = None,
     bins: Bins = None,
     missing: Missing = "released",
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -189,7 +201,8 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.hypothesis import HypothesisTesting
 
     check_page(html, table)
-    relation = _relation(open_tables(table, null, names), secret, released, bins, missing)
+    opened, known_roles = _open(table, reading, roles)
+    relation = _relation(opened, known_roles, secret, released, bins, missing)
     tell_finding(HypothesisTesting(hypothesis).attack(relation), html=html, json=json)
 
 
@@ -297,17 +310,30 @@ def _transcripts(
         )
 
 
-def _relation(
-    table: Table, secret: list[str], released: list[str], bins: list[str] | None, missing: str
+def _open(
+    table: list[str], reading: ReadingOptions, roles: Path | None
+) -> tuple[Table, Roles | None]:
+    opened = open_tables(table, reading, roles=roles)
+    return opened, None if roles is None else read_roles(roles, reading)
+
+
+def _relation(  # noqa: PLR0913, PLR0917 - one parameter per option
+    table: Table,
+    roles: Roles | None,
+    secret: list[str] | None,
+    released: list[str] | None,
+    bins: list[str] | None,
+    missing: str,
 ) -> Relation:
     from hartley.ranges.relations.relation import ROW, Relation
+    from hartley.ranges.schema.roles import chosen_columns
 
-    hidden = split_columns(secret, table.columns)
+    hidden, known = (given_columns(texts, table.columns) for texts in (secret, released))
     record = hidden == ["ROW"] and "ROW" not in table.columns
     return Relation.from_table(
         table,
-        secret=ROW if record else hidden,
-        released=split_columns(released, table.columns),
+        secret=ROW if record else chosen_columns(roles, hidden, "confidential", what="secret"),
+        released=chosen_columns(roles, known, "key", what="released"),
         bins=split_settings(bins or [], "--bins", "COL=STEP"),
         missing=missing,
     )

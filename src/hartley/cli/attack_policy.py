@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import Annotated
 
@@ -10,16 +11,17 @@ import typer
 from hartley.cli.finding import check_page, tell_finding
 from hartley.cli.options import (
     Html,
-    Names,
-    Null,
     Tables,
     open_tables,
+    reads_tables,
     split_columns,
     split_settings,
 )
 from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 
 
+@reads_tables
 def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
     table: Tables,
@@ -73,8 +75,7 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
             help="A column that the adversary knows rounded to the nearest multiple of this step.",
         ),
     ] = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -86,13 +87,12 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley attack policy policy.toml released.parquet --step weight=1[/dim]
     """
-    from hartley.engines.tables.sources import open_table
     from hartley.studies.attack_policy import attack_policy
 
     read: list[str | Path] = [*table, policy, *(data or []), *([schema] if schema else [])]
     check_page(html, read)
-    released = open_tables(table, null, names)
-    truth = None if not data else open_table(data[0] if len(data) == 1 else data, null=null or ())
+    released = open_tables(table, reading)
+    truth = None if not data else open_tables(data, replace(reading, names=None))
     finding = attack_policy(
         policy,
         released,

@@ -10,15 +10,18 @@ import typer
 from hartley.cli.finding import check_page, tell_finding
 from hartley.cli.options import (
     Html,
-    Names,
-    Null,
     Person,
+    RolesFile,
     Tables,
+    given_columns,
     open_tables,
+    read_roles,
+    reads_tables,
     split_columns,
     split_settings,
 )
 from hartley.cli.output import Format, progress_bar
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
@@ -58,6 +61,7 @@ Seed = Annotated[
 ]
 
 
+@reads_tables
 def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     readings: Annotated[
         list[str],
@@ -103,8 +107,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         int, typer.Option("--games", metavar="N", help="The number of games to play.")
     ] = 10_000,
     seed: Seed = 0,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -118,7 +121,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.membership import MembershipGame
 
     check_page(html, [*readings, *([policy] if policy else [])])
-    opened = open_tables(readings, null, names)
+    opened = open_tables(readings, reading)
     listed = _spread(split_columns(columns, opened.columns), opened.columns) if columns else None
     ends = _ends(span, "--range") if span else None
     wish = _Wish(policy, bits, levels, ends)
@@ -138,6 +141,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     tell_finding(finding, html=html, json=json)
 
 
+@reads_tables
 def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     total: Annotated[
@@ -180,8 +184,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     levels: Levels = None,
     span: Span = None,
     seed: Seed = 0,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -196,7 +199,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     from hartley.adversaries.load_monitoring import LoadMonitoring
 
     check_page(html, [*table, *([policy] if policy else [])])
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     ends = _ends(span, "--range") if span else None
     part = parse_number(train, name="the share to learn from")
     home = LoadMonitoring(
@@ -211,6 +214,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     tell_finding(home.attack(released, seed=seed), html=html, json=json)
 
 
+@reads_tables
 def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     columns: Annotated[
@@ -218,9 +222,10 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--columns",
             metavar="COL[,COL]",
-            help="The released columns; default: those of the policy.",
+            help="The released columns; default: those of the policy, or the keys of --roles.",
         ),
     ] = None,
+    roles: RolesFile = None,
     policy: PolicyFile = None,
     grid: Annotated[
         list[str] | None,
@@ -252,8 +257,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = 10_000,
     seed: Seed = 0,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     json: Format = None,
 ) -> None:
@@ -263,12 +267,16 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --known 4[/dim]
     """
     from hartley.adversaries.uniqueness import Uniqueness
+    from hartley.ranges.schema.roles import chosen_columns
 
     check_page(html, [*table, *([policy] if policy else [])])
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading, roles=roles)
+    released = given_columns(columns, opened.columns)
+    if roles is not None and policy is None and not grid:
+        released = list(chosen_columns(read_roles(roles, reading), released, "key", what="key"))
     attack = Uniqueness(
         opened,
-        split_columns(columns, opened.columns) if columns else None,
+        released,
         policy=_document(policy, grid or [], bits),
         person=person,
     )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hartley.cli.gate import FailAbove, Junit, Sarif, check_gate_files, pass_gate
 from hartley.cli.options import (
     Bins,
+    Few,
     Html,
     Missing,
-    Names,
-    Null,
+    RisksFile,
+    RolesFile,
     Tables,
+    given_columns,
+    need_option,
     open_tables,
-    split_columns,
+    reads_tables,
     split_settings,
 )
 from hartley.cli.output import (
@@ -26,23 +29,31 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.files import check_files
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
+from hartley.files import check_files, written_together
 
 
+@reads_tables
 def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     secret: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--secret",
             metavar="COL[,COL]",
-            help="The secret columns, or ROW for the record itself.",
+            help="The secret columns, or ROW for the record itself; default: the confidential ones "
+            "of --roles.",
         ),
-    ],
+    ] = None,
     released: Annotated[
-        list[str],
-        typer.Option("--released", metavar="COL[,COL]", help="The released columns."),
-    ],
+        list[str] | None,
+        typer.Option(
+            "--released",
+            metavar="COL[,COL]",
+            help="The released columns; default: the keys of --roles.",
+        ),
+    ] = None,
+    roles: RolesFile = None,
     bins: Bins = None,
     missing: Missing = "released",
     hypothesis: Annotated[
@@ -62,9 +73,10 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "steps.",
         ),
     ] = None,
+    few: Few = 5,
+    risks: RisksFile = None,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -83,37 +95,50 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
     --bins age=10 --sweep age=1:50 --html audit.html[/dim]
     """
+    from hartley.engines.maps.writing import check_form
     from hartley.ranges.relations.relation import ROW
     from hartley.reports import write_html
     from hartley.reports.pages.audit import print_audit
     from hartley.studies.audit import audit
     from hartley.studies.gate import above_cases, leakage_of
+    from hartley.studies.record_risks import audit_risks
 
     check_gate_files(junit, sarif, table)
-    opened = open_tables(table, null, names)
-    if html is not None:
-        check_files({"report": html}, {"table": table})
-    hidden = split_columns(secret, opened.columns)
+    check_files(
+        {"report": html, "risks": risks}, {"table": table, "roles": [roles] if roles else []}
+    )
+    if risks is not None:
+        check_form(risks)
+    opened = open_tables(table, reading, roles=roles)
+    need_option(secret, "--secret", roles, opened.columns)
+    need_option(released, "--released", roles, opened.columns)
+    hidden = given_columns(secret, opened.columns)
     record = hidden == ["ROW"] and "ROW" not in opened.columns
     with progress_bar({"count": "Counting pairs", "sweep": "Sweeping steps"}) as progress:
         report = audit(
             opened,
             secret=ROW if record else hidden,
-            released=split_columns(released, opened.columns),
+            released=given_columns(released, opened.columns),
             bins=split_settings(bins or [], "--bins", "COL=STEP"),
             missing=missing,
             hypothesis=hypothesis,
             sweep=split_settings([sweep], "--sweep", "COL=1:50") if sweep else None,
+            k=few,
+            roles=roles,
             memory_limit=memory_limit,
             progress=progress,
         )
     cases = above_cases(report.table, leakage_of(report), fail_above)
-    written = write_html(report, html) if html else None
+    written: dict[str, str] = {}
+    with written_together():
+        if html is not None:
+            written["html"] = str(write_html(report, html))
+        if risks is not None:
+            written["risks"] = str(audit_risks(opened, report).write(risks))
     if wants_json(json):
-        content: dict[str, Any] = report.to_dict()
-        print_json(content | ({"html": str(written)} if written else {}))
+        print_json(report.to_dict() | written)
     else:
         print_audit(report, console())
-        if written:
-            say(f"Report: {written}")
+        for what, path in written.items():
+            say(f"{'Report' if what == 'html' else 'Risks'}: {path}")
     pass_gate("audit", cases, junit=junit, sarif=sarif)

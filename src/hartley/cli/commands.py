@@ -24,6 +24,10 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS = {
+    "scan": CommandEntry(
+        "scan:scan_command",
+        "Look at a TABLE that nobody described: its columns, and whom it gives away as it is.",
+    ),
     "audit": CommandEntry(
         "audit:audit_command",
         "Measure exactly what released columns of a TABLE reveal about secret ones.",

@@ -11,10 +11,9 @@ from hartley.cli.options import (
     Csv,
     Html,
     Missing,
-    Names,
-    Null,
     Tables,
     open_tables,
+    reads_tables,
     split_columns,
     split_settings,
 )
@@ -26,6 +25,7 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hartley.policies.distortion.result import Objective
 
 
+@reads_tables
 def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     key: Annotated[
@@ -86,8 +87,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = 24,
     html: Html = None,
     csv: Csv = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Compute the least that a perturbed key can reveal at every distortion, with certified bounds.
@@ -100,7 +100,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports.pages.curve import print_curve
     from hartley.studies.curve import curve
 
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     check_files({"report": html, "table of points": csv}, {"table": table})
     with progress_bar({"curve": "Tracing the curve"}) as progress:
         report = curve(

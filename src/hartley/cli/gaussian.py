@@ -10,17 +10,18 @@ import typer
 from hartley.cli.options import (
     Html,
     Keep,
-    Names,
-    Null,
     SpreadsheetSafe,
     open_tables,
+    reads_tables,
     split_columns,
     split_settings,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     key: Annotated[
         list[str],
@@ -116,8 +117,7 @@ def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     ] = "refuse",
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Add the Gaussian noise that reveals least at a given squared distortion, with its proof.
@@ -134,7 +134,7 @@ def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         written,
         {"table": table or [], "covariance": [] if covariance is None else [covariance]},
     )
-    opened = open_tables(table, null, names) if table else None
+    opened = open_tables(table, reading) if table else None
     columns = () if opened is None else opened.columns
     with written_together():
         report = gaussian(

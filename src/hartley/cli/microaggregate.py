@@ -9,18 +9,20 @@ import typer
 from hartley.cli.options import (
     Html,
     Keep,
-    Names,
-    Null,
     Out,
+    RolesFile,
     SpreadsheetSafe,
     Tables,
+    given_columns,
     open_tables,
-    split_columns,
+    reads_tables,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     k: Annotated[int, typer.Option("--k", "-k", metavar="K", help="The smallest size of a group.")],
@@ -43,6 +45,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = "mdav",
     keep: Keep = None,
+    roles: RolesFile = None,
     raw: Annotated[
         bool,
         typer.Option(
@@ -51,8 +54,7 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Replace the records of a TABLE with averages over groups of at least K similar records.
@@ -66,15 +68,18 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.studies.microdata import check_release, microaggregate
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
-    check_files({"release": out, "report": html}, {"table": table})
-    opened = open_tables(table, null, names)
+    check_files(
+        {"release": out, "report": html}, {"table": table, "roles": [roles] if roles else []}
+    )
+    opened = open_tables(table, reading, roles=roles)
     release = microaggregate(
         opened,
         k,
-        split_columns(columns, opened.columns) if columns else None,
+        given_columns(columns, opened.columns),
         method=method,
         standardise=not raw,
-        keep=split_columns(keep or [], opened.columns),
+        keep=given_columns(keep, opened.columns),
+        roles=roles,
     )
     again = check_release(release)
     with written_together():

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.errors import OptionError
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
+from hartley.errors import OptionError, printable
 from hartley.files import one_line
+from hartley.wording import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hartley.engines.tables.table import Table
+    from hartley.ranges.schema.roles import Roles
 
 Tables = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE...", help="Parquet or CSV files; several are read as one table."),
+    typer.Argument(
+        metavar="TABLE...",
+        help="Files of rows: Parquet, CSV, Excel, SPSS, Stata or SAS, or - for standard input; "
+        "several are read as one table.",
+    ),
 ]
 Spec = Annotated[
     Path,
@@ -26,7 +36,7 @@ Spec = Annotated[
     ),
 ]
 Keys = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--keys", metavar="COL[,COL]", help="The columns by which a person could be recognised."
     ),
@@ -34,6 +44,29 @@ Keys = Annotated[
 Out = Annotated[
     Path,
     typer.Option("--out", "-o", metavar="FILE", help="The .parquet or .csv file to write."),
+]
+RolesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--roles",
+        metavar="FILE",
+        help="The confirmed roles of the columns, as hartley scan --draft writes them; what is "
+        "not named on the command line is taken from there.",
+    ),
+]
+RisksFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--risks",
+        metavar="FILE",
+        help="Also write the risk of every record, as .parquet or .csv.",
+    ),
+]
+Few = Annotated[
+    int,
+    typer.Option(
+        "--few", metavar="K", help="Count the people who stand among fewer than this many."
+    ),
 ]
 SpreadsheetSafe = Annotated[
     bool,
@@ -57,16 +90,6 @@ Missing = Annotated[
         help="How to treat missing values. released: a missing released value is a value, rows "
         "with a missing secret are left out; value: missing is a value on both sides; "
         "drop: every row with a missing value is left out.",
-    ),
-]
-Null = Annotated[
-    list[str] | None,
-    typer.Option("--null", metavar="TEXT", help="Treat this text as a missing value in CSV files."),
-]
-Names = Annotated[
-    str | None,
-    typer.Option(
-        "--names", metavar="COL,COL,...", help="Column names for CSV files without a header line."
     ),
 ]
 Groups = Annotated[
@@ -140,19 +163,6 @@ Insecure = Annotated[
 ]
 
 
-def open_tables(
-    tables: list[str], null: list[str] | None = None, names: str | None = None
-) -> Table:
-    """Open the files of a command as one table."""
-    from hartley.engines.tables.sources import open_table
-
-    return open_table(
-        tables[0] if len(tables) == 1 else tables,
-        null=null or (),
-        names=split_columns([names], ()) if names else None,
-    )
-
-
 def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
     """Split lists of columns at commas; column names that contain commas stay whole.
 
@@ -202,3 +212,193 @@ def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, t
 
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
     return {column: read_hierarchy(name, column, table) for column, name in settings.items()}
+
+
+# --- reading tables -------------------------------------------------------------------------------
+
+PANEL = "Reading the table"
+
+
+def _option(name: str, metavar: str | None, text: str) -> Any:  # noqa: ANN401 - Typer's own type
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=PANEL)
+
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "null": (
+        Annotated[
+            list[str] | None,
+            _option("--null", "TEXT", "Treat this text as a missing value; may be repeated."),
+        ],
+        None,
+    ),
+    "names": (
+        Annotated[
+            str | None,
+            _option("--names", "COL,COL,...", "Column names for files without a header line."),
+        ],
+        None,
+    ),
+    "trim": (
+        Annotated[bool, _option("--trim", None, "Leave out spaces around values and names.")],
+        False,
+    ),
+    "encoding": (
+        Annotated[
+            str,
+            _option("--encoding", "NAME", "The encoding of CSV files, for example cp1252."),
+        ],
+        AS_WRITTEN.encoding,
+    ),
+    "decimal": (
+        Annotated[
+            str, _option("--decimal", ".|,", "The sign before the decimals of a number in texts.")
+        ],
+        AS_WRITTEN.decimal,
+    ),
+    "delimiter": (
+        Annotated[
+            str | None,
+            _option("--delimiter", "SIGN", "The sign between fields of a CSV file, or tab."),
+        ],
+        None,
+    ),
+    "sheet": (
+        Annotated[str | None, _option("--sheet", "NAME", "The sheet of an Excel file.")],
+        None,
+    ),
+    "header": (
+        Annotated[
+            int | None,
+            _option("--header-line", "N", "The line that holds the names of the columns."),
+        ],
+        None,
+    ),
+    "dates": (
+        Annotated[
+            str,
+            _option(
+                "--dates",
+                "year-first|day-first|month-first",
+                "How days are written: 2024-12-31, 31.12.2024 or 12/31/2024.",
+            ),
+        ],
+        AS_WRITTEN.dates,
+    ),
+    "labels": (
+        Annotated[
+            bool,
+            _option("--labels", None, "Use the labels of values in SPSS, Stata and SAS files."),
+        ],
+        False,
+    ),
+}
+
+
+def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options for reading a table; it gets them as one object, ``reading``.
+
+    Example:
+        >>> @reads_tables
+        ... def show(table: str, reading: ReadingOptions = AS_WRITTEN) -> None:
+        ...     print(table, reading.to_dict())
+        >>> show(table="people.csv", trim=True, null=["?"])
+        people.csv {'null': ['?'], 'trim': True}
+    """
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if name != "reading":
+            parameters.append(parameter)
+            continue
+        parameters += [
+            inspect.Parameter(
+                option, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind
+            )
+            for option, (kind, default) in _OPTIONS.items()
+        ]
+
+    @functools.wraps(command)
+    def given(**options: Any) -> None:  # noqa: ANN401 - the options of the command
+        named = {name: options.pop(name, default) for name, (_, default) in _OPTIONS.items()}
+        command(**options, reading=_reading(named))
+
+    given.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return given
+
+
+def given_options(reading: ReadingOptions) -> dict[str, Any]:
+    """Return the options for reading that were given, as they are written on the command line.
+
+    Example:
+        >>> given_options(ReadingOptions(null="?", header=3))
+        {'--null': ['?'], '--header-line': 3}
+    """
+    renamed = {"header": "--header-line"}
+    return {renamed.get(name, f"--{name}"): value for name, value in reading.to_dict().items()}
+
+
+def _reading(named: dict[str, Any]) -> ReadingOptions:
+    names = named.pop("names")
+    return ReadingOptions(
+        **named | {"null": tuple(named["null"] or ())},
+        names=tuple(split_columns([names], ())) if names else None,
+    )
+
+
+def open_tables(
+    tables: list[str],
+    reading: ReadingOptions = AS_WRITTEN,
+    *,
+    roles: Path | None = None,
+    warn: bool = True,
+) -> Table:
+    """Open the files of a command as one table, with roles as they say and without identifiers.
+
+    What is given on the command line counts more than what the roles say about reading. Values
+    that miss a mark of missing values by spaces or case are warned about. An agent's table is
+    opened without: what an answer does not say is not said beside it.
+    """
+    from hartley.engines.tables.declared_values import near_misses
+    from hartley.engines.tables.sources import open_table
+
+    source: Any = tables[0] if len(tables) == 1 else tables
+    if roles is None:
+        opened = open_table(source, reading=reading)
+    else:
+        from hartley.ranges.schema.roles import open_with_roles
+
+        confirmed = read_roles(roles, reading)
+        opened, reading = open_with_roles(source, confirmed)[0], confirmed.reading
+    if warn and reading.null:
+        for sentence in near_misses(opened, dict.fromkeys(opened.columns, reading.null)):
+            typer.echo(f"Warning: {printable(sentence)}, and counts as a value", err=True)
+    return opened
+
+
+def read_roles(roles: Path, reading: ReadingOptions) -> Roles:
+    """Read confirmed roles; options of the command line replace what they say about reading."""
+    from hartley.ranges.schema.roles import Roles
+
+    confirmed = Roles.confirmed_by_owner(roles)
+    both = ReadingOptions.from_dict(confirmed.reading.to_dict() | reading.to_dict())
+    return replace(confirmed, reading=both)
+
+
+def given_columns(texts: list[str] | None, columns: Sequence[str]) -> list[str] | None:
+    """Return the columns that an option names; None where it is not given.
+
+    Example:
+        >>> given_columns(["age,sex"], ["age", "sex"]), given_columns(None, ["age"])
+        (['age', 'sex'], None)
+    """
+    return split_columns(texts, columns) if texts else None
+
+
+def need_option(given: object, option: str, roles: Path | None, columns: Sequence[str]) -> None:
+    """Raise an error for an option that is missing and that no roles make up for."""
+    if given or roles is not None:
+        return
+    raise OptionError(
+        f"The option {option} is missing",
+        hint=f"name some of the columns {first_of(list(columns), 12)}, or give --roles FILE",
+    )

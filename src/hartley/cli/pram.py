@@ -10,12 +10,13 @@ import typer
 from hartley.cli.options import (
     Html,
     Keep,
-    Names,
-    Null,
     Out,
+    RolesFile,
     SpreadsheetSafe,
     Tables,
+    given_columns,
     open_tables,
+    reads_tables,
     split_columns,
 )
 from hartley.cli.output import (
@@ -27,9 +28,11 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
 
 
+@reads_tables
 def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     out: Out,
@@ -152,10 +155,10 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Also print the frequencies that readers of the release can estimate.",
         ),
     ] = False,
+    roles: RolesFile = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Perturb columns of a TABLE at random, and say what the result still reveals.
@@ -168,12 +171,12 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.studies.pram import pram
 
     written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
-    read = {"policy": policy, "matrix": matrix}
+    read = {"policy": policy, "matrix": matrix, "roles": roles}
     check_files(
         written,
         {"table": table, **{what: [path] for what, path in read.items() if path is not None}},
     )
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading, roles=roles)
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
         written_together(),
@@ -192,13 +195,14 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             invariant=invariant,
             reconstruct=reconstruct,
             missing=missing,
-            keep=split_columns(keep or [], opened.columns),
+            keep=given_columns(keep, opened.columns),
             seed=seed,
             confidential=split_columns(confidential or [], opened.columns) or None,
             policy_out=policy_out,
             certificate=certificate,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
+            roles=roles,
         )
         if html is not None:
             write_html(report, html)
@@ -215,6 +219,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         say(f"{what.capitalize()}: {path}")
 
 
+@reads_tables
 def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     policy: Annotated[
@@ -234,8 +239,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Project the estimates onto frequencies from 0 to 1, which biases them.",
         ),
     ] = False,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Estimate the true frequencies of a perturbed TABLE from its POLICY, with standard errors.
@@ -245,7 +249,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports.pages.pram import print_estimate
     from hartley.studies.pram import estimate
 
-    estimates = estimate(open_tables(table, null, names), policy, joint=joint, project=project)
+    estimates = estimate(open_tables(table, reading), policy, joint=joint, project=project)
     if wants_json(json):
         print_json({"format": 1, "estimates": [item.to_dict() for item in estimates]})
         return

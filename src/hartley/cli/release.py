@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.options import Names, Null, Out, SpreadsheetSafe, Tables, open_tables
+from hartley.cli.options import (
+    Out,
+    SpreadsheetSafe,
+    Tables,
+    open_tables,
+    reads_tables,
+)
 from hartley.cli.output import (
     Format,
     console,
@@ -17,9 +23,11 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files
 
 
+@reads_tables
 def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Tables,
     policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file.")],
@@ -40,8 +48,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = False,
     spreadsheet_safe: SpreadsheetSafe = False,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Release a TABLE under a POLICY; columns that the policy does not name are not released.
@@ -54,7 +61,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.studies.release import release
 
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
-    opened = open_tables(table, null, names)
+    opened = open_tables(table, reading)
     with progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress:
         report = release(
             opened,

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.options import Names, Null, open_tables
+from hartley.cli.options import (
+    RolesFile,
+    open_tables,
+    reads_tables,
+)
 from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import InputError, OptionError, printable
 
 if TYPE_CHECKING:
@@ -30,6 +35,7 @@ SchemaFile = Annotated[
 
 
 @schema_app.command("draft")
+@reads_tables
 def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     table: Annotated[
         str,
@@ -53,8 +59,8 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "--out", metavar="FILE", help="Write the draft to this new file; default: print it."
         ),
     ] = None,
-    null: Null = None,
-    names: Names = None,
+    roles: RolesFile = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Make a first schema of a TABLE, for its owner to correct and confirm.
@@ -66,7 +72,7 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.ranges.schema.draft import draft_schema
 
-    text = draft_schema(open_tables([table], null, names), name)
+    text = draft_schema(open_tables([table], reading, roles=roles), name, roles=roles)
     if out is not None:
         _write_new(out, text)
     if json:
@@ -78,6 +84,7 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 @schema_app.command("check")
+@reads_tables
 def check_command(
     schema: SchemaFile,
     table: Annotated[
@@ -86,8 +93,7 @@ def check_command(
             "--table", metavar="TABLE", help="Also check that this table fits the schema."
         ),
     ] = None,
-    null: Null = None,
-    names: Names = None,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Check a SCHEMA and, with --table, that a table fits it.
@@ -97,7 +103,7 @@ def check_command(
     from hartley.ranges.schema.schema import Schema
 
     described = Schema.read(schema)
-    rows = None if table is None else _coded_rows(described, open_tables([table], null, names))
+    rows = None if table is None else _coded_rows(described, open_tables([table], reading))
     if wants_json(json):
         content = {"sound": True, "table_fits": None if rows is None else True}
         print_json({"schema": str(schema), **content, **_summary(described)})

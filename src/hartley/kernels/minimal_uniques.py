@@ -38,6 +38,16 @@ class FoundUniques(NamedTuple):
     """One bit per column."""
 
 
+def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:
+    """Return codes from 0 to the largest one in the narrowest type: fewer bytes are read.
+
+    Example:
+        >>> narrow_codes(np.array([0, 300]), 300).dtype
+        dtype('uint16')
+    """
+    return codes.astype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.int32)
+
+
 def size_of_search(columns: int, rows: int, largest: int) -> tuple[int, int]:
     """Return how many combinations a search looks at, and how many bytes it keeps.
 

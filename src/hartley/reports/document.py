@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hartley.studies.gaussian_report import GaussianReport
     from hartley.studies.microdata import AnonymizedTable, Microaggregation
     from hartley.studies.pram import PramReport
+    from hartley.studies.scan_report import ScanReport
     from hartley.studies.tradeoff import Tradeoff
 
     Result = (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         | PramReport
         | QuestionPrices
         | CheckReport
+        | ScanReport
         | Finding
     )
     """All results that have a page."""
@@ -52,6 +54,7 @@ PAGES = {
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
     "CheckReport": ("check", "check"),
+    "ScanReport": ("scan", "scan"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 

@@ -22,8 +22,10 @@ from hartley.measures.closeness import (
     ordered_closeness,
     t_closeness,
 )
-from hartley.policies.records.hierarchy import nested_levels
+from hartley.policies.records.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.relations.classes import count_classes, population_sizes
+from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
+from hartley.ranges.schema.roles import chosen_columns, open_for
 from hartley.studies.anonymity_findings import (
     SKEWED,
     AnonymityReport,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from hartley.engines.tables.view import View, ViewColumn
     from hartley.policies.records.hierarchy import Level
     from hartley.ranges.relations.classes import KeyClasses
+    from hartley.ranges.schema.roles import RolesSource
 
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
@@ -48,12 +51,14 @@ if TYPE_CHECKING:
 def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     *,
-    keys: str | Sequence[str],
-    confidential: str | Sequence[str] = (),
+    keys: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
     ordered: Sequence[str] | Mapping[str, Sequence[object]] | None = None,
     hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
     population: object = None,
     base: float = 2,
+    k: int = FEW,
+    roles: RolesSource | None = None,
     progress: Progress | None = None,
 ) -> AnonymityReport:
     r"""Measure k-anonymity and its refinements, and say which attacks still succeed.
@@ -70,14 +75,17 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
-        keys: the columns by which somebody could be recognised.
-        confidential: the columns whose values should stay unknown.
+        keys: the columns by which somebody could be recognised; with roles, by default the keys.
+        confidential: the columns whose values should stay unknown; with roles, by default the
+            confidential ones.
         ordered: confidential columns whose values have an order, or for each such column its
             values in order; numbers and times are ordered if it is left out.
         hierarchy: for confidential columns, the groups of every value from narrow to wide.
         population: a table of everybody who could be in the table, with the same keys written in
             the same way; without one the journalist's risk is bounded by the prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
+        k: people who share their keys with fewer, themselves included, are counted.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -90,8 +98,18 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         (1.0, Fraction(1, 6))
     """
     check_base(base)
-    opened = open_table(table)
-    named = _names(keys, "keys"), _names(confidential, "confidential")
+    check_k(k)
+    opened, known_roles = open_for(table, roles)
+    named = (
+        _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
+        _names(chosen_columns(known_roles, confidential, "confidential", what=""), "confidential"),
+    )
+    if known_roles is not None and hierarchy is None:
+        hierarchy = {
+            name: read_hierarchy(role.hierarchy, name, opened)
+            for name in named[1]
+            if (role := known_roles.columns.get(name)) is not None and role.hierarchy is not None
+        }
     _check_roles(*named, ordered, hierarchy)
     view = prepare(opened, [*named[0], *named[1]], missing="value")
     tell = progress or (lambda _what, _share: None)
@@ -125,6 +143,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         base=base,
         sizes=risks.size_bands(classes.sizes),
         confidential=tuple(findings),
+        people=PeopleCounts.of_classes(classes.sizes, k),
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
     )
 

@@ -20,6 +20,7 @@ from hartley.wording import (
 
 if TYPE_CHECKING:
     from hartley.measures.reidentification import SizeBand
+    from hartley.ranges.relations.people import PeopleCounts
 
 ROUNDED = 1e-9
 """Far more than the rounding error of a logarithm, far less than the digits shown."""
@@ -142,6 +143,8 @@ class AnonymityReport:
     """How many classes and records there are of each size, in bands."""
     confidential: tuple[ConfidentialFindings, ...]
     notes: tuple[str, ...]
+    people: PeopleCounts
+    """How many people are unique or stand among few."""
 
     @property
     def unit(self) -> str:
@@ -184,6 +187,7 @@ class AnonymityReport:
                 f"{counted(self.k, 'record')}; "
                 f"{counted(self.unique, 'record')} {verb_for(self.unique, 'is')} unique."
             ),
+            self.people.sentence,
             (
                 f"The keys tell up to {two_decimals_up(self.leakage, ROUNDED)} {self.unit} about "
                 "which record is whose (non-stochastic leakage with the record as the secret)."
@@ -231,7 +235,11 @@ class AnonymityReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        tail = {"p_sensitive": self.p_sensitive, "sentences": list(self.sentences)}
+        tail = {
+            "p_sensitive": self.p_sensitive,
+            "people": self.people.to_dict(),
+            "sentences": list(self.sentences),
+        }
         return head | {name: _plain(value) for name, value in asdict(self).items()} | tail
 
 

@@ -13,13 +13,17 @@ from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.ranges.relations.relation import ROW, Relation, RowType
+from hartley.ranges.schema.roles import chosen_columns, open_for
 from hartley.studies.findings import MeasureFinding, find_all
-from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
+from hartley.studies.sweep import Sweep, SweepPoint, people_of, sweep_steps
 from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.ranges.schema.roles import RolesSource
 
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
@@ -78,6 +82,8 @@ class AuditReport:
     sweep: tuple[SweepPoint, ...]
     sweep_column: str | None
     notes: tuple[str, ...]
+    people: PeopleCounts
+    """How many people the release gives away or leaves among few, beside the worst case."""
 
     @property
     def headline(self) -> str:
@@ -118,7 +124,8 @@ class AuditReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        return head | {name: _plain(value) for name, value in asdict(self).items()}
+        fields = {name: _plain(value) for name, value in asdict(self).items()}
+        return head | fields | {"people": self.people.to_dict()}
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -137,13 +144,15 @@ class AuditReport:
 def audit(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     *,
-    secret: str | Sequence[str] | RowType,
-    released: str | Sequence[str],
+    secret: str | Sequence[str] | RowType | None = None,
+    released: str | Sequence[str] | None = None,
     bins: Mapping[str, object] | None = None,
     missing: str = "released",
     hypothesis: str | None = None,
     sweep: Mapping[str, str | Sequence[object]] | None = None,
     base: float = 2,
+    k: int = FEW,
+    roles: RolesSource | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
@@ -151,15 +160,19 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
-        secret: the column or columns that should stay secret, or ``hartley.ROW``.
-        released: the column or columns that are released.
-        bins: for numeric columns, the width of the bins in which they are released.
+        secret: the column or columns that should stay secret, or ``hartley.ROW``; with roles, by
+            default the confidential ones.
+        released: the column or columns that are released; with roles, by default the keys.
+        bins: for numeric columns, the width of the bins in which they are released; for dates a
+            period such as "month" or "year".
         missing: "released" makes missing a released value, since a reader of the release sees it,
             and leaves out rows whose secret is missing; "value" makes it a value of both sides;
             "drop" leaves out every row with a missing value.
         hypothesis: a condition over the secret columns, such as "age >= 50".
         sweep: for one released numeric column the steps to try, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
+        k: people who share their released values with fewer, themselves included, are counted.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file.
         memory_limit: above this, for example "1GB", the engine counts and spills to disk.
         progress: called with the name of the current step and the share of it that is done.
 
@@ -171,9 +184,10 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         >>> report["maximin_information"].value
         1.0
     """
-    from hartley.engines.tables.sources import open_table
-
-    opened = open_table(table)
+    opened, named = open_for(table, roles)
+    if not isinstance(secret, RowType):
+        secret = chosen_columns(named, secret, "confidential", what="secret")
+    released = chosen_columns(named, released, "key", what="released")
     wish = Sweep.parse(sweep)
 
     def relate(steps: dict[str, object]) -> Relation:
@@ -186,6 +200,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             memory_limit=memory_limit,
         )
 
+    check_k(k)
     relation = relate(dict(bins or {}))
     _check_sweep(relation, wish)
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
@@ -199,7 +214,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, base=base, progress=progress
+            lambda steps: relate(others | steps), wish, base=base, k=k, progress=progress
         )
     view = relation.view
     assert view is not None
@@ -224,6 +239,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         sweep=points,
         sweep_column=None if wish is None else wish.column,
         notes=(*_notes(relation), *notes),
+        people=people_of(relation, k),
     )
 
 

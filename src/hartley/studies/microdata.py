@@ -10,11 +10,13 @@ from hartley.errors import OptionError
 from hartley.policies.records.generalisation import AnonymizedTable
 from hartley.policies.records.group_averages import ColumnLoss, Microaggregation
 from hartley.policies.records.microaggregation import METHODS
+from hartley.ranges.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.anonymity import anonymity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hartley.ranges.schema.roles import RolesSource
     from hartley.studies.anonymity_findings import AnonymityReport
 
 __all__ = ["AnonymizedTable", "ColumnLoss", "Microaggregation", "check_release", "microaggregate"]
@@ -29,19 +31,24 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
     *,
     method: str = "mdav",
     standardise: bool = True,
-    keep: str | Sequence[str] = (),
+    keep: str | Sequence[str] | None = None,
+    roles: RolesSource | None = None,
 ) -> Microaggregation:
     """Replace the records of a table by averages of groups of at least k similar ones.
 
     Args:
         table: anything that ``open_table`` opens.
         k: the least size of a group, at least 2.
-        columns: numeric columns to group by and to replace; None for all that are not kept.
+        columns: numeric columns to group by and to replace; None for all that are not kept, or
+            with roles for the keys that are numbers.
         method: how to form groups: "mdav", "mu-approx", or "univariate", the optimum of one
             column. Each is a function of its own too, which says how it works.
         standardise: give every column the standard deviation 1 first, so that units do not count;
             of no effect on the univariate optimum.
-        keep: columns to release as they are; all others are left out.
+        keep: columns to release as they are; all others are left out. With roles, by default the
+            confidential columns and those with the role "kept".
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file; an identifier
+            is never released.
 
     Example:
         >>> averages = microaggregate({"age": [20, 61, 22, 65, 63]}, 2, method="univariate")
@@ -52,6 +59,18 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
         raise OptionError(
             f"The method '{method}' is unknown", hint=f"choose one of {', '.join(METHODS)}"
         )
+    if roles is not None:
+        table, known_roles = open_with_roles(table, roles)
+        named = chosen_columns(known_roles, columns, "key", what="key")
+        keep = chosen_columns(known_roles, keep, "confidential", "kept", what="")
+        opened = table
+        columns = [n for n in named if columns is not None or opened.kind(n).numeric]
+        if not columns:
+            raise OptionError(
+                f"No key of {known_roles.file} holds numbers to average",
+                hint="name numeric columns, or use anonymize for keys that are texts",
+            )
+    keep = () if keep is None else keep
     if method != "univariate":
         return METHODS[method](table, k, columns, standardise=standardise, keep=keep)
     if not standardise:

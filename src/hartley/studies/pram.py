@@ -28,6 +28,7 @@ from hartley.policies.perturbation.frequencies import (
 from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.ranges.relations.classes import Singling, single_out
+from hartley.ranges.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.pram_rules import RuleWish, check_rule_choice, choose_rules, joint_counts
 from hartley.studies.release import as_matrices_say, release_drawn
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from hartley.guarantees.certificate import Certificate
     from hartley.policies.perturbation.pram import Seed
     from hartley.policies.perturbation.reconstruction import ReconstructedRelease
+    from hartley.ranges.schema.roles import RolesSource
     from hartley.studies.pram_rules import FoundRule
     from hartley.studies.release import ReleaseReport
 
@@ -180,7 +182,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     invariant: bool = False,
     reconstruct: bool = False,
     missing: str = "refuse",
-    keep: str | Sequence[str] = (),
+    keep: str | Sequence[str] | None = None,
     seed: Seed = None,
     confidential: str | Sequence[str] | None = None,
     policy_out: str | os.PathLike[str] | None = None,
@@ -188,6 +190,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     notes: Sequence[str] = (),
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
+    roles: RolesSource | None = None,
 ) -> PramReport:
     """Write a table with columns perturbed at random; a column that is not named is not released.
 
@@ -215,7 +218,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             zero_one. It distorts less and tells no more about a record; but the estimates are
             computed from the table and so tell something about it, which no certificate counts.
         missing: "refuse" missing values, or make missing a "value" that is perturbed too.
-        keep: other columns to release as they are.
+        keep: other columns to release as they are; with roles, by default the confidential ones
+            and those with the role "kept".
         seed: a whole number to draw the same again; fresh random bytes of the system if left out.
         confidential: columns that the best matrix protects; the report says how much the perturbed
             columns tell about them.
@@ -224,6 +228,9 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         notes: what else a reader should know.
         progress: called with the name of the current step and the share of it that is done.
         spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. Without rules
+            and columns, the keys that hold no numbers are perturbed; an identifier is never
+            released.
 
     Example:
         >>> import tempfile
@@ -239,6 +246,11 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     """
     if out is None:
         raise OptionError("No file to write is named", hint="give out=, a .parquet or .csv file")
+    if roles is not None:
+        table, columns, keep, confidential = _by_roles(
+            table, rules, columns, keep, confidential, roles
+        )
+    keep = () if keep is None else keep
     about = () if confidential is None else names_of(confidential)
     wish = RuleWish(lam, distortion, risk, distance, about)
     groups = [names_of(group) for group in names_of(columns)]
@@ -315,6 +327,29 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             promised.save(certificate)
     steps = tuple(rule.reconstruction for rule in chosen if rule.reconstruction is not None)
     return replace(report, certificate=promised, reconstructions=steps)
+
+
+def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
+    source: object,
+    rules: Rules | None,
+    columns: str | Sequence[str | Sequence[str]],
+    keep: str | Sequence[str] | None,
+    confidential: str | Sequence[str] | None,
+    roles: RolesSource,
+) -> tuple[Table, Any, Any, Any]:
+    """Return the table without identifiers, and columns as roles name them where nobody did."""
+    table, known_roles = open_with_roles(source, roles)
+    if rules is None and not columns:
+        texts = [name for name in known_roles.named("key") if not table.kind(name).numeric]
+        columns = chosen_columns(known_roles, texts or None, "key", what="key")
+    named = [name for group in names_of(columns) for name in names_of(group)]
+    known_roles.refuse_identifiers([*named, *names_of(keep or ())])
+    if rules is None:
+        kept = chosen_columns(known_roles, keep, "confidential", "kept", what="")
+        keep = [name for name in kept if name not in named]
+        hidden = chosen_columns(known_roles, confidential, "confidential", what="")
+        confidential = hidden or None
+    return table, columns, keep, confidential
 
 
 def _promised(policy: PolicyDocument) -> Certificate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import factorial
+from math import comb, factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,12 @@ from hartley.engines.tables.failures import run
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import prepare
 from hartley.errors import OptionError
-from hartley.kernels.minimal_uniques import FoundUniques, minimal_uniques, size_of_search
+from hartley.kernels.minimal_uniques import (
+    FoundUniques,
+    minimal_uniques,
+    narrow_codes,
+    size_of_search,
+)
 from hartley.ranges.relations.classes import encode_column
 from hartley.wording import counted, listed, percent_up, verb_for
 
@@ -91,10 +96,15 @@ class SpecialUniques:
         with M columns in all. A record that few columns single out in many ways scores high. Whole
         numbers, exact.
         """
-        weights = [factorial(len(self.columns) - size) for size in range(1, self.largest + 1)]
+        all_columns, sizes = len(self.columns), range(1, self.largest + 1)
+        weights = [factorial(all_columns - size) for size in sizes]
+        most = sum(comb(all_columns, size) * factorial(all_columns - size) for size in sizes)
+        if most < 2**63:
+            scores: list[int] = (self.by_size @ np.array(weights, np.int64)).tolist()
+            return scores
         # Weights beyond 64 bits are common from 21 columns on: added up as Python's whole numbers.
-        scores = self.by_size.astype(object) @ np.array(weights, object)
-        return [int(score) for score in scores]
+        large = self.by_size.astype(object) @ np.array(weights, object)
+        return [int(score) for score in large]
 
     def of(self, record: int) -> tuple[tuple[str, ...], ...]:
         """Return the minimal combinations that single a record out, the record counted from 0."""
@@ -186,23 +196,43 @@ def special_uniques(
     _check(names, largest)
     view = prepare(opened, names, missing="value")
     largest = min(largest, len(names))
-    combinations, memory = size_of_search(len(names), view.rows, largest)
-    if memory > MOST_MEMORY or combinations > MOST_COMBINATIONS:
-        raise OptionError(
-            f"{len(names)} columns have too many combinations of up to {largest}",
-            hint="name fewer columns, or look at smaller combinations",
-        )
+    _check_size(len(names), view.rows, largest)
     data = run(opened, view.expression.to_pyarrow)
-    codes = [_narrow(encode_column(data.column(f"c{i}"))[0]) for i in range(len(names))]
+    encoded = [encode_column(data.column(f"c{i}")) for i in range(len(names))]
+    codes = [narrow_codes(column, len(values)) for column, values in encoded]
+    return uniques_of_codes(opened.name, names, codes, largest=largest, progress=progress)
+
+
+def uniques_of_codes(
+    table: str,
+    names: tuple[str, ...],
+    codes: Sequence[NDArray[Any]],
+    *,
+    largest: int = LARGEST,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> SpecialUniques:
+    """Find the special uniques of columns that are integer codes, narrow ones fastest.
+
+    Example:
+        >>> codes = [np.array([0, 0, 1], "u1"), np.array([0, 1, 1], "u1")]
+        >>> uniques_of_codes("people", ("age", "sex"), codes).scores
+        [1, 1, 1]
+    """
+    largest = min(largest, len(names))
     # Columns with many values first: what they single out is left out of all that follows.
     order = sorted(range(len(names)), key=lambda at: -int(codes[at].max(initial=0)))
-    found = minimal_uniques([codes[at] for at in order], largest, progress)
-    return SpecialUniques(opened.name, names, view.rows, largest, _reordered(found, order))
+    uniques = minimal_uniques([codes[at] for at in order], largest, progress)
+    rows = codes[0].size if codes else 0
+    return SpecialUniques(table, names, rows, largest, _reordered(uniques, order))
 
 
-def _narrow(codes: NDArray[np.int64]) -> NDArray[Any]:
-    most = int(codes.max(initial=0))
-    return codes.astype(np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.int32)
+def _check_size(columns: int, rows: int, largest: int) -> None:
+    combinations, memory = size_of_search(columns, rows, largest)
+    if memory > MOST_MEMORY or combinations > MOST_COMBINATIONS:
+        raise OptionError(
+            f"{columns} columns have too many combinations of up to {largest}",
+            hint="name fewer columns, or look at smaller combinations",
+        )
 
 
 def _reordered(found: FoundUniques, order: Sequence[int]) -> FoundUniques:

@@ -15,6 +15,7 @@ from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximal import maximal_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
+from hartley.ranges.relations.people import FEW, PeopleCounts
 from hartley.ranges.relations.values import ListedValues, encode_list
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class SweepPoint:
     maximin_information: float
     maximal_leakage: float
     mutual_information: float
+    given_away: int
+    """People of whom a single secret is left possible."""
+    among_few: int
+    """People who share their released values with fewer than k, themselves included."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,7 @@ def sweep_steps(
     sweep: Sweep,
     *,
     base: float = 2,
+    k: int = FEW,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
     """Measure the release of one column in bins of every wanted step.
@@ -117,6 +123,7 @@ def sweep_steps(
         open_relation: gives the relation with some bins for the swept column, or with none.
         sweep: the column and its steps.
         base: of the logarithms.
+        k: people who share their released values with fewer are counted.
         progress: called with the share of the steps that is done.
     """
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
@@ -127,7 +134,7 @@ def sweep_steps(
     numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
     points: list[SweepPoint] = []
     for step, relation in _relations(open_relation, plain, sweep, numbers, at):
-        points.append(_measure(relation, step, _distortion(numbers, step), base))
+        points.append(_measure(relation, step, _distortion(numbers, step), base, k))
         if progress is not None:
             progress("sweep", len(points) / len(sweep.steps))
     return tuple(points)
@@ -165,8 +172,27 @@ def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
     return float(np.abs(present - middles).max(initial=0.0))
 
 
-def _measure(relation: Relation, step: Fraction, distortion: float, base: float) -> SweepPoint:
+def people_of(relation: Relation, k: int) -> PeopleCounts:
+    """Count the people whom a release gives away or leaves among few: a row is a person.
+
+    Example:
+        >>> from hartley.ranges.relations.relation import Relation
+        >>> relation = Relation.from_pairs([("flu", "F"), ("flu", "F"), ("hiv", "M"), ("flu", "M")])
+        >>> people_of(relation, 3).given_away, people_of(relation, 3).among_few
+        (1, 3)
+    """
+    summary = relation.summary
+    return PeopleCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
+
+
+def _measure(
+    relation: Relation, step: Fraction, distortion: float, base: float, k: int
+) -> SweepPoint:
+    people = people_of(relation, k)
+    assert people.given_away is not None
     return SweepPoint(
+        given_away=people.given_away,
+        among_few=people.among_few,
         step=_step_text(step),
         distortion=distortion,
         released_values=relation.summary.released,

@@ -5,103 +5,61 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.failures import lack_of_room
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.failures import wrong_encoding
+from hartley.engines.tables.local_copies import in_utf8
 from hartley.engines.tables.table import Span, Table, refuse_doubled
-from hartley.errors import ColumnError, HartleyError, InputError, TableError
+from hartley.engines.tables.texts import clean_texts, common_type, listed, literal, typed
+from hartley.errors import ColumnError, InputError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+    from hartley.engines.tables.local_copies import LocalCopies
+    from hartley.engines.tables.reading_options import ReadingOptions
+
 SEPARATORS = ",;\t|"
 QUOTE = '"'
-_KINDS = {
-    "BIGINT": "int64",
-    "DOUBLE": "float64",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-}
 
 
-def open_files(
-    sources: Sequence[str | os.PathLike[str]],
-    null: str | Sequence[str],
-    names: Sequence[str] | None,
-) -> Table:
-    """Open files, all Parquet or all CSV; only what is needed to know their columns is read."""
-    paths = [path for source in sources for path in _matching(source)]
-    name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-    parquet = {_is_parquet(path) for path in paths}
-    if len(parquet) > 1:
-        raise TableError(
-            f"The files {name} are partly Parquet and partly CSV", hint="pass files of one format"
-        )
-    is_parquet = parquet.pop()
+def open_parquet(paths: list[str], name: str) -> Table:
+    """Open Parquet files of one schema as one table."""
+    return Table(
+        _read_parquet(paths),
+        name,
+        known_span=lambda column: _recorded_span(paths, column),
+        blunt=_blunt(paths),
+        paths=tuple(paths),
+    )
+
+
+def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies) -> Table:
+    """Open CSV files as one table; every column is typed by all of its texts."""
+    backend = EMBEDDED.open()
+    copied = paths
+    if reading.encoding != "utf-8":
+        copied = [in_utf8(path, reading.encoding, copies) for path in paths]
     try:
-        if is_parquet:
-            return Table(
-                _read_parquet(paths),
-                name,
-                known_span=lambda column: _recorded_span(paths, column),
-                blunt=_blunt(paths),
-                paths=tuple(paths),
-            )
-        texts, types = _read_csv(paths, null, names)
+        texts, types = _read_csv(backend, copied, reading)
     except InputError:
         raise
-    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
-        cause: HartleyError | None = lack_of_room(
-            error, f"The engine {EMBEDDED.name}", f"over {name}"
-        )
-        if cause is None and not is_parquet:
-            cause = wrong_encoding(paths)
-        raise cause or _unreadable(name, type(error).__name__, is_parquet=is_parquet) from None
-    typed = texts.select(
-        **{
-            column: texts[column] if kind == "VARCHAR" else texts[column].try_cast(_KINDS[kind])
-            for column, kind in types.items()
-            if kind in _KINDS
-        },
-        **{column: texts[column] for column, kind in types.items() if kind not in _KINDS},
-    ).select(list(types))
-    return Table(typed, name, surely_named=names is not None, texts=texts, paths=tuple(paths))
-
-
-def _matching(source: str | os.PathLike[str]) -> list[str]:
-    """Return the readable files that a path or a pattern names."""
-    text = os.fspath(source)
-    pattern = glob.has_magic(text) and not Path(text).exists()
-    paths = sorted(glob.glob(text)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
-    if not paths:
-        raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
-    for path in paths:
-        if Path(path).is_dir():
-            raise TableError(
-                f"{path} is a folder, not a file",
-                hint=f"name its files, for example {path}/*.parquet",
-            )
-        if not Path(path).exists():
-            raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
-        if not os.access(path, os.R_OK):
-            raise TableError(f"The file {path} may not be read", hint="check its permissions")
-        if Path(path).stat().st_size == 0:
-            raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
-    return paths
-
-
-def _is_parquet(path: str) -> bool:
-    if path.lower().endswith(PARQUET_ENDINGS):
-        return True
-    with Path(path).open("rb") as file:
-        return file.read(4) == b"PAR1"
+    except Exception:
+        cause = wrong_encoding(copied)
+        if cause is not None:
+            raise cause from None
+        raise
+    return Table(
+        typed(texts, types),
+        name,
+        surely_named=reading.names is not None,
+        texts=texts,
+        paths=tuple(paths),
+        read_paths=tuple(copied),
+    )
 
 
 def _literal(path: str) -> str:
@@ -194,111 +152,115 @@ class _Dialect:
 
 
 def _read_csv(
-    paths: list[str], null: str | Sequence[str], names: Sequence[str] | None
+    backend: Any, paths: list[str], reading: ReadingOptions
 ) -> tuple[Any, dict[str, str]]:
     """Return CSV files with every column as its text, and the types that the texts seem to have.
 
     Text is what a file holds: 007 is not 7 there. Quotes are the usual ones and nothing is a
     comment, so that no record vanishes.
     """
-    marks = ["", *([null] if isinstance(null, str) else null)]
-    backend = EMBEDDED.open()
     parts, guesses = [], []
     for path in paths:
-        dialect = _sniff(backend, path, marks, headless=names is not None)
-        _check_fields(path, dialect, names)
-        columns = list(names or (column["name"] for column in dialect.columns))
+        dialect = _sniff(backend, path, reading)
+        _check_fields(path, dialect, reading)
+        columns = list(reading.names or (column["name"] for column in dialect.columns))
+        if reading.trim:
+            columns = [name.strip() for name in columns]
         guesses.append(
             {name: sniffed["type"] for name, sniffed in zip(columns, dialect.columns, strict=True)}
         )
-        parts.append(_select(path, dialect, columns, marks))
+        parts.append(_select(path, dialect, columns, reading))
     if any(guess.keys() != guesses[0].keys() for guess in guesses):
         raise TableError(
             "The files do not have the same columns", hint="give all of them the same header line"
         )
-    backend.con.execute("CREATE TEMP VIEW hartley_text AS " + " UNION ALL BY NAME ".join(parts))
-    types = {name: _common({guess[name] for guess in guesses}) for name in guesses[0]}
-    return backend.table("hartley_text"), types
+    raw = "hartley_raw" if reading.rewrites else "hartley_text"
+    backend.con.execute(f"CREATE TEMP VIEW {raw} AS " + " UNION ALL BY NAME ".join(parts))
+    types = {name: common_type([guess[name] for guess in guesses]) for name in guesses[0]}
+    if reading.rewrites:
+        return clean_texts(backend, raw, types, reading)
+    return backend.table(raw), types
 
 
-def _common(types: set[str]) -> str:
-    """Return a type that can hold what several files have in one column."""
-    if len(types) == 1:
-        return types.pop()
-    return "DOUBLE" if types <= {"BIGINT", "DOUBLE"} else "VARCHAR"
-
-
-def _select(path: str, dialect: _Dialect, columns: Sequence[str], marks: list[str]) -> str:
+def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: ReadingOptions) -> str:
     """Return the query for one file; nothing is left for the engine to guess a second time."""
     options = {
         "auto_detect": "false",
-        "columns": "{" + ", ".join(f"{_text(name)}: 'VARCHAR'" for name in columns) + "}",
-        "delim": _text(dialect.delimiter),
-        "quote": _text(QUOTE),
-        "escape": _text(QUOTE),
+        "columns": "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in columns) + "}",
+        "delim": literal(dialect.delimiter),
+        "quote": literal(QUOTE),
+        "escape": literal(QUOTE),
         "comment": "''",
         "skip": str(dialect.skip),
         "header": str(dialect.has_header).lower(),
-        "nullstr": f"[{', '.join(map(_text, marks))}]",
+        "nullstr": listed(reading.marks),
         "hive_partitioning": "false",
     }
     settings = ", ".join(f"{name} = {value}" for name, value in options.items())
-    return f"SELECT * FROM read_csv({_text(_literal(path))}, {settings})"  # noqa: S608 - quoted
+    return f"SELECT * FROM read_csv({literal(_literal(path))}, {settings})"  # noqa: S608 - quoted
 
 
-def _text(value: str) -> str:
-    """Return text as the engine writes it."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _sniff(backend: Any, path: str, marks: list[str], *, headless: bool) -> _Dialect:
+def _sniff(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
     """Ask the engine how a file is written; times that do not begin with a year are texts."""
-    query = (
-        "SELECT Delimiter, SkipRows, HasHeader, Columns, [DateFormat, TimestampFormat] "
-        "FROM sniff_csv(?, sample_size = -1, nullstr = ?, quote = ?, escape = ?, comment = '')"
-    )
-    if headless:
-        query = query.replace("comment = ''", "comment = '', header = false")
-    sniffed = backend.con.execute(query, [_literal(path), marks, QUOTE, QUOTE]).fetchone()
-    delimiter, skip, has_header, columns, formats = sniffed
+    dialect = _sniffed(backend, path, reading, reading.delimiter)
+    if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
+        # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
+        others = [_sniffed(backend, path, reading, sign) for sign in SEPARATORS if sign != ","]
+        return max([dialect, *others], key=lambda sniffed: _width(sniffed, dialect))
+    return dialect
+
+
+def _width(sniffed: _Dialect, by_commas: _Dialect) -> tuple[bool, int]:
+    """Order the ways to split a file: any sign but the decimal one, then the most columns."""
+    several = len(sniffed.columns) > 1
+    return (several and sniffed is not by_commas, len(sniffed.columns))
+
+
+def _sniffed(backend: Any, path: str, reading: ReadingOptions, delimiter: str | None) -> _Dialect:
+    settings = ["sample_size = -1", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
+    values: list[Any] = [_literal(path), list(reading.marks), QUOTE, QUOTE]
+    if reading.names is not None:
+        settings.append("header = false")
+    if reading.header is not None:
+        settings += ["header = true", "skip = ?"]
+        values.append(reading.header - 1)
+    if delimiter is not None:
+        settings.append("delim = ?")
+        values.append(delimiter)
+    sniffed = backend.con.execute(
+        "SELECT Delimiter, SkipRows, HasHeader, Columns, [DateFormat, TimestampFormat] "  # noqa: S608 - constants
+        f"FROM sniff_csv(?, {', '.join(settings)})",
+        values,
+    ).fetchone()
+    sign, skip, has_header, columns, formats = sniffed
     times = zip(("DATE", "TIMESTAMP"), formats, strict=True)
     doubtful = {kind for kind, written in times if written and not written.startswith("%Y")}
     texts = [c | {"type": "VARCHAR"} if c["type"] in doubtful else c for c in columns]
-    return _Dialect(delimiter, skip, has_header, texts)
+    return _Dialect(sign, skip, has_header, texts)
 
 
-def _check_fields(path: str, dialect: _Dialect, names: Sequence[str] | None) -> None:
+def _check_fields(path: str, dialect: _Dialect, reading: ReadingOptions) -> None:
     """Raise an error for doubled names, which the engine would rename, and unequal lines."""
-    fields = _first_line(path, dialect)
+    fields, name = _header_line(path, dialect, reading), Path(path).name
     alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
-    if alone or len(fields) != len(dialect.columns):
+    if (alone and reading.delimiter is None) or len(fields) != len(dialect.columns):
+        hint = "check for stray quotes, separators and lines above the header"
+        if dialect.skip and reading.header is None:
+            hint += f"; if the names stand in line {dialect.skip + 1}, say so with --header-line"
+        raise TableError(f"The lines of {name} have different numbers of fields", hint=hint)
+    if reading.names is not None and len(reading.names) != len(fields):
         raise TableError(
-            f"The lines of {Path(path).name} have different numbers of fields",
-            hint="check for stray quotes, separators and lines above the header",
-        )
-    if names is not None and len(names) != len(fields):
-        raise TableError(
-            f"The file {Path(path).name} has {len(fields)} columns, not {len(names)}",
+            f"The file {name} has {len(fields)} columns, not {len(reading.names)}",
             hint="give a name for every column",
         )
-    refuse_doubled(names or (fields if dialect.has_header else ()), Path(path).name)
+    headers = [field.strip() for field in fields if dialect.has_header]  # as the engine does
+    refuse_doubled(reading.names or headers, name)
 
 
-def _first_line(path: str, dialect: _Dialect) -> list[str]:
-    """Return the fields of the first line."""
+def _header_line(path: str, dialect: _Dialect, reading: ReadingOptions) -> list[str]:
+    """Return the fields of the first line, or of the line that is named as the header."""
     opener: Any = gzip.open if path.endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE))
-
-
-def _unreadable(name: str, error: str, *, is_parquet: bool) -> TableError:
-    """Return the error for an unreadable file, without any of its content."""
-    if is_parquet:
-        return TableError(
-            f"The file {name} is not a readable Parquet file",
-            hint="check that it was written completely, or rename it to .csv if it is text",
-        )
-    return TableError(
-        f"The file {name} is not a readable CSV file ({error})",
-        hint="check that every line has the same number of fields",
-    )
+        for _ in range((reading.header or 1) - 1):
+            file.readline()
+        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE), [])

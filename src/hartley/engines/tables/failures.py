@@ -32,7 +32,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
         if shortage is not None:
             raise shortage from None
         if table.texts is not None:
-            raise wrong_encoding(table.paths) or TableError(
+            raise wrong_encoding(table.read_paths or table.paths) or TableError(
                 f"The file {table.name} cannot be read to its end ({type(error).__name__})",
                 hint="check that all lines have the same number of fields",
             ) from None
@@ -65,5 +65,6 @@ def wrong_encoding(paths: Sequence[str]) -> TableError | None:
 def _not_utf8(path: str, why: str) -> TableError:
     return TableError(
         f"The file {Path(path).name} {why}",
-        hint="convert it, for example with iconv -f LATIN1 -t UTF-8, or save it as CSV UTF-8",
+        hint="name its encoding, for example with --encoding cp1252 or utf-16, or "
+        "open_table(..., reading=ReadingOptions(encoding='cp1252'))",
     )

@@ -47,7 +47,7 @@ def profile(table: Table) -> list[ColumnProfile]:
         (30, 41, 3, 1)
     """
     usable = [name for name in table.columns if table.kind(name) is not Kind.NESTED]
-    usable = [name for name in usable if name not in table.blunt]
+    usable = [name for name in usable if name not in {*table.blunt, *table.mixed}]
     aggregates: dict[str, Any] = {"rows": table.expression.count()}
     for i, name in enumerate(usable):
         aggregates |= _asked(table, name, i)

@@ -5,25 +5,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from hartley.engines.dialects.probes import require_tried
 from hartley.engines.dialects.registry import dialect_at, dialect_of, frame_dialect
 from hartley.engines.dialects.streams import as_declared
-from hartley.engines.tables.csv_and_parquet import open_files
-from hartley.engines.tables.table import Table, refuse_doubled
-from hartley.errors import ColumnError, EngineError, OptionError, TableError
+from hartley.engines.tables.declared_values import clean_columns
+from hartley.engines.tables.reading_options import AS_WRITTEN
+from hartley.engines.tables.row_files import open_files
+from hartley.engines.tables.table import Table, mixed_types, refuse_doubled
+from hartley.errors import EngineError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hartley.engines.dialects.dialect import Dialect
+    from hartley.engines.tables.reading_options import ReadingOptions
 
 SOURCES = (
-    "a Parquet or CSV path, a list of paths, FILE.duckdb::TABLE, postgresql://...::TABLE, a "
-    "pandas, Polars or Arrow table, a dict of columns or an Ibis table"
+    "the path of a Parquet, CSV, Excel, SPSS, Stata or SAS file, a list of paths, "
+    "FILE.duckdb::TABLE, postgresql://...::TABLE, a pandas, Polars or Arrow table, a dict of "
+    "columns or an Ibis table"
 )
 
 
@@ -33,51 +38,74 @@ def open_table(
     null: str | Sequence[str] = (),
     names: Sequence[str] | None = None,
     engine: str | None = None,
+    reading: ReadingOptions = AS_WRITTEN,
 ) -> Table:
     """Open a table from any source; only its columns are read yet.
 
     Args:
-        source: a path or a list of paths (Parquet, CSV), the address of a table in a database
+        source: a path or a list of paths (Parquet, CSV, Excel, SPSS, Stata, SAS), "-" for a file
+            on standard input, the address of a table in a database
             (FILE.duckdb::TABLE, postgresql://USER@HOST/DATABASE::TABLE, spark://HOST:PORT::TABLE),
             a pandas, Polars or Arrow table, a dict of columns, an Ibis table on DuckDB,
             PostgreSQL, Spark or Polars, or a table already open.
-        null: text that stands for a missing value in CSV files, besides the empty field.
+        null: text that stands for a missing value, besides the empty field of a CSV file.
         names: names of the columns of CSV files that have no header line.
         engine: the engine for a data frame, Arrow table or dict: "duckdb", the default, or
             "polars". The numbers and files are the same.
+        reading: how files are written: marks of missing values, spaces around values, encoding,
+            decimal commas, dates, the sheet. For other sources, marks and spaces count.
 
     Example:
         >>> open_table({"age": [30, 40]}).columns
         ('age',)
     """
-    frames = frame_dialect(engine)
-    if isinstance(source, Mapping):
-        return _open_arrow(_arrow_from_columns(source.items(), "the dict"), "the dict", frames)
-    if _is_frame(source):
-        return _open_frame(source, frames)
+    reading = reading.with_marks(null, names)
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if _are_paths(paths) and not (len(paths) == 1 and is_address(paths[0])):
+        _refuse_engine(engine)
+        return open_files(paths, reading)
+    return clean_columns(_open_other(source, engine), reading)
+
+
+def _are_paths(source: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:
+    return (
+        isinstance(source, Sequence)
+        and bool(source)
+        and all(isinstance(item, (str, os.PathLike)) for item in source)
+    )
+
+
+def _refuse_engine(engine: str | None) -> None:
+    frame_dialect(engine)  # which refuses an unknown one
     if engine is not None:
         raise OptionError(
             f"The engine '{engine}' was named for a source that is no data frame",
             hint="leave it out: files and tables of databases have an engine of their own",
         )
+
+
+def _open_other(source: object, engine: str | None) -> Table:
+    """Open what is no file: a dict, a data frame, an open table, a database."""
+    if isinstance(source, Mapping):
+        arrow, mixed = _arrow_from_columns(source.items(), "the dict")
+        return _open_arrow(arrow, "the dict", frame_dialect(engine), mixed)
+    if _is_frame(source):
+        return _open_frame(source, frame_dialect(engine))
+    _refuse_engine(engine)
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return open_database(source) if is_address(source) else open_files([source], null, names)
+        return open_database(source)
     if _is_ibis(source):
         return _open_ibis(source)
-    if (
-        isinstance(source, Sequence)
-        and source
-        and all(isinstance(item, (str, os.PathLike)) for item in source)
-    ):
-        return open_files(source, null, names)
     raise TableError(
         f"A {type(source).__name__} is not a table that can be opened", hint=f"pass {SOURCES}"
     )
 
 
-def open_source(source: object, table: str | None = None) -> Table:
+def open_source(
+    source: object, table: str | None = None, *, reading: ReadingOptions = AS_WRITTEN
+) -> Table:
     """Open a table from any source; for a database, the table may be named separately.
 
     Example:
@@ -85,9 +113,9 @@ def open_source(source: object, table: str | None = None) -> Table:
         ('age',)
     """
     if table is None:
-        return open_table(source)
+        return open_table(source, reading=reading)
     if isinstance(source, (str, os.PathLike)) and is_address(source):
-        return open_database(source, table)
+        return clean_columns(open_database(source, table), reading)
     raise TableError(
         f"The table '{table}' was named with a source that is not a database",
         hint="name a table of a DuckDB file or of a database only",
@@ -186,10 +214,11 @@ def _open_frame(frame: Any, dialect: Dialect) -> Table:
     name = "the table" if type(frame).__module__.startswith("pyarrow") else "the data frame"
     if dialect.owns(frame):
         return _held(dialect, frame, name)
-    return _open_arrow(_arrow_from_frame(frame, name), name, dialect)
+    arrow, mixed = _arrow_from_frame(frame, name)
+    return _open_arrow(arrow, name, dialect, mixed)
 
 
-def _open_arrow(arrow: Any, name: str, dialect: Dialect) -> Table:
+def _open_arrow(arrow: Any, name: str, dialect: Dialect, mixed: frozenset[str]) -> Table:
     """Register an Arrow table with an engine, which reads it without a copy."""
     refuse_doubled(arrow.column_names, name)  # which an engine would rename
     if not arrow.column_names:
@@ -199,7 +228,7 @@ def _open_arrow(arrow: Any, name: str, dialect: Dialect) -> Table:
         finer = _engine_type(field.type)
         if finer is not None:
             arrow = arrow.set_column(i, field.name, arrow.column(i).cast(finer))
-    return _held(dialect, arrow, name, zoned)
+    return replace(_held(dialect, arrow, name, zoned), mixed=mixed)
 
 
 def _held(dialect: Dialect, frame: Any, name: str, zoned: frozenset[str] = frozenset()) -> Table:
@@ -230,33 +259,41 @@ def _engine_type(kind: Any) -> Any:
     return pa.string() if pa.types.is_decimal256(kind) else None
 
 
-def _arrow_from_columns(columns: Iterable[tuple[Any, Any]], table: str) -> Any:
-    """Turn named columns into Arrow, so that a bad one can be named."""
+def _arrow_from_columns(
+    columns: Iterable[tuple[Any, Any]], table: str
+) -> tuple[Any, frozenset[str]]:
+    """Turn named columns into Arrow; name those that mix types, which then hold nothing."""
     import pyarrow as pa
 
     listed = [(str(name), values) for name, values in columns]
     refuse_doubled([name for name, _ in listed], table)
-    arrays = {name: _arrow_column(name, values) for name, values in listed}
-    if len({len(array) for array in arrays.values()}) > 1:
+    arrays = {name: _arrow_column(values) for name, values in listed}
+    mixed = frozenset(name for name, array in arrays.items() if array is None)
+    if mixed and len(mixed) == len(arrays):
+        raise mixed_types(min(mixed))
+    whole = {name: array for name, array in arrays.items() if array is not None}
+    rows = len(next(iter(whole.values()), ()))
+    lengths = {
+        len(values) for name, values in listed if name in whole or hasattr(values, "__len__")
+    }
+    if len(lengths) > 1:
         raise TableError(
             f"The columns of {table} have different lengths",
             hint="give every column one value per row",
         )
-    return pa.table(arrays)
+    return pa.table({name: whole.get(name, pa.nulls(rows)) for name in arrays}), mixed
 
 
-def _arrow_column(name: str, values: Any) -> Any:
+def _arrow_column(values: Any) -> Any:
+    """Return a column of Arrow; None if its values are of different types."""
     import pyarrow as pa
 
     try:
         if isinstance(values, (list, tuple)) and _are_mixed(values):
-            raise TypeError  # noqa: TRY301 - one place turns everything bad into one sentence
+            return None
         return values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise ColumnError(
-            f"Column '{name}' mixes values of different types, or holds what no column can",
-            hint="convert it to one type first, for example to text",
-        ) from None
+        return None
 
 
 def _are_mixed(values: Sequence[Any]) -> bool:
@@ -268,24 +305,26 @@ def _are_mixed(values: Sequence[Any]) -> bool:
     return len(types) > 1 and not exact
 
 
-def _arrow_from_frame(frame: Any, table: str) -> Any:
+def _arrow_from_frame(frame: Any, table: str) -> tuple[Any, frozenset[str]]:
     """Turn a data frame of any library into Arrow; column by column where that fails."""
     import pyarrow as pa
 
     if hasattr(frame, "collect"):  # a lazy Polars frame
         frame = frame.collect()
     if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
+        return pa.Table.from_batches([frame]), frozenset()
     if isinstance(frame, pa.RecordBatchReader):  # which declares types without a look
         listed = [as_declared(batch, frame.schema) for batch in frame]
-        return pa.Table.from_batches(listed, frame.schema)
+        return pa.Table.from_batches(listed, frame.schema), frozenset()
     if isinstance(frame, pa.Table):
-        return frame
+        return frame, frozenset()
     names = list(getattr(frame, "columns", ()))
     refuse_doubled([str(name) for name in names], "the data frame")
     try:
         if type(frame).__module__.startswith("pandas."):
-            return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
-        return pa.table(frame)
+            framed = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
+        else:
+            framed = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return _arrow_from_columns([(name, frame[name]) for name in names], table)
+    return framed, frozenset()

@@ -62,8 +62,12 @@ class Table:
     """Columns that the engine would read with less precision, and what they hold."""
     zoned: frozenset[str] = frozenset()
     """Columns of times that had a time zone, which the engine could not hold as finely."""
+    mixed: frozenset[str] = frozenset()
+    """Columns of values of different types, which cannot be used; they are empty here."""
     paths: tuple[str, ...] = ()
     """The files that it is read from, which nothing may overwrite."""
+    read_paths: tuple[str, ...] = ()
+    """The copies in UTF-8 that the engine reads in their place, if there are any."""
     lock: threading.RLock = field(default_factory=threading.RLock, compare=False, repr=False)
     """One connection serves one thread at a time."""
 
@@ -110,6 +114,8 @@ class Table:
                     f"Column '{column}' is not in {self.name}",
                     hint=self._nearest(column),
                 )
+            if column in self.mixed:
+                raise mixed_types(column)
             if column in self.blunt:
                 raise ColumnError(
                     f"Column '{column}' of {self.name} holds {self.blunt[column]}, which the "
@@ -136,6 +142,14 @@ class Table:
             )
         shown = ", ".join(self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
         return f"the columns are {shown}"
+
+
+def mixed_types(column: str) -> ColumnError:
+    """Return the sentence for a column of values of different types."""
+    return ColumnError(
+        f"Column '{column}' mixes values of different types, or holds what no column can",
+        hint="convert it to one type first, for example to text",
+    )
 
 
 def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.maps.writing import write_arrow
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import names_of
 from hartley.engines.tables.view import keep_texts, prepare, run
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.kernels.mondrian import mondrian_boxes
 from hartley.policies.records.hierarchy import key_levels
+from hartley.policies.records.hierarchy_rules import hierarchies_of
 from hartley.policies.records.lattice import KeyPoints, search_lattice
 from hartley.ranges.relations.classes import (
     Singling,
@@ -24,6 +23,7 @@ from hartley.ranges.relations.classes import (
     rows_as_counted,
     single_out,
 )
+from hartley.ranges.schema.roles import chosen_columns, open_for
 from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.tables.table import Table
     from hartley.policies.records.hierarchy import Hierarchy
+    from hartley.ranges.schema.roles import RolesSource
 
 
 METHODS = ("full-domain", "mondrian")
@@ -135,14 +136,15 @@ class AnonymizedTable:
 
 def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
-    keys: str | Sequence[str],
-    k: int,
+    keys: str | Sequence[str] | None = None,
+    k: int = 0,
     *,
-    keep: str | Sequence[str] = (),
-    confidential: str | Sequence[str] = (),
+    keep: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
     hierarchies: Mapping[str, Hierarchy] | None = None,
     method: str = "full-domain",
     suppress: object = 0,
+    roles: RolesSource | None = None,
 ) -> AnonymizedTable:
     r"""Coarsen the keys of a table until everybody shares them with k - 1 others.
 
@@ -159,15 +161,19 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
-        keys: the columns to coarsen.
+        keys: the columns to coarsen; with roles, by default the keys.
         k: how many records have to be alike, at least.
-        keep: columns to release as they are; a column that is not named is not released.
+        keep: columns to release as they are; with roles, by default those with the role "kept". A
+            column that is not named is not released.
         confidential: columns to release as they are whose values an adversary who knows the keys
             should not learn; ``check_release`` measures how much the classes tell about them.
         hierarchies: for a key, the groups of every value from narrow to wide, or the widths of
-            nested bins of numbers; without one a key is released as it is or suppressed.
+            nested bins of numbers, or periods of dates; without one a key is released as it is or
+            suppressed. With roles, by default as they say.
         method: "full-domain" or "mondrian".
         suppress: the share of the records that may be left out (full-domain alone).
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file; an identifier
+            is never released.
 
     Example:
         >>> people = {"age": [31, 38, 45, 46], "ill": ["a", "b", "a", "b"]}
@@ -178,9 +184,12 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
-    opened = open_table(table)
-    named, hidden = names_of(keys), names_of(confidential)
-    unchanged = (*names_of(keep), *hidden)
+    opened, known_roles = open_for(table, roles)
+    named = chosen_columns(known_roles, keys, "key", what="key")
+    hidden = chosen_columns(known_roles, confidential, "confidential", what="")
+    unchanged = (*chosen_columns(known_roles, keep, "kept", what=""), *hidden)
+    if known_roles is not None and hierarchies is None and method == "full-domain":
+        hierarchies = hierarchies_of(opened, known_roles, named)
     share = _check(opened, named, unchanged, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
     opened = keep_texts(opened, [name for name in (*named, *unchanged) if name not in ordered])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.engines.counting.classes import first_row_with
+from hartley.engines.tables.periods import check_periods, is_period, period_name
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import LARGEST_BIN, bin_numbers
 from hartley.errors import ColumnError, OptionError
@@ -61,7 +64,8 @@ def key_levels(
         column: the name that messages use.
         values: the values in the order of their codes, a missing one, None, last.
         hierarchy: for every value its groups from narrow to wide; or, of numbers, the widths of
-            bins, each a multiple of the one before; None for the two outermost levels alone.
+            bins, each a multiple of the one before, or, of dates, periods such as "month" and
+            "year"; None for the two outermost levels alone.
         table: where the values come from, so that one without groups can be named by its row.
 
     Example:
@@ -74,6 +78,8 @@ def key_levels(
         return [own, whole]
     if isinstance(hierarchy, Mapping):
         return [own, *nested_levels(column, values, hierarchy, table), whole]
+    if hierarchy and any(map(is_period, hierarchy)):
+        return [own, *_periods(column, values, hierarchy), whole]
     return [own, *_bins(column, values, hierarchy), whole]
 
 
@@ -300,6 +306,24 @@ def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[
             hint="clip or remove them first, or give wider bins with fewer decimals",
         )
     return [_bin_level(numbers, step, has_missing=len(present) < len(values)) for step in steps]
+
+
+def _periods(column: str, values: Sequence[Any], periods: Sequence[object]) -> list[Level]:
+    """Return levels of periods of dates; a missing value stays missing."""
+    words = check_periods(periods, f"The hierarchy of column '{column}'")
+    if any(not isinstance(value, (dt.date, NoneType)) for value in values):
+        raise ColumnError(
+            f"Column '{column}' does not hold dates and cannot be put into {words[0]}s",
+            hint="give numbers the widths of bins; dates that begin with the day are read with "
+            "--dates day-first",
+        )
+    levels = []
+    for word in words:
+        numbers: dict[str | None, int] = {}
+        names = [None if value is None else period_name(value, word) for value in values]
+        codes = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+        levels.append(Level(codes, tuple(numbers)))
+    return levels
 
 
 def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: bool) -> Level:

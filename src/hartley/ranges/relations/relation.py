@@ -91,7 +91,8 @@ class Relation(CountedRange):
                 dict of columns, or an Ibis table on any engine.
             secret: the column or columns that should stay secret, or ``hartley.ROW``.
             released: the column or columns that are released.
-            bins: for numeric columns, the width of the bins in which they are given. A column
+            bins: for numeric columns, the width of the bins in which they are given, and for
+                dates a period such as "month" or "year". A column
                 on both sides is binned where it is released, not where it is secret.
             missing: "released" makes missing a value of the released side, since a reader of the
                 release sees it, and leaves out rows whose secret is missing; "value" makes it a
@@ -106,6 +107,7 @@ class Relation(CountedRange):
             [175.0, 185.0]
         """
         from hartley.engines.counting.pairs import parse_memory
+        from hartley.engines.tables.periods import in_periods, is_period
         from hartley.engines.tables.sources import open_table
         from hartley.engines.tables.view import prepare
 
@@ -116,13 +118,22 @@ class Relation(CountedRange):
             raise OptionError(
                 "The bins are not a mapping from columns to steps", hint='write bins={"age": 10}'
             )
-        steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}
-        for name in steps:
+        periods = {name: str(step) for name, step in (bins or {}).items() if is_period(step)}
+        steps = {
+            name: parse_step(step, column=name)
+            for name, step in (bins or {}).items()
+            if name not in periods
+        }
+        for name in (*steps, *periods):
             if name not in (*secret_columns, *released_columns):
                 raise ColumnError(
                     f"The bins name column '{name}', which is neither secret nor released",
                     hint=f"choose from {', '.join((*secret_columns, *released_columns))}",
                 )
+        both = {name: f"{name} by {periods[name]}" for name in periods if name in secret_columns}
+        both = {name: new for name, new in both.items() if name in released_columns}
+        opened = in_periods(opened, periods, beside=both)
+        released_columns = [both.get(name, name) for name in released_columns]
         view = prepare(
             opened,
             [*secret_columns, *released_columns],

@@ -12,11 +12,13 @@ from hartley.engines.tables.table import Kind
 from hartley.errors import OptionError, TableError
 from hartley.ranges.schema.column import Column
 from hartley.ranges.schema.file import EPOCH
+from hartley.ranges.schema.roles import open_with_roles
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from hartley.engines.tables.profile import ColumnProfile
     from hartley.engines.tables.table import Table
+    from hartley.ranges.schema.roles import RolesSource
 
 HEADER = """\
 # A DRAFT, made by looking at the data. Ranges were rounded outwards, values that fewer than five
@@ -29,7 +31,7 @@ MOST_POINTS = 2500
 """Steps are coarsened until there are no more points than this."""
 
 
-def draft_schema(table: Table, name: str | None = None) -> str:
+def draft_schema(table: Table, name: str | None = None, *, roles: RolesSource | None = None) -> str:
     """Return a draft of a table's schema as the text of a TOML file, with comments.
 
     The draft depends on the data, so it is for the owner's eyes; an agent refuses it until its
@@ -38,6 +40,7 @@ def draft_schema(table: Table, name: str | None = None) -> str:
     Args:
         table: the table, on any engine.
         name: what the table is called in questions; the name of its file if left out.
+        roles: the confirmed roles of the columns; identifiers are left out of the schema.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -47,6 +50,9 @@ def draft_schema(table: Table, name: str | None = None) -> str:
     """
     columns: dict[str, Column] = {}
     left_out: list[str] = []
+    if roles is not None:
+        table, known_roles = open_with_roles(table, roles)
+        left_out = [f"# left out: '{n}', an identifier" for n in known_roles.named("identifier")]
     for column in profile(table):
         try:
             described = _column(column)

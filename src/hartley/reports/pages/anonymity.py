@@ -87,6 +87,7 @@ def print_anonymity(report: AnonymityReport, console: Console) -> None:
         f"{counted(report.classes, 'class')} of equal keys",
         style="dim",
     )
+    console.print(escape(report.people.sentence), soft_wrap=True)
     for note in report.notes:
         console.print(f"• {escape(note)}", style="dim")
     console.print()
@@ -166,6 +167,7 @@ def print_anonymized(release: AnonymizedTable, report: AnonymityReport, console:
         table.add_row(escape(key), level_text, f"{float(100 * loss):.2f} %")
     console.print(table)
     console.print()
+    console.print(escape(report.people.sentence), soft_wrap=True)
     print_measures((*table_measures(report), *risk_measures(report)), console, "counted again")
     print_points(
         (*release.sentences[len(release.levels or ()) + 1 :], *succeeding(report)), console

@@ -33,8 +33,12 @@ def plot_audit(result: AuditReport) -> Any:  # noqa: ANN401 - a matplotlib figur
 
     with mpl.rc_context(STYLE):
         if result.sweep:
-            figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-            _draw_curve(figure.subplots(), result)
+            figure = Figure(figsize=(7.2, 6.2), layout="constrained")
+            worst, people = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+            _draw_curve(worst, result)
+            _draw_people(people, result)
+            people.set_xlabel(worst.get_xlabel())
+            worst.set_xlabel("")
         else:
             figure = Figure(figsize=(7.2, 4.6), layout="constrained")
             _draw_bars(figure.subplots(), result)
@@ -86,6 +90,31 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)
 
 
+PEOPLE_LINES = (
+    ("given_away", "people given away", "#b4232a", "-"),
+    ("among_few", "people among fewer than {k}", "#2563a8", "--"),
+)
+
+
+def _draw_people(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyped
+    """Draw the share of the people whom every step gives away, or leaves among few."""
+    points = sorted(report.sweep, key=lambda point: point.distortion)
+    for name, label, colour, style in PEOPLE_LINES:
+        axes.plot(
+            [point.distortion for point in points],
+            [100 * getattr(point, name) / max(report.rows, 1) for point in points],
+            label=label.format(k=report.people.k),
+            color=colour,
+            linestyle=style,
+            linewidth=2,
+            marker="." if len(points) < 120 else None,
+            markersize=5,
+        )
+    axes.set_ylabel("people (%)")
+    axes.set_ylim(-3, 103)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)
+
+
 def _steps(points: tuple[SweepPoint, ...]) -> str:
     ordered = sorted((point.step for point in points), key=float)
     return f"(steps {ordered[0]} to {ordered[-1]})"
@@ -128,6 +157,7 @@ def print_audit(report: AuditReport, console: Console) -> None:
         f"{report.released_values:,} released values, {report.pairs:,} pairs",
         style="dim",
     )
+    console.print(escape(report.people.sentence), soft_wrap=True)
     for note in report.notes:
         console.print(f"• {escape(note)}", style="dim")
     console.print()
@@ -187,7 +217,8 @@ def _print_sweep(report: AuditReport, console: Console) -> None:
     table = plain_table(
         f"Privacy against utility: {escape(report.sweep_column or '')} in coarser steps"
     )
-    for name in ("step", "distortion", "values", "L⋆", "L₀", "I⋆", "L̃⋆", "I"):
+    names = "step", "distortion", "values", "L⋆", "L₀", "I⋆", "L̃⋆", "I"
+    for name in (*names, "given away", f"among < {report.people.k}"):
         table.add_column(name, justify="right")
     every = -(-len(report.sweep) // SHOWN_STEPS)
     for place, point in enumerate(report.sweep):
@@ -202,6 +233,8 @@ def _print_sweep(report: AuditReport, console: Console) -> None:
             f"{point.maximin_information:.3f}",
             f"{point.maximal_leakage:.3f}",
             f"{point.mutual_information:.3f}",
+            f"{point.given_away:,}",
+            f"{point.among_few:,}",
         )
     console.print()
     console.print(table)

@@ -1,0 +1,156 @@
+"""Opening files of rows as one table: Parquet, CSV, Excel, and the formats of SPSS, Stata, SAS."""
+
+from __future__ import annotations
+
+import glob
+import os
+import weakref
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hartley.engines.dialects.failures import lack_of_room
+from hartley.engines.dialects.registry import EMBEDDED
+from hartley.engines.tables.csv_and_parquet import open_csv, open_parquet
+from hartley.engines.tables.declared_values import clean_columns
+from hartley.engines.tables.foreign_files import (
+    EXCEL_ENDINGS,
+    STATISTICS_ENDINGS,
+    open_excel,
+    open_statistics,
+)
+from hartley.engines.tables.local_copies import STANDARD_INPUT, LocalCopies, spool_input
+from hartley.errors import HartleyError, OptionError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.engines.tables.reading_options import ReadingOptions
+    from hartley.engines.tables.table import Table
+
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+
+
+class FileFormat(StrEnum):
+    """How a file of rows is written, as it is called in a message."""
+
+    PARQUET = "Parquet"
+    CSV = "CSV"
+    EXCEL = "Excel"
+    STATISTICS = "SPSS, Stata or SAS"
+
+
+def open_files(sources: Sequence[str | os.PathLike[str]], reading: ReadingOptions) -> Table:
+    """Open files, all of one format; only what is needed to know their columns is read.
+
+    Excel files and those of SPSS, Stata and SAS are read completely.
+    """
+    copies = LocalCopies()
+    try:
+        table = _open(sources, reading, copies)
+    except BaseException:
+        copies.close()
+        raise
+    weakref.finalize(table.backend, copies.close)  # the engine reads them when it is asked
+    return table
+
+
+def _open(
+    sources: Sequence[str | os.PathLike[str]], reading: ReadingOptions, copies: LocalCopies
+) -> Table:
+    paths = [path for source in sources for path in _matching(source, copies)]
+    name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    formats = {_format(path) for path in paths}
+    if len(formats) > 1:
+        raise TableError(
+            f"The files {name} are partly {' and partly '.join(sorted(formats, reverse=True))}",
+            hint="pass files of one format",
+        )
+    form = formats.pop()
+    _refuse_unused(form, reading, name)
+    try:
+        if form is FileFormat.PARQUET:
+            return clean_columns(open_parquet(paths, name), reading)
+        if form is FileFormat.EXCEL:
+            return open_excel(paths, name, reading)
+        if form is FileFormat.STATISTICS:
+            return clean_columns(open_statistics(paths, name, reading), reading)
+        return open_csv(paths, name, reading, copies)
+    except HartleyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+        shortage = lack_of_room(error, f"The engine {EMBEDDED.name}", f"over {name}")
+        raise shortage or _unreadable(name, type(error).__name__, form) from None
+
+
+def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
+    """Return the readable files that a path or a pattern names; - is standard input."""
+    text = os.fspath(source)
+    if text == STANDARD_INPUT:
+        return [spool_input(copies)]
+    pattern = glob.has_magic(text) and not Path(text).exists()
+    paths = sorted(glob.glob(text)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
+    if not paths:
+        raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
+    for path in paths:
+        if Path(path).is_dir():
+            raise TableError(
+                f"{path} is a folder, not a file",
+                hint=f"name its files, for example {path}/*.parquet",
+            )
+        if not Path(path).exists():
+            raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
+        if not os.access(path, os.R_OK):
+            raise TableError(f"The file {path} may not be read", hint="check its permissions")
+        if Path(path).stat().st_size == 0:
+            raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
+    return paths
+
+
+def _format(path: str) -> FileFormat:
+    ending = Path(path).suffix.lower()
+    if ending == ".xls":
+        raise TableError(
+            f"The file {Path(path).name} is of an old format of Excel",
+            hint="save it as .xlsx or as CSV UTF-8",
+        )
+    if ending in EXCEL_ENDINGS:
+        return FileFormat.EXCEL
+    if ending in STATISTICS_ENDINGS:
+        return FileFormat.STATISTICS
+    if ending in PARQUET_ENDINGS:
+        return FileFormat.PARQUET
+    with Path(path).open("rb") as file:
+        return FileFormat.PARQUET if file.read(4) == b"PAR1" else FileFormat.CSV
+
+
+def is_csv(path: str) -> bool:
+    """Tell whether a file is read as CSV."""
+    return _format(path) is FileFormat.CSV
+
+
+def _refuse_unused(form: FileFormat, reading: ReadingOptions, name: str) -> None:
+    """Raise an error for an option that the files cannot have, which would go unnoticed."""
+    if reading.sheet is not None and form is not FileFormat.EXCEL:
+        raise OptionError(
+            f"The sheet '{reading.sheet}' was named for {name}, which has no sheets",
+            hint="leave it out, or pass an Excel file",
+        )
+
+
+def _unreadable(name: str, error: str, form: FileFormat) -> TableError:
+    """Return the error for an unreadable file, without any of its content."""
+    if form is FileFormat.PARQUET:
+        return TableError(
+            f"The file {name} is not a readable Parquet file",
+            hint="check that it was written completely, or rename it to .csv if it is text",
+        )
+    if form is FileFormat.CSV:
+        return TableError(
+            f"The file {name} is not a readable CSV file ({error})",
+            hint="check that every line has the same number of fields",
+        )
+    return TableError(
+        f"The file {name} is not a readable file of {form} ({error})",
+        hint="check that it was written completely and is not protected by a password",
+    )

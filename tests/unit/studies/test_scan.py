@@ -1,0 +1,288 @@
+"""Scanning a table that nobody described."""
+
+from collections import Counter
+from itertools import combinations, pairwise
+from math import factorial
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hartley import OptionError, TableError, scan
+from hartley.ranges.schema.roles import Roles
+from hartley.studies.column_names import name_hint
+from hartley.studies.scanned_column import nested_widths, scan_column
+from hartley.studies.written_values import read_values
+
+
+def column_of(values, name="x"):
+    return scan_column(name, pa.array(values), len(values)).scanned
+
+
+def people(rows=400, seed=3):
+    rng = np.random.default_rng(seed)
+    return {
+        "patient": [f"P{i:05d}" for i in range(rows)],
+        "age": rng.integers(18, 90, rows).tolist(),
+        "sex": rng.choice(["F", "M"], rows).tolist(),
+        "city": rng.choice(["Ulm", "Graz", "Bern", "Metz"], rows).tolist(),
+        "income": (rng.integers(10_000, 90_000, rows) + 0.5).tolist(),
+        "country": ["AT"] * rows,
+    }
+
+
+# --- counts, against their definition -----------------------------------------------------------
+
+
+def minimal_uniques_by_definition(rows, columns, largest):
+    """For every record, the sets of columns that no other record shares, none of whose parts is."""
+    singled = [set() for _ in rows]
+    for size in range(1, largest + 1):
+        for chosen in combinations(range(columns), size):
+            times = Counter(tuple(row[i] for i in chosen) for row in rows)
+            for i, row in enumerate(rows):
+                alone = times[tuple(row[j] for j in chosen)] == 1
+                if alone and not any(set(part) <= set(chosen) for part in singled[i]):
+                    singled[i].add(chosen)
+    return singled
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_uniques_scores_and_people_follow_their_definitions(seed):
+    rng = np.random.default_rng(seed)
+    n, columns = int(rng.integers(20, 60)), 5
+    cells = rng.integers(0, rng.integers(2, 5, columns), (n, columns))
+    table = {f"q{i}": cells[:, i].tolist() for i in range(columns)} | {
+        "diagnosis": rng.choice(["a", "b"], n).tolist()
+    }
+    report = scan(table, k=4)
+    assert report.keys == tuple(f"q{i}" for i in range(columns) if len(set(cells[:, i])) > 1)
+    asked = [report.uniques.columns.index(name) for name in report.keys]
+    assert asked == list(range(len(report.keys)))
+    rows = list(zip(*(table[name] for name in report.keys), strict=True))
+    expected = minimal_uniques_by_definition(rows, len(report.keys), 4)
+    for i, sets in enumerate(expected):
+        named = sorted(tuple(report.keys[j] for j in chosen) for chosen in sets)
+        assert sorted(report.uniques.of(i)) == named
+        score = sum(factorial(len(report.keys) - len(chosen)) for chosen in sets)
+        assert report.uniques.scores[i] == score
+    times = Counter(rows)
+    assert report.people.unique == sum(times[row] == 1 for row in rows)
+    assert report.people.among_few == sum(times[row] < 4 for row in rows)
+    assert report.class_sizes.tolist() == [times[row] for row in rows]
+    held = {}
+    for row, ill in zip(rows, table["diagnosis"], strict=True):
+        held.setdefault(row, set()).add(ill)
+    assert report.given_away == {"diagnosis": sum(len(held[row]) == 1 for row in rows)}
+    whole = Counter(zip(*table.values(), strict=True))
+    assert report.duplicates == sum(times - 1 for times in whole.values())
+
+
+def test_the_scores_of_the_literature():
+    rows = [(1, 1, 1, 1), (1, 2, 1, 1), (2, 1, 1, 1), (2, 2, 1, 2), (3, 1, 1, 2), (1, 1, 2, 1)]
+    table = {f"q{i}": list(column) for i, column in enumerate(zip(*rows, strict=True))}
+    assert scan(table).uniques.scores == [1, 4, 4, 6, 8, 6]
+
+
+def test_a_missing_confidential_value_gives_nothing_away():
+    table = {"age": [1, 1, 2, 2], "diagnosis": ["a", None, "b", None]}
+    assert scan(table).given_away == {"diagnosis": 2}
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def test_columns_are_told_apart():
+    report = scan(people())
+    assert [(column.name, column.what, column.role) for column in report.columns] == [
+        ("patient", "identifier", "identifier"),
+        ("age", "quasi-identifier candidate", "key"),
+        ("sex", "quasi-identifier candidate", "key"),
+        ("city", "quasi-identifier candidate", "key"),
+        ("income", "confidential candidate", "confidential"),
+        ("country", "constant", "kept"),
+    ]
+
+
+def test_numbers_that_identify():
+    rng = np.random.default_rng(1)
+    digits = rng.choice(90_000, 300, replace=False) + 10_000
+    assert column_of(digits.tolist()).what == "identifier"
+    assert column_of(list(range(300))).what == "identifier"
+    assert column_of([float(i) for i in range(300)]).what == "identifier"
+    # An amount: nearly all differ, but the numbers are neither dense nor equally long.
+    amounts = (rng.pareto(1.2, 300) * 20_000).astype(int).tolist()
+    assert column_of(amounts).what == "confidential candidate"
+    assert column_of(amounts, "patient_id").what == "identifier"
+    visits = [f"P{i % 60}" for i in range(300)]
+    assert column_of(visits, "patient_id").what == "identifier"
+    assert column_of(visits, "ward").what == "code list"
+
+
+@pytest.mark.parametrize(
+    ("values", "looks"),
+    [
+        ([f"a{i}@mail.example" for i in range(9)] + ["none given"], "e-mail"),
+        ([f"+43 1 {i:07d}" for i in range(9)], "phone"),
+        ([f"10.0.{i}.1" for i in range(9)], "network"),
+    ],
+)
+def test_values_that_look_like_identifiers(values, looks):
+    column = column_of(values)
+    assert column.what == "identifier"
+    assert looks in column.why
+
+
+def test_free_text_is_never_released_by_a_draft():
+    notes = [
+        f"The patient number {i} came in with pain in the left arm and a cough" for i in range(40)
+    ]
+    column = column_of(notes)
+    assert (column.what, column.role) == ("free text", "identifier")
+
+
+def test_dates_and_codes():
+    assert column_of(["2020-01-31", "2020-02-01"] * 20).what == "date"
+    codes = column_of(["A1", "B2", "C3"] * 20)
+    assert (codes.what, codes.holds) == ("code list", "texts")
+    zips = column_of([f"{i:05d}" for i in (1010, 8010, 6020)] * 20, "zip")
+    assert (zips.what, zips.holds, zips.mask) == ("quasi-identifier candidate", "texts", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Age", "key"),
+        ("dateOfBirth", "key"),
+        ("patient_id", "identifier"),
+        ("E-Mail", "identifier"),
+        ("Einkommen", "confidential"),
+        ("country_name", "key"),
+        ("fnlwgt", "weight"),
+        ("household_weights", "weight"),
+        ("hh_id", "household"),
+        ("x7", None),
+    ],
+)
+def test_names(name, hint):
+    assert name_hint(name) == hint
+
+
+def test_widths_nest_and_cover():
+    for low, high, whole in ((17, 90, True), (0, 1, False), (0, 5, True), (-3e6, 8e9, True)):
+        widths = nested_widths(low, high, whole=whole)
+        assert all(float(b / a).is_integer() for a, b in pairwise(widths))
+        assert (high - low) / widths[0] <= 16
+        assert not whole or all(type(width) is int for width in widths)
+
+
+# --- how values are written -----------------------------------------------------------------------
+
+
+def test_markers_and_spaces():
+    values, codes = read_values(pa.array([" F", "F", "?", "m", "M ", " ? ", None, "N/A"]))
+    assert values.markers == ("?", "N/A")
+    assert values.values.to_pylist() == ["F", "m", "M"]
+    assert codes.tolist() == [0, 0, 3, 1, 2, 3, 3, 3]
+    assert values.stray_rows == 3
+    said = " ".join(values.suspicions)
+    assert "3 rows with spaces" in said
+    assert "'?' and 'N/A' seem to mark missing values, in 3 rows" in said
+    assert "1 value written in capitals and in small letters, in 2 rows" in said
+
+
+def test_a_text_among_numbers_is_named_if_several_rows_hold_it():
+    numbers = [str(i) for i in range(40)]
+    assert read_values(pa.array([*numbers, *["refused"] * 5]))[0].markers == ("refused",)
+    alone = read_values(pa.array([*numbers, "Anna Huber"]))[0]
+    assert alone.markers == ()
+    assert "Anna" not in " ".join(alone.suspicions)
+
+
+def test_decimal_commas():
+    values, _ = read_values(pa.array(["1.234,5", "0,25", "-3"]))
+    assert values.decimal_comma
+    assert values.numbers.tolist() == [1234.5, 0.25, -3.0]
+    assert values.suspicions == ("decimal commas",)
+    doubtful, _ = read_values(pa.array(["1,234", "5,678", "12"]))
+    assert "thousands" in doubtful.suspicions[0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "dates", "said"),
+    [
+        (["31.12.1999", "01.02.2000"], "%d.%m.%Y", "the day first"),
+        (["12/31/1999", "02/01/2000"], "%m/%d/%Y", "the month first"),
+        (["01/02/1999", "02/01/2000"], "%d/%m/%Y", "nothing says"),
+        (["31-12-99", "01-02-00"], "%d-%m-%y", "the day first"),
+        (["31.12.1999", "12.31.1999"], None, "some are none"),
+        (["31.12.1999", "1/2/2000"], None, "several ways"),
+    ],
+)
+def test_dates_written_by_days(texts, dates, said):
+    values, _ = read_values(pa.array(texts))
+    assert values.dates == dates
+    assert said in values.suspicions[0]
+
+
+def test_numbers_that_stand_for_a_missing_value():
+    ages = [20, 30, 40, 50, 60, 999, 999, 999]
+    assert read_values(pa.array(ages))[0].suspicions == ("999 may mark missing values, in 3 rows",)
+    assert read_values(pa.array([990, 995, 998, 999, 999, 999, 1005]))[0].suspicions == ()
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+def test_a_report_shows_no_value_of_an_identifier_and_reads_well():
+    table = people()
+    report = scan(table)
+    shown = str(report) + str(report.to_dict()) + report.draft_roles()
+    assert not any(value in shown for value in table["patient"])
+    assert report.headline.startswith("the dict: 400 rows of 6 columns. As it is, ")
+    assert "patient identifies people and must not be released." in report.sentences
+    assert report.commands == ()  # a dict has no name to paste
+
+
+def test_a_draft_is_read_again_and_not_confirmed(tmp_path):
+    report = scan(people())
+    path = report.write_draft(tmp_path / "roles.toml")
+    roles = Roles.read(path)
+    assert not roles.confirmed
+    assert roles.named("identifier") == ("patient",)
+    assert roles.named("key") == ("age", "sex", "city")
+    with pytest.raises(OptionError, match="draft that nobody has confirmed; hint: correct"):
+        Roles.confirmed_by_owner(path)
+    with pytest.raises(Exception, match="exists already"):
+        report.write_draft(path)
+
+
+def test_too_many_keys_get_no_role_in_a_draft():
+    rng = np.random.default_rng(5)
+    table = {f"q{i}": rng.integers(0, 4, 200).tolist() for i in range(300)}
+    report = scan(table)
+    assert len(report.keys) == 8
+    assert len(report.without_role) == 292
+    assert len(report.uniques.columns) + len(report.not_combined) == 300
+
+
+def test_risks_have_a_line_for_every_record(tmp_path):
+    report = scan(people(50))
+    path = report.risks.write(tmp_path / "risks.csv")
+    lines = path.read_text().splitlines()
+    assert lines[0] == '"row","alike","risk","score"'
+    assert len(lines) == 51
+    assert report.risks.table["alike"].to_pylist() == report.class_sizes.tolist()
+
+
+def test_sizes_count_everybody_once():
+    report = scan(people())
+    assert sum(band.records for band in report.sizes) == 400
+    assert sum(b.records for b in report.sizes if b.high < 5) == report.people.among_few
+
+
+def test_refusals():
+    with pytest.raises(OptionError, match="k is not a whole number of 2 or more"):
+        scan(people(30), k=1)
+    with pytest.raises(TableError, match="has no rows"):
+        scan({"a": []})
