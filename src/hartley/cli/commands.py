@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from hartley.cli.recording import WORDS, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,6 +149,11 @@ class LazyGroup(TyperGroup):
         for name, entry in COMMANDS.items():
             self.add_command(_Listed(name, help=entry.help))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer keeps these types to itself
+        """Remember the words, which the evidence of a result repeats."""
+        WORDS.set(tuple(args))
+        return list(super().parse_args(ctx, args))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 - Typer keeps these types to itself
         """Import and return the command that the arguments begin with."""
         name, command, rest = super().resolve_command(ctx, args)
@@ -166,7 +174,17 @@ def load_command(name: str | None) -> Any:  # noqa: ANN401 - Typer keeps these t
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name)(value)
         value = alone
-    return get_command(value)
+    return get_command(_recording(value, name))
+
+
+def _recording(app: typer.Typer, name: str) -> typer.Typer:
+    """Return an application whose commands record what they do."""
+    around = copy.copy(app)
+    around.registered_commands = [copy.copy(entry) for entry in app.registered_commands]
+    for entry in around.registered_commands:
+        assert entry.callback is not None
+        entry.callback = recorded(entry.callback, name)
+    return around
 
 
 def load_commands() -> dict[str, Any]:
