@@ -14,6 +14,7 @@ from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.relation import ROW, Relation, RowType
+from hartley.readable import ReadableResult
 from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, sweep_steps
 from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
@@ -51,7 +52,7 @@ class HypothesisFinding:
 
 
 @dataclass(frozen=True)
-class AuditReport:
+class AuditReport(ReadableResult):
     """Everything that an audit found, in numbers and in plain sentences.
 
     Values that could point at a person do not appear: of the secret side there are only counts.
@@ -100,6 +101,15 @@ class AuditReport:
             f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
             f"{verb_for(fewest, 'stays')} possible."
         )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The measures one by one, the worst attribute, and notes about how they came about."""
+        measured = (
+            f"{one.title}: {one.shown} {self.unit}. {one.sentence}" for one in self.findings
+        )
+        tested = () if self.hypothesis is None else (self.hypothesis.sentence,)
+        return (*measured, f"Worst attribute: {self.worst_attribute}", *tested, *self.notes)
 
     @property
     def unit(self) -> str:

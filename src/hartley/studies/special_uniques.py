@@ -16,6 +16,7 @@ from hartley.engines.tables.view import prepare
 from hartley.errors import OptionError
 from hartley.kernels.minimal_uniques import FoundUniques, minimal_uniques, size_of_search
 from hartley.ranges.relations.classes import encode_column
+from hartley.readable import ReadableResult
 from hartley.wording import counted, listed, percent_up, verb_for
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class UniqueCombination:
 
 
 @dataclass(frozen=True, eq=False)
-class SpecialUniques:
+class SpecialUniques(ReadableResult):
     """Every minimal combination of few columns that singles a record out, with its records."""
 
     table: str
