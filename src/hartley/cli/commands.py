@@ -154,6 +154,10 @@ class LazyGroup(TyperGroup):
         WORDS.set(tuple(args))
         return list(super().parse_args(ctx, args))
 
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - likewise
+        """Return the options, which show no words of the validator."""
+        return [_plain(part) for part in super().get_params(ctx)]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 - Typer keeps these types to itself
         """Import and return the command that the arguments begin with."""
         name, command, rest = super().resolve_command(ctx, args)
@@ -174,7 +178,29 @@ def load_command(name: str | None) -> Any:  # noqa: ANN401 - Typer keeps these t
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name)(value)
         value = alone
-    return get_command(_recording(value, name))
+    command = get_command(_recording(value, name))
+    for part in (command, *getattr(command, "commands", {}).values()):
+        plain_help(part)
+    return command
+
+
+WORDS_FOR_TYPES = {"int": "N", "float": "NUMBER", "str": "TEXT", "Path": "FILE"}
+"""What stands in the help in the place of a type, if an option says nothing itself."""
+
+
+def plain_help(command: Any) -> None:  # noqa: ANN401 - Typer keeps these types to itself
+    """Show no words of the validator in the help of a command, such as list[str] or bool."""
+    listed = command.get_params
+    command.get_params = lambda ctx: [_plain(part) for part in listed(ctx)]
+
+
+def _plain(part: Any) -> Any:  # noqa: ANN401 - likewise
+    """Return an option or argument that shows a word for its value, and nothing for a switch."""
+    word = part.metavar if part.param_type_name == "option" else None
+    if not part.metavar and not getattr(part, "is_flag", False):
+        word = WORDS_FOR_TYPES.get(part.bare_type())
+    part.display_type_rich = part.display_type = lambda *_, **__: word
+    return part
 
 
 def _recording(app: typer.Typer, name: str) -> typer.Typer:

@@ -307,6 +307,12 @@ def _notes(relation: Relation) -> list[str]:
     """Say what a reader should know about how the numbers came about."""
     view, summary = relation.view, relation.summary
     notes: list[str] = []
+    both = [name for name in relation.secret_names if name in relation.released_names]
+    if both:
+        notes.append(
+            f"Warning: {_columns(tuple(both))} {verb_for(len(both), 'is')} secret and also "
+            "released, so the release gives it away; hint: leave it out of one side."
+        )
     if view is not None:
         notes += view.missing_notes
     if summary.released == 1:

@@ -134,7 +134,9 @@ def test_a_file_is_replaced_only_by_force(tmp_path, option):
 
 @pytest.mark.slow
 def test_an_answer_says_no_fingerprint_of_the_private_table(people):
-    schema = "[table]\nname = 'people'\n[columns.age]\nkind = 'private'\nrange = [0, 100]\nstep = 1\n"
+    schema = (
+        "[table]\nname = 'people'\n[columns.age]\nkind = 'private'\nrange = [0, 100]\nstep = 1\n"
+    )
     people.with_name("s.toml").write_text(schema)
     ran = run(
         *("ask", "SELECT COUNT(*) FROM people", "--schema", "s.toml", "--table", NASTY),
