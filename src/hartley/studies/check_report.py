@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import TYPE_CHECKING, Any
 
+from hartley.readable import ReadableResult
 from hartley.wording import bits_down, bits_up, counted, listed
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class CheckedStatistic:
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(ReadableResult):
     """What anybody can work out from published tables together."""
 
     outputs: tuple[tuple[str, str], ...]

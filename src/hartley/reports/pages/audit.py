@@ -198,7 +198,7 @@ def _print_narrowest(report: AuditReport, console: Console) -> None:
 
     table = plain_table("Released values that narrow the secret most")
     table.add_column(escape(", ".join(report.released)))
-    for name in ("secrets left", "rows", f"{report.unit} revealed"):
+    for name in ("secrets left", "rows", f"{report.unit} revealed, at most"):
         table.add_column(name, justify="right")
     for narrowing in report.narrowest[:SHOWN_NARROWINGS]:
         table.add_row(
