@@ -127,6 +127,30 @@ def test_more_bits_keep_what_was_spent_and_another_period_begins_anew(ledger):
     assert refusal(ledger.entries()) is None
 
 
+def test_the_worst_case_of_changing_the_kind_within_a_year(sqlite_place, about, clock):
+    """The numbers of docs/accountant.md: 8 bits, six months of 1 bit, and 8 bits again."""
+    with open_ledger(sqlite_place.fresh()) as ledger:
+        ledger.record("people", "created", about(22))
+        clock[0] = "2027-05-01T12:00:00.000000Z"
+        ledger.record("people", "period", {"per": "year", "bits": 8})
+        ask(ledger, 1, 256)
+        for month in range(6, 12):
+            clock[0] = f"2027-{month:02}-01T12:00:00.000000Z"
+            if month == 6:
+                ledger.record("people", "period", {"per": "month", "bits": 1})
+            ask(ledger, month, 2)
+            with pytest.raises(Refused, match="the part of the month"):
+                ask(ledger, 100 + month, 2)
+        clock[0] = "2027-12-01T12:00:00.000000Z"
+        ledger.record("people", "period", {"per": "year", "bits": 8})
+        ask(ledger, 12, 256)
+        with pytest.raises(Refused):
+            ask(ledger, 13, 2)
+        assert ledger.state("people").spent == 2**22
+        assert ledger.verify().holds
+        assert refusal(ledger.entries()) is None
+
+
 @pytest.mark.parametrize("wrong", [{"per": "week", "bits": 1}, {"per": "year"}, {"bits": 1}])
 def test_a_period_needs_a_name_and_bits(ledger, wrong):
     with pytest.raises(OptionError):
