@@ -9,10 +9,10 @@ import tomllib
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
 
+import old_format
 import pytest
-from forgeries import RECORDED, ROOT, TOOL, Priced, ask, exported, load, problem_of, rechained, tool
+from forgeries import RECORDED, ROOT, TOOL, Priced, ask, exported, problem_of, rechained, tool
 from hypothesis import given, strategies as st
 
 from hartley.agent.ledger import open_ledger
@@ -20,8 +20,6 @@ from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.ledger.verification import replay
 from hartley.errors import Stale
 from hartley.exact import floor_power
-
-old_format = load("old_format", Path(__file__).with_name("old_format.py"))
 
 
 def test_a_rich_ledger_holds_with_the_head_of_every_row(rich, tmp_path, run):
