@@ -339,6 +339,7 @@ class Ledger:
         self.datasets: dict[str, Dataset] = {}
         self.populations: dict[str, str] = {}  # name -> budget
         self.shared: dict[str, int] = {}  # name -> the product that this budget bounds
+        self.migrated: dict[str, Any] = {}  # where the ledger ended in format 1, if it had that
 
     def step(self, row: Row) -> None:
         """Check one more row: first the chain, then what it says."""
@@ -393,6 +394,8 @@ class Ledger:
             dataset.reserve(row, told)
         elif row.kind == "commit":
             dataset.commit(told)
+        elif row.kind == "migrated":
+            self.migrated = told
         dataset.charge(row, told)
         population: str | None = dataset.state["population"]
         return population
@@ -432,10 +435,11 @@ def read_ledger(path: Path, head_path: Path | None) -> Ledger:
     if head_path is not None:
         with head_path.open("rb") as file:
             head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
-        if head["format"] != 2:
+        if head["format"] != 2 and head != ledger.migrated:
             raise ValueError("the saved head is of another format, whose rows are not in an export")
-        known = dict(enumerate(ledger.hashes)).get(head["sequence"]) == head["hash"]
-        require(known, f"row {head['sequence']} is missing, or differs from the saved head")
+        same = dict(enumerate(ledger.hashes)).get(head["sequence"]) == head["hash"]
+        same = same or head["format"] != 2
+        require(same, f"row {head['sequence']} is missing, or differs from the saved head")
     return ledger
 
 

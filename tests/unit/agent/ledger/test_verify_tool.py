@@ -58,7 +58,7 @@ def test_an_empty_ledger_holds(tmp_path, run):
     assert run(tmp_path / "ledger.jsonl")[0] == 0
 
 
-def test_a_ledger_brought_from_format_1_holds_and_its_old_heads_are_left_to_the_package(
+def test_a_ledger_brought_from_format_1_holds_and_knows_its_last_old_head(
     sqlite_place, tmp_path, run
 ):
     address, rows = sqlite_place.fresh(), old_format.rows()
@@ -70,8 +70,7 @@ def test_a_ledger_brought_from_format_1_holds_and_its_old_heads_are_left_to_the_
         head = {"format": 1, "hash": row[-1], "sequence": row[0]}
         (tmp_path / "head.json").write_text(canonical(head))
         codes.append(run(tmp_path / "ledger.jsonl", "--head", tmp_path / "head.json")[0])
-    assert codes == [2, 2]
-    assert run(tmp_path / "ledger.jsonl")[0] == 0
+    assert codes == [0, 2]
 
 
 def test_prices_rest_on_no_row_from_before_a_schema_that_came_back(tmp_path):
@@ -267,7 +266,8 @@ def test_names_that_no_terminal_can_show_are_escaped(tmp_path, run):
 
 def test_the_tool_is_one_short_file_of_the_standard_library():
     text = TOOL.read_text()
-    assert len(text.splitlines()) <= 472
+    lines = [line.strip() for line in text.splitlines()]
+    assert sum(bool(line) and not line.startswith("#") for line in lines) <= 400
     imported = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
