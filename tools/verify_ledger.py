@@ -102,10 +102,12 @@ def read_bits(text: str) -> Fraction:
 
 def within(product: int, bits: Fraction) -> bool:
     """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
-    if bits.denominator == 1 or product.bit_length() > bits + 1:
-        return product <= 1 << math.floor(bits)
-    # Now 2^bits is irrational, so it is not the product, and enough digits of the logarithms say
-    # which is larger. Python rounds each of the four results below correctly to so many digits.
+    whole = math.floor(bits)
+    if bits == whole or product.bit_length() != whole + 1:
+        return product <= 1 << whole
+    # Now both lie between 2^whole and twice that. 2^bits is irrational, so it is not the product,
+    # and enough digits of the logarithms say which is larger. Python rounds each of the results
+    # below correctly to so many digits.
     digits, difference, doubt = 25, Decimal(0), Decimal(0)
     while abs(difference) <= doubt:
         digits *= 2
