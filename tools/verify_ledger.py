@@ -102,10 +102,12 @@ def read_bits(text: str) -> Fraction:
 
 def within(product: int, bits: Fraction) -> bool:
     """Tell whether product <= floor(2^bits), exactly; for a whole number that is <= 2^bits."""
-    if bits.denominator == 1 or product.bit_length() > bits + 1:
-        return product <= 1 << math.floor(bits)
-    # Now 2^bits is irrational, so it is not the product, and enough digits of the logarithms say
-    # which is larger. Python rounds each of the four results below correctly to so many digits.
+    whole = math.floor(bits)
+    if bits == whole or product.bit_length() != whole + 1:
+        return product <= 1 << whole
+    # Now both lie between 2^whole and twice that. 2^bits is irrational, so it is not the product,
+    # and enough digits of the logarithms say which is larger. Python rounds each of the results
+    # below correctly to so many digits.
     digits, difference, doubt = 25, Decimal(0), Decimal(0)
     while abs(difference) <= doubt:
         digits *= 2
@@ -339,6 +341,7 @@ class Ledger:
         self.datasets: dict[str, Dataset] = {}
         self.populations: dict[str, str] = {}  # name -> budget
         self.shared: dict[str, int] = {}  # name -> the product that this budget bounds
+        self.migrated: dict[str, Any] = {}  # where the ledger ended in format 1, if it had that
 
     def step(self, row: Row) -> None:
         """Check one more row: first the chain, then what it says."""
@@ -393,6 +396,8 @@ class Ledger:
             dataset.reserve(row, told)
         elif row.kind == "commit":
             dataset.commit(told)
+        elif row.kind == "migrated":
+            self.migrated = told
         dataset.charge(row, told)
         population: str | None = dataset.state["population"]
         return population
@@ -432,10 +437,11 @@ def read_ledger(path: Path, head_path: Path | None) -> Ledger:
     if head_path is not None:
         with head_path.open("rb") as file:
             head = read_object(file.read(10_000), ("format", "hash", "sequence"), "the saved head")
-        if head["format"] != 2:
+        if head["format"] != 2 and head != ledger.migrated:
             raise ValueError("the saved head is of another format, whose rows are not in an export")
-        known = dict(enumerate(ledger.hashes)).get(head["sequence"]) == head["hash"]
-        require(known, f"row {head['sequence']} is missing, or differs from the saved head")
+        same = dict(enumerate(ledger.hashes)).get(head["sequence"]) == head["hash"]
+        same = same or head["format"] != 2
+        require(same, f"row {head['sequence']} is missing, or differs from the saved head")
     return ledger
 
 

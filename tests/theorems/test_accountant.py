@@ -4,18 +4,18 @@ Prices come from the package; what can really be told apart comes from enumerato
 file, which shares nothing with it.
 """
 
-import importlib.util
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
 from math import prod
-from pathlib import Path
 from zlib import crc32
 
+import enumerator
 import numpy as np
 import pytest
+import tiny
 
 from hartley.agent.pricing import (
     atoms,
@@ -33,16 +33,6 @@ from hartley.ranges.schema.schema import Column, Schema
 
 pytestmark = pytest.mark.xdist_group("accountant")  # the last test adds up what all of them did
 
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-enumerator = beside("enumerator")
-tiny = beside("tiny")
 
 ROWS = 40
 TOTAL = Counter()

@@ -3,11 +3,10 @@
 The wrong rule is computed, broken by enumeration, and compared with the price.
 """
 
-import importlib.util
 from fractions import Fraction
 from math import ceil, comb
-from pathlib import Path
 
+import enumerator
 import numpy as np
 
 from hartley.agent.pricing.price import open_factor, price
@@ -15,16 +14,6 @@ from hartley.agent.questions.batch import All, Either, Form, Question, Statistic
 from hartley.ranges.schema.schema import Column, Schema
 
 ROWS = 60
-
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-enumerator = beside("enumerator")
 
 
 def column(name, points, kind="private", **options):

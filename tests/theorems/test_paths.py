@@ -5,17 +5,17 @@ was seen so far, as well as possible (dynamic programming); the ledger is a numb
 of the public columns, and a batch is answered if the largest stays within the budget.
 """
 
-import importlib.util
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import prod
-from pathlib import Path
 from random import Random
 
+import enumerator
 import numpy as np
 import pytest
+import tiny
 from hypothesis import given, strategies as st
 
 from hartley.agent.agent import Agent
@@ -28,17 +28,6 @@ from hartley.agent.questions.batch import All, Form, Question, Statistic, Test a
 from hartley.agent.repricing import verify_prices
 from hartley.errors import Refused
 from hartley.ranges.schema.schema import Column, Schema
-
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-enumerator = beside("enumerator")
-tiny = beside("tiny")
 
 PEOPLE = 3
 SUMS = (Statistic.COUNT, Statistic.COUNT, Statistic.SUM, Statistic.SUM, Statistic.SQUARES)

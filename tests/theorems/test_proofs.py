@@ -7,7 +7,6 @@ is built and compared on 35,000 random batches. ``make proof`` checks the proofs
 
 import ast
 import importlib
-import importlib.util
 import json
 import random
 import re
@@ -19,6 +18,7 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
+import proved_prices as proved
 import pytest
 import z3
 
@@ -38,16 +38,6 @@ STATEMENT = re.compile(r"^(?:Theorem|Corollary) ([\w']+)", re.MULTILINE)
 LINK = re.compile(r"Proved: proofs/(\w+)\.v, ([\w']+)")
 
 pytestmark = pytest.mark.xdist_group("proofs")  # the oracle is built once
-
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-proved = beside("proved_prices")
 
 
 # --- the same prices ------------------------------------------------------------------------------

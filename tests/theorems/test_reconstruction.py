@@ -4,13 +4,12 @@ The agent answers; which tables are consistent, and which answers a row can caus
 here from the questions in the ledger alone, by enumerator.py beside this file.
 """
 
-import importlib.util
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil
-from pathlib import Path
 
+import enumerator
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -26,16 +25,6 @@ from hartley.ranges.schema.schema import Schema
 from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
 from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import Told
-
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-enumerator = beside("enumerator")
 
 COLUMNS = {
     "place": {"kind": "public", "values": ["a", "b"]},

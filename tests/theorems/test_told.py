@@ -5,15 +5,15 @@ budget. The best adaptive strategy is found by dynamic programming. Truth comes 
 which shares nothing with the package; prices come from the package.
 """
 
-import importlib.util
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
-from pathlib import Path
 
+import enumerator
 import numpy as np
 import pytest
+import tiny
 
 from hartley.agent.pricing import given_price, told_counts, told_parts as rules
 from hartley.agent.pricing.given_price import cells_in_cell, price_given
@@ -21,17 +21,6 @@ from hartley.agent.pricing.price import price
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.ranges.schema.schema import Column, Schema
-
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-enumerator = beside("enumerator")
-tiny = beside("tiny")
 
 PEOPLE = 3
 DEPTH = 3

@@ -42,15 +42,6 @@ class Agent:
     fixed, all analysts together see at most floor(2^budget) different transcripts as one
     person's data varies over its whole range (docs/accountant.md).
 
-    Args:
-        data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark; None
-            if its coded copy already exists.
-        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
-        budget: the budget in bits; needed only for a dataset that is new to the ledger.
-        ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
-        place: the place of the integer-coded copy. By default, next to the ledger file.
-        update: whether the table is a new version of a dataset in the ledger.
-
     Example:
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -78,6 +69,17 @@ class Agent:
         place: str | os.PathLike[str] | None = None,
         update: bool = False,
     ) -> None:
+        """Open a dataset of a ledger, or create it.
+
+        Args:
+            data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark;
+                None if its coded copy already exists.
+            schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
+            budget: the budget in bits; needed only for a dataset that is new to the ledger.
+            ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
+            place: the place of the integer-coded copy. By default, next to the ledger file.
+            update: whether the table is a new version of a dataset in the ledger.
+        """
         read = Schema.read(schema)
         self._owns_ledger = isinstance(ledger, (str, os.PathLike))
         self.ledger = (

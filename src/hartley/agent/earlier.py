@@ -80,7 +80,7 @@ class Earlier:
     ) -> RowPrice:
         """Return what questions cost after the rows of an account, and which rows that rests on.
 
-        ``given`` names rows to price from instead; those of other accounts are left out.
+        ``given`` names rows to price from instead; those that the account may not use are left out.
         """
         with self._lock:
             watched = WatchedTold(self.told(account))
@@ -88,11 +88,7 @@ class Earlier:
             if given is None:
                 priced = price_paths(questions, watched)
                 given = priced.rows
-            rows = sorted(
-                row
-                for row in set(given)
-                if row in self._rows and account in {None, self._rows[row][0]}
-            )
+            rows = sorted(row for row in set(given) if self._may_use(row, account))
             told = self._of(rows)
             # A price that rests on no row is the one of nothing told. One that would look up the
             # same in its rows alone stays as it is.
@@ -100,6 +96,23 @@ class Earlier:
                 # Priced again from these rows alone, as verifying the ledger will.
                 priced = price_paths(questions, told)
             return RowPrice(priced.cells, tuple(rows), priced.parts)
+
+    def _may_use(self, row: int, account: str | None) -> bool:
+        """Whether a row charged an account for questions about these data."""
+        return row in self._rows and account in {None, self._rows[row][0]}
+
+    def check_given(self, given: Iterable[int], account: str | None) -> None:
+        """Raise an error if a price of an account is to rest on a row that it may not use."""
+        with self._lock:
+            strange = sorted(row for row in given if not self._may_use(row, account))
+        # The same words for rows of others, of earlier data and for rows that do not exist: which
+        # of them it is would show what others asked.
+        if strange:
+            raise OptionError(
+                f"given= names row {strange[0]}, which charged this account for no question about "
+                "the present data",
+                hint="price the question again, and pass the new quote",
+            )
 
     def _of(self, rows: Iterable[int]) -> ToldBefore:
         told = ToldBefore(self._schema)
@@ -142,6 +155,10 @@ class GivenPrices(BatchPrices):
                 return shared
         self._check()
         questions = [self._questions[at] for at in indices]
+        if self._given is not None and self.most_bits is None:
+            # Without these rows more could be due than the quote that named them said. Where the
+            # quote itself is given, what is due is compared with it instead.
+            self._earlier.check_given(self._given, holder)
         priced = self._earlier.price(questions, holder)
         if self._given is not None:
             # Telling more can raise a price where bounds and caps are in play; a quote is kept,

@@ -32,15 +32,6 @@ class PlanningAgent(AnsweringAgent):
     person's data varies over its whole range (docs/accountant.md). This class adds ``plan`` and
     ``curve``; answers are those of ``hartley.agent.agent.Agent``.
 
-    Args:
-        data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark; None
-            if its coded copy already exists.
-        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
-        budget: the budget in bits; needed only for a dataset that is new to the ledger.
-        ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
-        place: the place of the integer-coded copy. By default, next to the ledger file.
-        update: whether the table is a new version of a dataset in the ledger.
-
     Example:
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()

@@ -16,61 +16,6 @@ if TYPE_CHECKING:
 
 BUDGET, ALLOWANCE = 16, 12
 ANALYST, OWNER = "ana", "owner"
-SCHEMA = """\
-# What everybody may know of the sample table.
-
-[table]
-name = "people"
-unit = "person"
-rows_per_unit = 1
-rows = "public"
-default_bits = 1
-
-[columns.region]
-kind = "public"
-values = ["north", "east", "south", "west", "centre", "islands"]
-
-[columns.sex]
-kind = "open"
-values = ["F", "M"]
-
-[columns.age]
-kind = "private"
-range = [18, 95]
-step = 1
-unit = "years"
-
-[columns.job]
-kind = "private"
-values = ["none", "trade", "office", "care", "teaching", "industry", "management", "retired"]
-
-[columns.height]
-kind = "private"
-range = [120, 220]
-step = 1
-unit = "cm"
-
-[columns.weight]
-kind = "private"
-range = [30, 180]
-step = 0.1
-unit = "kg"
-
-[columns.income]
-kind = "private"
-range = [0, 200000]
-step = 100
-nullable = true
-
-[columns.diagnosis]
-kind = "private"
-values = ["none", "asthma", "diabetes", "hypertension", "depression", "cancer"]
-
-[columns.visits]
-kind = "private"
-range = [0, 20]
-step = 1
-"""
 
 
 def demo_command(
@@ -104,7 +49,7 @@ def demo_command(
 
 def _demo_settings(folder: Path) -> ServiceSettings:
     """Write the sample table and its schema, and return the settings of a service with them."""
-    from hartley.datasets.people import people
+    from hartley.datasets.people import people, people_schema
     from hartley.files import write_whole
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
@@ -115,7 +60,7 @@ def _demo_settings(folder: Path) -> ServiceSettings:
         import pyarrow.parquet as pq
 
         pq.write_table(people(), table)
-    write_whole(schema, SCHEMA)
+    write_whole(schema, people_schema())
     dataset = DatasetSettings(
         name="people", schema=schema, budget=str(BUDGET), data=str(table), analysts=(ANALYST,)
     )

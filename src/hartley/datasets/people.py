@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,3 +95,13 @@ def _diagnosis(
     )
     drawn: NDArray[np.int64] = (draw.random(age.size) >= np.cumsum(chances, axis=0)).sum(axis=0)
     return (drawn + 1) % len(DIAGNOSES)
+
+
+def people_schema() -> str:
+    """Return the public schema of the sample table, as the text of a TOML file.
+
+    Example:
+        >>> people_schema().splitlines()[2:4]
+        ['[table]', 'name = "people"']
+    """
+    return (files("hartley.datasets") / "people.schema.toml").read_text("utf-8")

@@ -83,11 +83,34 @@ def test_a_charge_never_exceeds_the_quote_that_it_names(agent):
     assert verify_prices(agent.ledger).holds
 
 
-@pytest.mark.parametrize("rows", [(1,), (99,), (-3,), ()])
-def test_rows_that_are_no_earlier_charges_lower_nothing(agent, rows):
+@pytest.mark.parametrize("rows", [(1,), (99,), (-3,), (2, 99)])
+def test_rows_that_are_no_earlier_charges_are_refused(agent, rows):
     agent.ask(OLD)
-    assert agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=rows).bits == 1.0
+    assert agent.history()[0].sequence == 2
+    with pytest.raises(OptionError, match=f"given= names row {rows[-1]}, which charged this"):
+        agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=rows)
+    assert len(agent.history()) == 1  # nothing was charged
+    assert agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=()).bits == 1.0
     assert verify_prices(agent.ledger).holds
+
+
+def test_rows_of_other_accounts_and_of_earlier_data_are_refused_in_the_same_words(agent, people):
+    """A list of rows has no price to compare with, so nothing is left out of it in silence."""
+    agent.allow("ann", 3)
+    agent.ask(OLD, analyst="ann")
+    agent.ask(OLD, analyst="bob")
+    of_ann, of_bob = (charge.sequence for charge in agent.history())
+    for analyst, row in (("bob", of_ann), ("ann", of_bob), ("eve", of_ann), ("bob", 99)):
+        with pytest.raises(OptionError) as refused:
+            agent.ask(YOUNG, analyst=analyst, given=[row])
+        assert refused.value.problem == (
+            f"given= names row {row}, which charged this account for no question about the "
+            "present data"
+        )
+    assert agent.ask(YOUNG, analyst="ann", given=[of_ann]).bits == 0
+    agent.update(people)
+    with pytest.raises(OptionError, match=f"given= names row {of_ann}"):
+        agent.ask(YOUNG, analyst="ann", given=[of_ann])
 
 
 def test_an_account_pays_for_what_it_was_not_told(agent):

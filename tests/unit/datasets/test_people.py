@@ -1,10 +1,13 @@
 import hashlib
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hartley.datasets.people import people
+from hartley.datasets.people import people, people_schema
 from hartley.errors import OptionError
+from hartley.ranges.schema.schema import Schema
 
 
 def test_the_sample_is_the_same_on_every_machine():
@@ -41,3 +44,11 @@ def test_another_seed_gives_another_table():
 def test_a_table_of_nobody_is_refused():
     with pytest.raises(OptionError, match="0 people"):
         people(0)
+
+
+def test_the_schema_of_the_sample_is_the_example_and_fits_the_table():
+    text = people_schema()
+    example = Path(__file__).parents[3] / "examples" / "people.schema.toml"
+    assert example.read_text() == text  # a copy for readers; the package has the one that counts
+    schema = Schema.read(tomllib.loads(text))
+    assert {schema.unit, *schema.columns} == {*people(1).column_names}

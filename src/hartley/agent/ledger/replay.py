@@ -167,9 +167,7 @@ class Replay:
             raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         before = self.funds.get(name)
         given = {word: value for word, value in content.items() if word in MAY_SAY["population"]}
-        # The words of the promise are for readers, and may change with the program.
-        settled = settle_population(given, before) | {"promise": content["promise"]}
-        if content != settled:
+        if content != settle_population(given, before):
             raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         fund = replace(before or Fund(Fraction(0)), budget=Fraction(content["bits"]))
         if entry.state != fund.written():

@@ -15,6 +15,10 @@ import pytest
 
 from hartley.agent.ledger import open_ledger
 
+sys.path.insert(0, str(Path(__file__).parent))  # modules beside the tests
+
+from forgeries import DRUGS, ask, tool, write_rich
+
 SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
 TABLES = ("hartley_entries", "hartley_asked", "hartley_answers", "hartley_head")
 DRIVER = Path(__file__).with_name("driver.py")
@@ -203,3 +207,43 @@ def drive():
         return json.loads(done.stdout)
 
     return run
+
+
+# --- verifiers ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("verifier")
+
+
+@pytest.fixture(scope="module")
+def rich(folder):
+    with open_ledger(folder / "rich.db") as ledger:
+        write_rich(ledger)
+        assert ledger.verify().holds
+        return ledger.entries()
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the tool: run(path, ...) -> exit code, what it printed."""
+
+    def call(*words):
+        code = tool.main([str(word) for word in words])
+        return code, capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def spender(folder):
+    """A dataset of a population, an allowance that 5 * 7 were charged to, 35 * 3 in all."""
+    with open_ledger(folder / "spender.db") as ledger:
+        ledger.record("town", "population", {"bits": 30})
+        about = {"bits": 20, "schema": DRUGS, "rows": 9, "open_factor": 3}
+        ledger.record("drugs", "created", about)
+        ledger.record("drugs", "allowance", {"analyst": "ann", "bits": 9})
+        ask(ledger, "drugs", "ann", [1], 5)
+        ask(ledger, "drugs", "ann", [2], 7)
+        return ledger.entries()

@@ -1,22 +1,17 @@
 """Exports, heads, backups, restores, migrations, and the commands for them."""
 
-import importlib.util
 import json
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
+import old_format
 import pytest
 from typer.testing import CliRunner
 
 from hartley.agent.ledger import Head, open_ledger
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
-
-spec = importlib.util.spec_from_file_location("old_format", Path(__file__).parent / "old_format.py")
-old_format = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(old_format)
 
 
 def q(*keys):

@@ -1,57 +1,22 @@
 """What is spent is kept for every type of the public columns, by dataset and by account."""
 
-import importlib.util
 import json
-import sys
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from forgeries import rechained, refusal
 
 from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, canonical
+from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.ledger.verification import replay
 from hartley.agent.pricing.public_parts import MOST_PARTS, PublicParts
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import questions_of
 from hartley.agent.repricing import verify_prices
 from hartley.errors import Refused
-
-
-def load(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load("hartley_verify", Path(__file__).parents[4] / "tools" / "verify_ledger.py")
-
-
-def problem_of(entries):
-    """Return why the independent verifier rejects rows, or None."""
-    ledger = tool.Ledger()
-    for entry in entries:
-        try:
-            ledger.step(tool.Row(**vars(entry)))
-        except tool.BrokenError as error:
-            return str(error)
-        except tool.ODD:
-            return "odd"
-    return None
-
-
-def rechained(entries):
-    """Number the rows and compute their hashes again."""
-    rows = []
-    for number, entry in enumerate(entries, 1):
-        row = replace(entry, sequence=number, previous=rows[-1].hash if rows else BEFORE_THE_FIRST)
-        rows.append(replace(row, hash=row.expected_hash))
-    return rows
 
 
 class ByType(BatchPrices):
@@ -82,7 +47,7 @@ def ledger(place, about):
 
 
 def holds(ledger):
-    return ledger.verify().holds and problem_of(ledger.entries()) is None
+    return ledger.verify().holds and refusal(ledger.entries()) is None
 
 
 def test_types_that_different_batches_are_about_share_the_budget(ledger):
@@ -217,7 +182,7 @@ def test_forged_parts_are_found(ledger):
         rows = changed(entries, "reserve", change)
         assert rows != entries
         assert not replay(rows)[1].holds, change
-        assert problem_of(rows) is not None, change
+        assert refusal(rows) is not None, change
 
 
 # --- agents ---------------------------------------------------------------------------------------
@@ -250,7 +215,7 @@ def test_an_agent_charges_regions_in_parallel(agent):
     report = verify_prices(agent.ledger)
     assert (report.holds, report.repriced) == (True, 3)
     entries = agent.ledger.entries()
-    assert problem_of(entries) is None
+    assert refusal(entries) is None
 
     def cheaper(entry):
         parts = {"cells": ["1", "1"], "cuts": {"region": [0, 1]}}
