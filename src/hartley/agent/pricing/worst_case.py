@@ -74,6 +74,8 @@ class SplitMemory:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.splits: dict[Question, SplitQuestion] = {}
+        self.stepless: dict[tuple[object, ...], SplitQuestion] = {}
+        """The same by what they are made from: steps do not matter."""
         self.alike: dict[Asked, Asked] = {}
         """Equal parts of questions are the same object."""
 
@@ -81,7 +83,11 @@ class SplitMemory:
         """Take a question apart."""
         known = self.splits.get(question)
         if known is None:
-            known = self.splits[question] = _split(question, self.schema)
+            key = (question.statistic, question.where, question.form)
+            known = self.stepless.get(key)
+            if known is None:
+                known = self.stepless[key] = _split(question, self.schema)
+            self.splits[question] = known
         return known
 
 
@@ -382,7 +388,7 @@ class Pricer:
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
-        self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
+        self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
         self._joints: dict[object, int | None] = {}
 
@@ -463,11 +469,12 @@ class Pricer:
 
     def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
         """Return questions as a group; equal groups are the same object."""
-        numbers = tuple([number for number, _ in pairs])
-        names = tuple([id(question) for _, question in pairs])
+        numbers: tuple[int, ...]
+        asked: tuple[Asked, ...]
+        numbers, asked = zip(*pairs, strict=True)
+        names = tuple(map(id, asked))
         group = self._groups.get((numbers, names))
         if group is None:
-            asked = tuple([question for _, question in pairs])
             if names not in self._atoms:
                 self._atoms[names] = form_atoms(asked, self.schema)
             group = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
@@ -508,12 +515,13 @@ class Pricer:
                 numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
             )
         if id(group) not in self._parts_of:
-            self._parts_of[id(group)] = _buckets(list(zip(numbers, group.asked, strict=True)))
+            buckets = _buckets(list(zip(numbers, group.asked, strict=True)))
+            self._parts_of[id(group)] = [self._group(some) for some in buckets]
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
         points = prod([self.schema.columns[c].size for c in columns]) + absent
 
-        def price(some: Sequence[tuple[int, Asked]]) -> int:
-            return self._part(self._group(some), grids, priced, absent=absent).cells
+        def price(some: _Group) -> int:
+            return self._part(some, grids, priced, absent=absent).cells
 
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf
