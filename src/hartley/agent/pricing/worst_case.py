@@ -458,11 +458,15 @@ class Pricer:
         """Return one type for each set of remaining questions; equal sets cost the same."""
         if len(types) == 1:
             return types
+        # ``asked`` makes equal questions one object, so that their ids stand for them.
+        if len({tuple([tuple(map(id, g.asked)) for g in groups]) for groups in types}) == len(
+            types
+        ):
+            return types
         first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
         distinct: dict[object, list[_Group]] = {}
         for groups in types:
-            # ``asked`` makes equal questions one object, so that their ids stand for them.
             key = tuple([(*map(id, g.asked), *[names[n] for n in g.numbers]) for g in groups])
             distinct.setdefault(key, groups)
         return distinct.values()
