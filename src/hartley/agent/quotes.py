@@ -20,6 +20,7 @@ from hartley.agent.pricing.given_price import GivenPrice, given_words
 from hartley.agent.pricing.price import cells_within, next_limits, price, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
+from hartley.agent.questions.selection import NumberKind
 from hartley.agent.statistics.statistics import fits
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
@@ -43,6 +44,8 @@ MOST_PLANS, MOST_KEPT = 1000, 100
 
 SOME_ROWS = (10, 100, 1000)
 """For these numbers of rows a quote names errors that depend on a private number of rows."""
+UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
+"""Numbers whose error does not depend on how many rows count."""
 MOST_NEARBY = 16
 """In a batch of more texts, the next useful prices are not searched for."""
 MOST_TRIES = 8
@@ -311,6 +314,8 @@ class Desk:
 
     def errors_if(self, plan: Selection) -> tuple[ErrorsIf, ...]:
         """Return the errors of numbers of a private number of rows, if at least so many count."""
+        if all(item.kind in UNDIVIDED for item in plan.items):
+            return ()
         certain = self.errors(plan)
         wished = {item.min_rows for item in plan.items if item.min_rows is not None}
         numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= self.rows} or {self.rows}

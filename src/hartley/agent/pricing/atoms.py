@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import gcd, prod
+from operator import xor
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -315,6 +316,8 @@ def _cut(
     several = once = 0
     for mask in asked.values():  # ``several``: terms that ask for more than one column
         several, once = several | once & mask, once | mask
+    if _too_many(leaves, full & ~several, most, schema, within):
+        return None
     classes_of, least, largest = {}, 1, 1
     for column, asking in leaves.items():
         free = full & ~asked[column]
@@ -331,6 +334,46 @@ def _cut(
             if len(masks) > most:
                 return None
     return classes_of
+
+
+def _too_many(
+    leaves: Mapping[str, Mapping[Leaf, int]],
+    alone: int,
+    most: int,
+    schema: Schema,
+    within: Mapping[str, IntRange],
+) -> bool:
+    """Whether the terms over a single column alone lead to more states than allowed.
+
+    Only counts classes, so it is quick where a batch is far beyond the cap; that happens for every
+    type of a row. Small batches and columns that are cut down are left to ``_cut``.
+    """
+    if within or prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
+        return False
+    least = 1
+    for column, asking in leaves.items():
+        least *= _counted_classes(schema.columns[column], asking, alone)
+        if least > most:
+            return True
+    return False
+
+
+def _counted_classes(column: Column, leaves: Mapping[Leaf, int], alone: int) -> int:
+    """Return into how many classes some of the terms cut a column; see ``segments``."""
+    end, missing = column.points, 0
+    flips = {0: 0, end: 0}
+    for (codes, null), terms in leaves.items():
+        mask = terms & alone
+        if null:
+            missing |= mask
+        for low, high in codes if mask else ():
+            if low < end:
+                after = high + 1 if high < end else end
+                flips[low] = flips.get(low, 0) ^ mask
+                flips[after] = flips.get(after, 0) ^ mask
+    edges = sorted(flips)[:-1]
+    masks = set(accumulate([flips[edge] for edge in edges], xor))
+    return len(masks | {missing}) if column.nullable else len(masks)
 
 
 def multiply(

@@ -62,6 +62,8 @@ class SplitMemory:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.splits: dict[Question, SplitQuestion] = {}
+        self.stepless: dict[tuple[object, ...], SplitQuestion] = {}
+        """The same by what they are made from: steps do not matter."""
         self.alike: dict[Asked, Asked] = {}
         """Equal parts of questions are the same object."""
 
@@ -69,7 +71,11 @@ class SplitMemory:
         """Take a question apart."""
         known = self.splits.get(question)
         if known is None:
-            known = self.splits[question] = _split(question, self.schema)
+            key = (question.statistic, question.where, question.form)
+            known = self.stepless.get(key)
+            if known is None:
+                known = self.stepless[key] = _split(question, self.schema)
+            self.splits[question] = known
         return known
 
 

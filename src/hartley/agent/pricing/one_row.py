@@ -106,7 +106,10 @@ def price_part(
     # records have 2 outputs, and 3 with somebody who may be absent.
     if absent and all(atom.alive for atom in listed):
         listed = (*listed, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
-    outputs = [outputs_of(atom, atoms, grids, windows) for atom in listed]
+    if windows.lengths:
+        outputs = [outputs_of(atom, atoms, grids, windows) for atom in listed]
+    else:
+        outputs = _outputs_of_all(listed, atoms, grids)
     joint = _shared(listed, outputs, atoms, grids, windows)
 
     def alone(k: int) -> int:
@@ -135,6 +138,43 @@ def outputs_of(
         return prod([windows.codes(column, size) for column, size in sizes])
 
     return min(atom.points, regions(crossed, points))
+
+
+def _outputs_of_all(listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]) -> list[int]:
+    """Return the same for every atom where nothing was answered before.
+
+    Most atoms share the ranges of most directions, so what crosses a range is counted once.
+    """
+    asked, places, directions = atoms.asked, atoms.places, atoms.directions
+    known: dict[tuple[int, IntRange], int] = {}
+    outputs = []
+    for alive, records, ranges, held in listed:
+        crossed: dict[int, int] = {}
+        for k in alive:
+            place = places[k]
+            if not directions[place]:
+                continue
+            key = (k, ranges[place])
+            amount = known.get(key)
+            if amount is None:
+                amount = known[key] = crossings(asked[k], key[1], grids[k])
+            if amount:
+                crossed[place] = crossed.get(place, 0) + amount
+        if not crossed:
+            outputs.append(1)
+            continue
+
+        def points(columns: Iterable[str], held: int = held) -> int:
+            return prod([atoms.size(column, held) for column in columns])
+
+        if len(crossed) == 1:  # parallel boundaries
+            ((place, amount),) = crossed.items()
+            columns = [column for column, _ in directions[place]]
+            outputs.append(min(records, 1 + amount, points(columns)))
+        else:
+            vectors: dict[Vector, int] = {directions[at]: crossed[at] for at in crossed}
+            outputs.append(min(records, regions(vectors, points)))
+    return outputs
 
 
 def crossed_in(

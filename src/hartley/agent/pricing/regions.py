@@ -48,13 +48,10 @@ class CellGrid:
     lengths: set[int] | None = field(default=None, compare=False)
     """If given, collects every length that is measured in cells."""
 
-    @classmethod
-    def of(cls, question: Question) -> CellGrid:
+    @staticmethod
+    def of(question: Question) -> CellGrid:
         """Return the cells of a question."""
-        step = question.step
-        # The step as two integers: ceil and floor are then exact, and quicker than fractions.
-        over, under, least, most = step.numerator, step.denominator, question.least, question.most
-        return cls(over, under, least, most, over > (most - least) * under)
+        return _grid_of(question)
 
     @property
     def levels(self) -> int:
@@ -91,6 +88,14 @@ class CellGrid:
             return min(self.crossed(high - low), self.levels - 1)
         least, under, over = self.least, self.under, self.over
         return (high - least) * under // over - (low - least) * under // over
+
+
+@lru_cache(maxsize=4096)
+def _grid_of(question: Question) -> CellGrid:
+    step = question.step
+    # The step as two integers: ceil and floor are then exact, and quicker than fractions.
+    over, under, least, most = step.numerator, step.denominator, question.least, question.most
+    return CellGrid(over, under, least, most, over > (most - least) * under)
 
 
 def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None = None) -> int:

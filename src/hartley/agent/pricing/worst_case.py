@@ -86,7 +86,7 @@ class Pricer:
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
-        self._parts_of: dict[int, list[list[tuple[int, Asked]]]] = {}
+        self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
         self._joints: dict[object, int | None] = {}
 
@@ -156,22 +156,27 @@ class Pricer:
         """Return one type for each set of remaining questions; equal sets cost the same."""
         if len(types) == 1:
             return types
+        # ``asked`` makes equal questions one object, so that their ids stand for them.
+        if len({tuple([tuple(map(id, g.asked)) for g in groups]) for groups in types}) == len(
+            types
+        ):
+            return types
         first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
         distinct: dict[object, list[_Group]] = {}
         for groups in types:
-            # ``asked`` makes equal questions one object, so that their ids stand for them.
             key = tuple([(*map(id, g.asked), *[names[n] for n in g.numbers]) for g in groups])
             distinct.setdefault(key, groups)
         return distinct.values()
 
     def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
         """Return questions as a group; equal groups are the same object."""
-        numbers = tuple([number for number, _ in pairs])
-        names = tuple([id(question) for _, question in pairs])
+        numbers: tuple[int, ...]
+        asked: tuple[Asked, ...]
+        numbers, asked = zip(*pairs, strict=True)
+        names = tuple(map(id, asked))
         group = self._groups.get((numbers, names))
         if group is None:
-            asked = tuple([question for _, question in pairs])
             if names not in self._atoms:
                 self._atoms[names] = form_atoms(asked, self.schema)
             group = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
@@ -212,12 +217,13 @@ class Pricer:
                 numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
             )
         if id(group) not in self._parts_of:
-            self._parts_of[id(group)] = _buckets(list(zip(numbers, group.asked, strict=True)))
+            buckets = _buckets(list(zip(numbers, group.asked, strict=True)))
+            self._parts_of[id(group)] = [self._group(some) for some in buckets]
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
         points = prod([self.schema.columns[c].size for c in columns]) + absent
 
-        def price(some: Sequence[tuple[int, Asked]]) -> int:
-            return self._part(self._group(some), grids, priced, absent=absent).cells
+        def price(some: _Group) -> int:
+            return self._part(some, grids, priced, absent=absent).cells
 
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf

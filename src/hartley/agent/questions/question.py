@@ -23,7 +23,7 @@ from hartley.agent.questions.planning import QuestionPlan
 from hartley.agent.questions.predicate import read_predicate
 from hartley.agent.questions.scope import Scope, open_scope
 from hartley.agent.questions.selection import Selection
-from hartley.agent.questions.statement import read_statement, shorten
+from hartley.agent.questions.statement import reading, shorten
 from hartley.agent.questions.values import PLACES, strip
 from hartley.errors import Refused
 from hartley.wording import decimal_text
@@ -31,6 +31,7 @@ from hartley.wording import decimal_text
 if TYPE_CHECKING:
     from hartley.agent.questions.grouping import Grouping
     from hartley.agent.questions.planning import Wanted
+    from hartley.agent.questions.statement import Statement
     from hartley.ranges.schema.schema import Schema
 
 MOST_QUESTIONS = 5000
@@ -51,7 +52,8 @@ def parse(text: str, schema: Schema, rows: int) -> Selection:
         (('AVG(age)',), 'sum', 120000)
     """
     try:
-        return _parse(text, schema, rows)
+        with reading(text) as statement:
+            return _resolved(statement, schema, rows)
     except RecursionError:
         raise Refused(
             "The question is nested too deeply",
@@ -61,8 +63,7 @@ def parse(text: str, schema: Schema, rows: int) -> Selection:
         ) from None
 
 
-def _parse(text: str, schema: Schema, rows: int) -> Selection:
-    statement = read_statement(text)
+def _resolved(statement: Statement, schema: Schema, rows: int) -> Selection:
     scope = open_scope(statement, schema)
     where = statement.select.args.get("where")
     filtered = EVERY if where is None else read_predicate(scope, where.this)
@@ -76,7 +77,7 @@ def _parse(text: str, schema: Schema, rows: int) -> Selection:
         conditions = [filtered, *(condition for _, condition in group)]
         plan.add(number, conjoin(conditions, schema.columns), wanted)
         groups.append(tuple(key for key, _ in group))
-    return Selection(text, schema.name, keys, tuple(groups), *plan.finished())
+    return Selection(statement.text, schema.name, keys, tuple(groups), *plan.finished())
 
 
 def _groupings(scope: Scope) -> list[Grouping]:

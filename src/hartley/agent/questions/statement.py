@@ -7,14 +7,16 @@ passed to an engine.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.questions.known_trees import keep_tree, known_tree, shape_of, take_tree
 from hartley.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlglot import Dialect, exp
     from sqlglot.tokenizer_core import Token
@@ -126,17 +128,36 @@ class Statement:
         return Refused(problem, hint=hint, text=self.text, place=place)
 
 
-def read_statement(text: str) -> Statement:
+@contextmanager
+def reading(text: str) -> Iterator[Statement]:
     """Read the text of a question: one SELECT with a FROM, a WHERE and a GROUP BY at most.
 
+    The tree is valid until the end of the block: it may be that of an earlier text, with the
+    constants of this one.
+
     Example:
-        >>> read_statement("SELECT COUNT(*) FROM people LIMIT 3")
+        >>> with reading("SELECT COUNT(*) FROM people LIMIT 3"):
+        ...     pass
         Traceback (most recent call last):
         hartley.errors.Refused: LIMIT is not answered; hint: every group is ...
     """
     tokens = _tokens(text)
     _check_beginning(text, tokens)
-    tree = _tree(text, tokens)
+    shape = shape_of(tokens)
+    known = None if shape is None else take_tree(shape)
+    if known is None:
+        tree = _tree(text, tokens)
+        known = None if shape is None else known_tree(tree, tokens)
+    else:
+        tree = known.filled(tokens)
+    try:
+        yield _statement(text, tokens, tree)
+    finally:
+        if known is not None and shape is not None:
+            keep_tree(shape, known)
+
+
+def _statement(text: str, tokens: Sequence[Token], tree: exp.Select) -> Statement:
     statement = Statement(text, tokens, tree)
     _check_clauses(statement)
     return statement
