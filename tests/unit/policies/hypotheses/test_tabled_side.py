@@ -13,6 +13,7 @@ from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import count_open
+from hartley.policies.hypotheses.sides import tabled_side
 from hartley.policies.hypotheses.sides.integer_form import IntegerForm
 from hartley.policies.hypotheses.sides.linear_side import LinearSide
 
@@ -108,10 +109,11 @@ def test_what_has_no_certain_side_is_refused(text, low, problem):
         IntegerForm.of(Hypothesis.parse(text), {"x": LatticeColumn(low, 9, 1)})
 
 
-def test_too_many_records_and_too_many_lines_are_refused():
+def test_too_many_records_and_too_many_lines_are_refused(monkeypatch):
     fine = LatticeColumn(0, 10, "0.001")
     with pytest.raises(OptionError, match="too many to decide"):
         IntegerForm.of(Hypothesis.parse("exp(x) >= y"), {"x": fine, "y": fine})
-    columns = {name: LatticeColumn(1, 60, 1) for name in "xyz"}
+    columns = {name: LatticeColumn(1, 20, 1) for name in "xyz"}
+    monkeypatch.setattr(tabled_side, "MOST_PARTS", 100)
     with pytest.raises(OptionError, match="different parts"):
         IntegerForm.of(Hypothesis.parse("x*log(y) >= z"), columns)
