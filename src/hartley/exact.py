@@ -200,8 +200,11 @@ def _is_power_of_two(numerator: int, denominator: int) -> bool:
 def check_base(base: float) -> None:
     """Refuse a base in which a logarithm would not measure information."""
     if not isinstance(base, (int, float)) or not (math.isfinite(base) and base > 1):
+        is_number = isinstance(base, (int, float))
         raise OptionError(
-            f"The logarithm base {base} is not larger than 1",
+            f"The logarithm base {base} is not larger than 1"
+            if is_number
+            else "The logarithm base is not a number",
             hint="use base=2 for bits, base=math.e for nats or base=10 for decimal digits",
         )
 

@@ -24,7 +24,7 @@ LONGEST_CELL = 8
 """Characters of an exact number in a narrow table."""
 LONGEST_VALUE = 80
 """Letters of one value of a table in a sentence."""
-NOUNS = {"person": "people", "entry": "entries"}
+NOUNS = {"person": "people", "entry": "entries", "query": "queries"}
 VERBS = {"is": "are", "was": "were", "has": "have"}
 """Plurals that are more than an s more or less."""
 

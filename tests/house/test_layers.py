@@ -44,7 +44,7 @@ MAY_ASK = {"hartley.studies.check_questions", "hartley.studies.check_ledger"}
 OWNERS = {
     "numba": {"kernels"},
     "clarabel": {"policies", "measures"},
-    "flint": {"policies", "measures"},
+    "flint": {"policies", "measures", "ranges"},
     "tomli_w": {"policies"},
     "ibis": {"engines"},
     "duckdb": {"engines"},

@@ -6,6 +6,7 @@ The oracles are sums over small laws, in fractions, written from the definitions
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -233,3 +234,49 @@ def test_by_hand_means_medians_and_likeliest_values():
     given_costs = [[0, 5], [1, 0], [9, 0]]
     assert reconstruct(rule, [3, 0, 0], distortion=given_costs).pram.released == ("low",)
     assert math.isclose(float(reconstruct(rule, [3, 0, 0], distortion=given_costs).distortion), 0)
+
+
+@st.composite
+def pair_rules(draw):
+    """Counts n(w,x) and a rule P(q|w,x) for every pair that occurs, with eighths as chances."""
+    counts = draw(
+        st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=2, max_size=2)
+    )
+    assume(all(map(any, zip(*counts, strict=True))))
+    pairs = [(w, x) for w, row in enumerate(counts) for x, n in enumerate(row) if n]
+    cuts = [sorted(draw(st.tuples(st.integers(0, 8), st.integers(0, 8)))) for _ in pairs]
+    rule = [[Fraction(a, 8), Fraction(b - a, 8), Fraction(8 - b, 8)] for a, b in cuts]
+    values = draw(st.lists(st.integers(-5, 5), min_size=3, max_size=3, unique=True))
+    return counts, pairs, rule, sorted(values)
+
+
+@given(case=pair_rules(), distance=st.sampled_from(sorted(DISTANCES)))
+@settings(max_examples=60, deadline=None)
+def test_estimates_after_a_rule_that_sees_the_confidential_value_too(case, distance):
+    counts, pairs, rule, values = case
+    whole = sum(map(sum, counts))
+    solved = PrivacyDistortion(
+        np.array(counts) / whole, "squared", values=values, sees="both"
+    ).solve(lam=1.0)
+    drawn = replace(solved, matrix=np.array([[float(p) for p in row] for row in rule]))
+    better = reconstruct(drawn, counts, distortion=distance, values=values)
+
+    law = defaultdict(Fraction)
+    for (w, x), chances in zip(pairs, rule, strict=True):
+        for chance, label in zip(chances, values, strict=True):
+            law[values[x], label] += Fraction(counts[w][x], whole) * chance
+    d = DISTANCES[distance]
+    assert better.before == sum(p * d(x, q) for (x, q), p in law.items())
+    least = Fraction(0)
+    for label in values:
+        behind = {x: p for (x, q), p in law.items() if q == label and p}
+        if behind and distance == "squared":
+            mean = sum(x * p for x, p in behind.items()) / sum(behind.values())
+            least += sum(p * d(x, mean) for x, p in behind.items())
+        elif behind:  # a value is as good as any number
+            least += min(sum(p * d(x, c) for x, p in behind.items()) for c in values)
+    assert least <= better.distortion <= better.before
+    assert float(better.distortion - least) < 1e-12
+    assert better.sees == "both"
+    assert better.inputs == tuple((w, values[x]) for w, x in pairs)
+    assert better.risk <= better.risk_before + 1e-12

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from hartley.policies.hypotheses.best_line import best_line, best_lines, rank_line
-from hartley.policies.hypotheses.integer_form import IntegerForm
 from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import ball, count_open, coverable, most_pairs
+from hartley.policies.hypotheses.sides.integer_form import IntegerForm
 
 BMI = "w >= 30*(h/100)**2"
 

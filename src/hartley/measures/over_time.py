@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from hartley.errors import OptionError
 from hartley.exact import check_base, log_ratio
 from hartley.ranges.relations.dynamics import (
+    FiniteSystem,
     count_trajectories,
     fewest_trajectories,
     possible_starts,
@@ -22,7 +23,7 @@ from hartley.ranges.relations.trajectory_classes import count_trajectory_classes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hartley.ranges.relations.dynamics import FiniteSystem, States
+    from hartley.ranges.relations.dynamics import States
 
 SECRETS = ("current", "initial", "trajectory")
 
@@ -88,7 +89,7 @@ def leakage_over_time(
         >>> [at.classes for at in leakage_over_time(clock, 3, secret="initial")]
         [2, 3, 4, 4]
     """
-    _check_steps(steps)
+    _check_run(system, steps)
     if secret not in SECRETS:
         raise OptionError(f"The secret '{secret}' is unknown", hint=f"take one of {SECRETS}")
     counted = {"current": _current, "initial": _initial, "trajectory": _trajectory}[secret]
@@ -141,7 +142,7 @@ def trajectory_information(
         [3, 6, 9, 12, 18]
     """
     check_base(base)
-    _check_steps(steps)
+    _check_run(system, steps)
     counts = zip(count_trajectories(system), count_trajectory_classes(system), strict=False)
     return tuple(
         InformationAt(time, *numbers, base)
@@ -149,9 +150,16 @@ def trajectory_information(
     )
 
 
-def _check_steps(steps: int) -> None:
-    if not isinstance(steps, int) or steps < 0:
-        raise OptionError(f"{steps} steps cannot be taken", hint="take 0 or more")
+def _check_run(system: object, steps: object) -> None:
+    if not isinstance(system, FiniteSystem):
+        raise OptionError(
+            "What is followed over time is not a finite system",
+            hint="build one with FiniteSystem.of(states, step, output)",
+        )
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+        raise OptionError(
+            "The number of steps is not a whole number of 0 or more", hint="take 0 or more"
+        )
 
 
 def _current(system: FiniteSystem) -> Iterator[tuple[int, int, int | None]]:

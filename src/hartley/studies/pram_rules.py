@@ -258,7 +258,7 @@ def reconstructed_rule(
     joint = joint_counts(table, pram, wish.confidential or None)
     if joint is not None:  # it lacks rows without a confidential value, the frequencies do not
         law = JointDistribution(joint / joint.sum())
-        before, after = risks_of_both(law, (pram, step.pram))
+        before, after = risks_of_both(law, (pram.matrix, step.matrix))
         step = replace(step, risk_before=before, risk=after)
     certified = (VALUES_ALONE,) if wish.given and not step.is_fixed else ()
     return FoundRule(step.pram, (*chosen.notes, *certified, RECONSTRUCTED), step)

@@ -129,7 +129,7 @@ def test_a_system_that_cannot_run_is_refused(change, said):
 
 def test_steps_and_secrets_that_make_no_sense_are_refused():
     still = FiniteSystem.of((0,), lambda x, _: x, lambda x, _: x)
-    with pytest.raises(OptionError, match="-1 steps"):
+    with pytest.raises(OptionError, match="number of steps"):
         leakage_over_time(still, -1)
     with pytest.raises(OptionError, match="'all' is unknown"):
         leakage_over_time(still, 1, secret="all")
@@ -205,8 +205,34 @@ def test_trajectories_of_too_many_kinds_and_bad_steps_are_refused(monkeypatch):
         range(8), lambda x, w: (2 * x + w) % 8, lambda x, _: x % 2, disturbances=(0, 1)
     )
     for steps in (-1, 1.5):
-        with pytest.raises(OptionError, match=f"{steps} steps"):
+        with pytest.raises(OptionError, match="number of steps"):
             trajectory_information(watched, steps)
     monkeypatch.setattr("hartley.ranges.relations.trajectory_classes.MOST_NODES", 3)
     with pytest.raises(OptionError, match="More than 3 groups"):
         trajectory_information(watched, 5)
+
+
+@pytest.mark.parametrize(
+    ("run", "problem"),
+    [
+        (lambda: trajectory_information(None, 2), "not a finite system"),
+        (lambda: leakage_over_time([1, 2], 2), "not a finite system"),
+        (lambda: trajectory_information(ONE_STATE, "3"), "number of steps"),
+        (lambda: trajectory_information(ONE_STATE, steps=True), "number of steps"),
+        (lambda: FiniteSystem.of([[1]], lambda x, _: x, lambda *_: 0), "A state of the system"),
+        (lambda: FiniteSystem.of([1], lambda x, _: x, lambda *_: [0]), "An output of the system"),
+        (lambda: FiniteSystem.of([1], lambda x, _: [x], lambda *_: 0), "The state after 1"),
+        (lambda: FiniteSystem.of([1], 5, lambda *_: 0), "The step of the system"),
+        (lambda: FiniteSystem.of([1], lambda x, _: x, None), "The output of the system"),
+        (
+            lambda: FiniteSystem.of(7, lambda x, _: x, lambda x, _: x),
+            "states of the system are not",
+        ),
+    ],
+)
+def test_what_is_no_system_is_refused(run, problem):
+    with pytest.raises(OptionError, match=problem):
+        run()
+
+
+ONE_STATE = FiniteSystem.of([0], lambda x, _: x, lambda x, _: x)

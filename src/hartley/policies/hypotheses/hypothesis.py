@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.files import one_line
 from hartley.ranges.boxes.expression import Expression, parse_expression
+from hartley.ranges.boxes.signs import sign_at, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,10 +118,11 @@ def _is_plain(expression: Expression) -> bool:
 
 def _holds(clause: Clause, record: Mapping[str, Fraction]) -> bool:
     word, *parts = clause
-    if word == ">=":
-        return bool(parts[0].at(record) >= 0)
-    if word == ">":
-        return bool(parts[0].at(record) > 0)
+    if word in (">=", ">"):
+        sign = sign_at(parts[0], record)
+        if sign is None:
+            raise undecided(parts[0])
+        return sign >= (0 if word == ">=" else 1)
     if word == "not":
         return not _holds(parts[0], record)
     return (all if word == "and" else any)(_holds(part, record) for part in parts)

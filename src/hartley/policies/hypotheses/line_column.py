@@ -13,9 +13,9 @@ from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_number
 from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.integer_form import IntegerForm, substitute
 from hartley.policies.hypotheses.lattice import LatticeColumn, read_lattices
 from hartley.policies.hypotheses.open_records import OpenHypothesis, count_bands, first_above
+from hartley.policies.hypotheses.sides.integer_form import IntegerForm, substitute
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import parse_expression, variables
 from hartley.ranges.boxes.rounding_errors import running_error

@@ -13,10 +13,10 @@ from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_list, read_number
 from hartley.policies.hypotheses.continuous_meet import ContinuousMeetPolicy
 from hartley.policies.hypotheses.hiding_policy import hiding_policy
-from hartley.policies.hypotheses.integer_form import substitute
 from hartley.policies.hypotheses.lattice import LatticeColumn, read_others
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import OpenHypothesis, count_open
+from hartley.policies.hypotheses.sides.integer_form import substitute
 from hartley.policies.hypotheses.table_policy import TablePolicy
 from hartley.wording import counted, exact_text, exactly, listed
 

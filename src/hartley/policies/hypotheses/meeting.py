@@ -13,9 +13,14 @@ from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.integer_form import IntegerForm, as_integers, evaluate, substitute
-from hartley.policies.hypotheses.linear_side import LinearSide
 from hartley.policies.hypotheses.monotone import directions
+from hartley.policies.hypotheses.sides.integer_form import (
+    IntegerForm,
+    as_integers,
+    evaluate,
+    substitute,
+)
+from hartley.policies.hypotheses.sides.linear_side import LinearSide
 from hartley.wording import counted, exactly
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.files import one_line
-from hartley.policies.hypotheses.integer_form import IntegerForm
+from hartley.policies.hypotheses.sides.integer_form import IntegerForm
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.exact_intervals import natural_range
 
@@ -116,7 +116,7 @@ def _direction(  # noqa: PLR0911 - one line a rule
         return (by > 0) - (by < 0)
     operation, parts = expression.operation, expression.parts
     below = [_direction(part, name, sides) for part in parts]
-    if operation == "pow" and expression.arguments[1] % 2:
+    if operation in ("exp", "log", "sqrt") or (operation == "pow" and expression.arguments[1] % 2):
         return below[0]
     if operation in ("+", "min", "max"):
         return _joined(*below)

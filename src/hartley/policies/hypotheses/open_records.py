@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.policies.hypotheses.integer_form import IntegerForm
     from hartley.policies.hypotheses.lattice import LatticeColumn
     from hartley.policies.hypotheses.meeting import MeetPolicy
+    from hartley.policies.hypotheses.sides.integer_form import IntegerForm
     from hartley.ranges.boxes.box import Interval
 
 

@@ -13,10 +13,11 @@ from hartley.errors import OptionError
 from hartley.policies.hypotheses.best_box import best_box
 from hartley.policies.hypotheses.best_line import best_table, count_table
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.integer_form import IntegerForm, as_integers, evaluate
 from hartley.policies.hypotheses.meeting import read_reaches
 from hartley.policies.hypotheses.monotone import open_grid
 from hartley.policies.hypotheses.open_records import OpenRecords, ball, coverable
+from hartley.policies.hypotheses.sides.choices import chosen, place_tree, runs, starts
+from hartley.policies.hypotheses.sides.integer_form import IntegerForm, as_integers, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,14 +147,14 @@ class TablePolicy:
         self._check_moves()
         if self.released:
             self._check_released()
-        runs = sum(
-            len(_runs(self._shifts(places, axis)))
+        parts = sum(
+            len(runs(self._shifts(places, axis)))
             for places in set(self.places)
             for axis in range(len(self.move))
         )
-        if runs > MOST_RUNS:
+        if parts > MOST_RUNS:
             raise OptionError(
-                f"The best tables for the hypothesis have {runs:,} different parts, too many to "
+                f"The best tables for the hypothesis have {parts:,} different parts, too many to "
                 "be executed",
                 hint=f"declare coarser steps: up to {MOST_RUNS:,} are executed",
             )
@@ -395,25 +396,12 @@ class TablePolicy:
     @cached_property
     def trees(self) -> dict[str, Tree]:
         """The indices that are released, as formulas over indices: nested choices."""
-        fibre, own = (self._place_tree(names) for names in (self._others, list(self.move)))
+        fibre, own = (place_tree(names, self.columns) for names in (self._others, self.move))
         trees: dict[str, Tree] = {}
         for axis, name in enumerate(self.move):
-            leaves = [_chosen(own, _runs(self._shifts(places, axis))) for places in self.places]
-            starts = [
-                (place, leaf)
-                for place, leaf in enumerate(leaves)
-                if place == 0 or leaf != leaves[place - 1]
-            ]
-            trees[name] = ("+", ("var", name), _chosen(fibre, starts))
+            leaves = [chosen(own, runs(self._shifts(places, axis))) for places in self.places]
+            trees[name] = ("+", ("var", name), chosen(fibre, starts(leaves)))
         return trees
-
-    def _place_tree(self, names: Sequence[str]) -> Tree:
-        """Return the number of a combination of indices, the last column running fastest."""
-        tree: Tree = ("const", "0")
-        for place, name in enumerate(names):
-            size = ("const", str(self.columns[name].last + 1))
-            tree = ("+", ("*", tree, size), ("var", name)) if place else ("var", name)
-        return tree
 
     def _shifts(self, places: Sequence[int], axis: int) -> list[int]:
         """Return by how many steps a column of every record of a fibre is moved."""
@@ -437,22 +425,3 @@ class TablePolicy:
         """Return the released indices of the moved columns, of arrays of indices."""
         integers = as_integers(indices, self.peak)
         return {name: evaluate(tree, integers) for name, tree in self.trees.items()}
-
-
-def _runs(shifts: Sequence[int]) -> list[tuple[int, Tree]]:
-    """Return where records begin to move by another number of steps, and by how many."""
-    runs: list[tuple[int, Tree]] = []
-    for place, shift in enumerate(shifts):
-        tree: Tree = ("const", str(shift))
-        if not runs or runs[-1][1] != tree:
-            runs.append((place, tree))
-    return runs
-
-
-def _chosen(value: Tree, starts: list[tuple[int, Tree]]) -> Tree:
-    """Return the tree of the last start that is not above a value, by bisection."""
-    if len(starts) == 1:
-        return starts[0][1]
-    middle = len(starts) // 2
-    below = ("<", value, ("const", str(starts[middle][0])))
-    return ("if", below, _chosen(value, starts[:middle]), _chosen(value, starts[middle:]))

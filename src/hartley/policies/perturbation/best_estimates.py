@@ -14,11 +14,10 @@ from hartley.policies.distortion.input import read_distortion
 from hartley.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from hartley.policies.perturbation.pram import Pram
     from hartley.policies.perturbation.values import Value
 
     Integers = NDArray[Any]
@@ -52,11 +51,11 @@ class Estimator(ABC):
 class NumericEstimator(Estimator):
     """Values of one or several numeric columns, as integers over a common denominator."""
 
-    def __init__(self, pram: Pram) -> None:
-        self.several = isinstance(pram.values[0], tuple)
-        rows = [_exact_numbers(value) for value in pram.values]
+    def __init__(self, values: Sequence[Value], column: str | None) -> None:
+        self.several = isinstance(values[0], tuple)
+        rows = [_exact_numbers(value) for value in values]
         if any(row is None for row in rows):
-            named = f"Column '{pram.name}'" if pram.columns else "The list of values"
+            named = "The list of values" if column is None else f"Column '{column}'"
             raise ColumnError(
                 f"{named} contains something that is not a number, so it has no mean or median",
                 hint="use zero_one distortion, for which the best estimate is the likeliest value",
@@ -132,9 +131,10 @@ class MedianEstimator(NumericEstimator):
 class LikeliestValue(Estimator):
     """Zero-one distortion: the likeliest value, the first of equally likely ones."""
 
-    def __init__(self, pram: Pram) -> None:
-        self.values = pram.values
-        self.places = {value: place for place, value in enumerate(pram.values)}
+    def __init__(self, values: Sequence[Value], column: str | None) -> None:
+        del column  # values of any kind have frequencies
+        self.values = tuple(values)
+        self.places = {value: place for place, value in enumerate(values)}
 
     def estimate(self, weights: Integers) -> Value:
         """Return the best estimate where every value has a weight."""
@@ -150,13 +150,12 @@ class LikeliestValue(Estimator):
 class BestReleasedValue(Estimator):
     """Any other distortion: the best of the values that may be released."""
 
-    def __init__(self, pram: Pram, costs: NDArray[np.float64]) -> None:
+    def __init__(self, released: Sequence[Value], costs: NDArray[np.float64]) -> None:
         exact = [[Fraction(entry) for entry in row] for row in costs.tolist()]
         self.scale = math.lcm(*(entry.denominator for row in exact for entry in row))
         numbers = [[int(entry * self.scale) for entry in row] for row in exact]
         self.costs = np.array(numbers, dtype=object)
-        own = costs.shape[1] == len(pram.released)
-        self.released = pram.released if own else pram.values
+        self.released = tuple(released)
         self.places = {value: place for place, value in enumerate(self.released)}
 
     def estimate(self, weights: Integers) -> Value:
@@ -171,10 +170,23 @@ class BestReleasedValue(Estimator):
         return Fraction(int(weights @ self.costs[:, place]), self.scale)
 
 
-def read_estimator(distortion: object, pram: Pram) -> tuple[Estimator, str]:
-    """Return how a distortion estimates, and its name."""
+def read_estimator(
+    distortion: object,
+    values: Sequence[Value],
+    released: Sequence[Value],
+    *,
+    column: str | None = None,
+) -> tuple[Estimator, str]:
+    """Return how a distortion of key values estimates, and its name.
+
+    Args:
+        distortion: a name, or as of ``PrivacyDistortion``.
+        values: the key values.
+        released: the values that the rule releases.
+        column: the key column, for the errors.
+    """
     if isinstance(distortion, str):
-        known: dict[str, Callable[[Pram], Estimator]] = {
+        known: dict[str, Callable[[Sequence[Value], str | None], Estimator]] = {
             "squared": MeanEstimator,
             "absolute": MedianEstimator,
             "zero_one": LikeliestValue,
@@ -183,14 +195,15 @@ def read_estimator(distortion: object, pram: Pram) -> tuple[Estimator, str]:
             raise OptionError(
                 f"There is no distortion called {distortion}", hint=f"choose from {listed(known)}"
             )
-        return known[distortion](pram), distortion
-    costs, _ = read_distortion(distortion, pram.values)
-    if costs.shape[1] not in {len(pram.values), len(pram.released)}:
+        return known[distortion](values, column), distortion
+    costs, _ = read_distortion(distortion, values)
+    if costs.shape[1] not in {len(values), len(released)}:
         raise OptionError(
-            f"The distortion has {costs.shape[1]} columns for {len(pram.released)} released values",
+            f"The distortion has {costs.shape[1]} columns for {len(released)} released values",
             hint="give one row per key value and one column per released value",
         )
-    return BestReleasedValue(pram, costs), "given"
+    own = costs.shape[1] == len(released)
+    return BestReleasedValue(released if own else values, costs), "given"
 
 
 def _exact_numbers(value: Value) -> list[Fraction] | None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.measures.mutual import mutual_information
+from hartley.policies.distortion.input import looks_at_secret, read_distortion
+from hartley.policies.distortion.pair_rules import rule_inputs
 from hartley.policies.distortion.result import TradeoffResult
-from hartley.policies.perturbation.best_estimates import read_estimator
+from hartley.policies.perturbation.best_estimates import BestReleasedValue, read_estimator
 from hartley.policies.perturbation.best_matrix import LeastLeaking
-from hartley.policies.perturbation.matrix import ExactMatrix
+from hartley.policies.perturbation.matrix import ExactMatrix, without_dust
 from hartley.policies.perturbation.pram import Pram, read_frequencies
 from hartley.ranges.relations.distribution import JointDistribution
 from hartley.wording import digits_up, few_digits, unit_of
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from hartley.policies.perturbation.best_estimates import Estimator
     from hartley.policies.perturbation.values import Value
 
     Integers = NDArray[Any]
@@ -45,8 +49,15 @@ class ReconstructedRelease:
     Distortions are exact for the law that was given and the probabilities of the rule.
     """
 
-    pram: Pram
-    """The rule with the estimates as its released values; those with equal estimates are one."""
+    matrix: ExactMatrix
+    """p(estimate | input): a row for everything that the rule draws from."""
+    inputs: tuple[Any, ...]
+    """What the rule draws from: the key values; or pairs of the place of a confidential value,
+    from 0, and a key value."""
+    released: tuple[Value, ...]
+    """The estimates, one a column of the matrix; those that are equal are one."""
+    columns: tuple[str, ...]
+    """The columns of the key, where the rule names them."""
     distance: str
     """How distortion is measured: "squared", "absolute", "zero_one" or "given"."""
     before: Fraction | None
@@ -57,11 +68,26 @@ class ReconstructedRelease:
     """How many released values became equal to another."""
     moved: int
     """How many released values were replaced by another."""
+    sees: Literal["key", "both"] = "key"
+    """What the rule draws from: the key, or both the confidential value and the key."""
     risk_before: float | None = None
     """I(W;Q), where a joint law was given."""
     risk: float | None = None
     """I(W;X^), which is never more: X^ is a function of Q."""
     base: float = 2
+
+    @cached_property
+    def pram(self) -> Pram:
+        """The rule with the estimates as its released values, to draw by."""
+        if self.sees == "both":
+            raise OptionError(
+                "The rule draws from pairs of a confidential and a key value, and a rule of PRAM "
+                "from the values of its columns alone",
+                hint="draw by the field 'matrix', whose rows are the pairs in the field 'inputs'",
+            )
+        same = self.released == self.inputs
+        released = None if same else self.released
+        return Pram(self.matrix, self.inputs, column=self.columns, released=released)
 
     @property
     def is_fixed(self) -> bool:
@@ -103,7 +129,7 @@ class ReconstructedRelease:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; the distortions also as exact fractions."""
         return {
-            "columns": list(self.pram.columns),
+            "columns": list(self.columns),
             "distance": self.distance,
             "distortion_before": None if self.before is None else float(self.before),
             "distortion": float(self.distortion),
@@ -149,7 +175,9 @@ def reconstruct(
     stays. Linear in the size of the matrix.
 
     Args:
-        rule: a PRAM rule, what the solvers return, or a matrix p(q|x), a row a value.
+        rule: a PRAM rule, what the solvers return, or a matrix p(q|x), a row a value. A rule that
+            also sees the confidential value (``sees="both"``) takes the law p(w, x) it was solved
+            for: the estimates are E[X|Q] there too.
         law: the frequencies or counts of the values; or p(w, x) with a row for each confidential
             value, for the risks too.
         distortion: "squared", "absolute" or "zero_one"; or as of ``PrivacyDistortion``.
@@ -166,22 +194,20 @@ def reconstruct(
         (Fraction(20, 1), 13.1868)
     """
     check_base(base)
-    pram = _as_pram(rule, values)
-    joint, counts = _read_law(law, len(pram.values))
-    estimator, name = read_estimator(distortion, pram)
+    drawn = _read_rule(rule, law, values, distortion)
     places: dict[Value, int] = {}
     """Every estimate, and its place among the released values."""
     sums: list[NDArray[np.int64]] = []
     before, after, moved, columns = Fraction(0), Fraction(0), 0, 0
     comparable = True
-    for label, column in zip(pram.released, pram.matrix.parts.T, strict=True):
+    for label, column in zip(drawn.released, drawn.matrix.parts.T, strict=True):
         if not column.any():
             continue  # never released
-        mass = counts * column.astype(object)
+        mass = drawn.counts * column.astype(object)
         # A value that never comes about under the law is estimated as if all values were equally
         # frequent, since the rule could still release it. It adds nothing to the distortion.
-        weights = mass if mass.any() else column.astype(object)
-        estimate, error, label_error = estimator.choose(label, weights)
+        weights = drawn.weigh(mass if mass.any() else column.astype(object))
+        estimate, error, label_error = drawn.estimator.choose(label, weights)
         comparable = comparable and label_error is not None
         if mass.any():
             before, after = before + (label_error or 0), after + error
@@ -192,26 +218,134 @@ def reconstruct(
         else:
             places[estimate] = len(places)
             sums.append(column.copy())
-    released = tuple(places)
-    better = Pram(
-        ExactMatrix(np.array(sums).T, pram.matrix.whole),
-        pram.values,
-        column=pram.columns,
-        released=None if released == pram.values else released,
-    )
-    whole = sum(counts.tolist()) * pram.matrix.whole
-    risks = (None, None) if joint is None else risks_of_both(joint, (pram, better), base=base)
+    better = ExactMatrix(np.array(sums).T, drawn.matrix.whole)
+    whole = sum(drawn.counts.tolist()) * drawn.matrix.whole
+    risks: tuple[float | None, float | None] = (None, None)
+    if drawn.joint is not None:
+        risks = risks_of_both(drawn.joint, (drawn.matrix, better), base=base)
     return ReconstructedRelease(
-        pram=better,
-        distance=name,
+        matrix=better,
+        inputs=drawn.inputs,
+        released=tuple(places),
+        columns=drawn.columns,
+        distance=drawn.distance,
         before=before / whole if comparable else None,
         distortion=after / whole,
         merged=columns - len(places),
         moved=moved,
+        sees="key" if drawn.keys is None else "both",
         risk_before=risks[0],
         risk=risks[1],
         base=base,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _DrawnRule:
+    """A rule of exact probabilities, the law of its inputs, and how estimates are made."""
+
+    matrix: ExactMatrix
+    inputs: tuple[Any, ...]
+    released: tuple[Value, ...]
+    columns: tuple[str, ...]
+    joint: JointDistribution | None
+    """p(w, input), where the confidential side is known."""
+    counts: Integers
+    """How frequent every input is, in whole numbers."""
+    estimator: Estimator
+    distance: str
+    keys: NDArray[np.intp] | None = None
+    """The place of the key value in every input; None where the inputs are the key values."""
+    size: int = 0
+    """How many key values there are, where inputs are pairs."""
+    by_input: bool = False
+    """Whether the distortion looks at the whole input."""
+
+    def weigh(self, mass: Integers) -> Integers:
+        """Return the weight of every key value; of every input where the distortion sees it."""
+        if self.keys is None or self.by_input:
+            return mass
+        weights = np.zeros(self.size, dtype=object)
+        np.add.at(weights, self.keys, mass)
+        return weights
+
+
+def _read_rule(
+    rule: object, law: object, values: Sequence[Value] | None, distortion: object
+) -> _DrawnRule:
+    if isinstance(rule, TradeoffResult) and rule.sees == "both":
+        return _read_pair_rule(rule, law, values, distortion)
+    pram = _as_pram(rule, values)
+    joint, counts = _read_law(law, len(pram.values))
+    named = pram.name if pram.columns else None
+    estimator, name = read_estimator(distortion, pram.values, pram.released, column=named)
+    return _DrawnRule(
+        pram.matrix, pram.values, pram.released, pram.columns, joint, counts, estimator, name
+    )
+
+
+def _read_pair_rule(
+    rule: TradeoffResult, law: object, values: Sequence[Value] | None, distortion: object
+) -> _DrawnRule:
+    """Read a rule that draws from pairs (w, x): the pair is the key, and X is what is estimated."""
+    joint = as_joint(law)
+    secrets, keys = np.nonzero(joint)
+    if len(secrets) != len(rule.matrix):
+        raise OptionError(
+            f"The rule draws from {len(rule.matrix)} pairs of a confidential and a key value, and "
+            f"{len(secrets)} of them occur in the law",
+            hint="give the law p(w, x) that the rule was solved for, a row a confidential value",
+        )
+    known = list(rule.values if values is None else values)
+    if len(known) != joint.shape[1]:
+        raise OptionError(
+            f"The law has {joint.shape[1]} columns for {len(known)} key values",
+            hint="name the key values by values=",
+        )
+    by_input = looks_at_secret(distortion)
+    if by_input:
+        costs = np.asarray(distortion, dtype=object)
+        if costs.ndim != 3 or costs.shape[:2] != joint.shape:
+            raise OptionError(
+                "A distortion that looks at the confidential value is not given by an entry for "
+                "every confidential, key and released value",
+                hint="pass the array d(w, x, released) that the rule was solved for",
+            )
+        seen, _ = read_distortion(costs[secrets, keys], range(len(secrets)))
+        estimator: Estimator = BestReleasedValue(rule.values, seen)
+        name = "given"
+    else:
+        estimator, name = read_estimator(distortion, known, rule.values)
+    pairs = rule_inputs(joint, np.zeros((joint.shape[1], 1)), "both").joint
+    _, counts = _read_law(pairs.sum(axis=0), len(secrets))
+    return _DrawnRule(
+        ExactMatrix.of(without_dust(rule.matrix)),
+        tuple((w, known[x]) for w, x in zip(secrets.tolist(), keys.tolist(), strict=True)),
+        tuple(rule.values),
+        (),
+        JointDistribution(pairs / pairs.sum()),
+        counts,
+        estimator,
+        name,
+        keys,
+        len(known),
+        by_input,
+    )
+
+
+def as_joint(law: object) -> NDArray[np.float64]:
+    """Return a joint law p(w, x) or its counts as an array; refuse anything else."""
+    matrix = law.matrix if isinstance(law, JointDistribution) else law
+    try:
+        joint = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        joint = np.empty(0)
+    if joint.ndim != 2 or not np.isfinite(joint).all() or joint.min() < 0 or not joint.any():
+        raise OptionError(
+            "The law is not a table of the frequencies of pairs",
+            hint="give p(w, x) or counts, a row a confidential value and a column a key value",
+        )
+    return joint
 
 
 def _as_pram(rule: object, values: Sequence[Value] | None) -> Pram:
@@ -244,17 +378,17 @@ def _read_law(law: object, size: int) -> tuple[JointDistribution | None, Integer
 
 
 def risks_of_both(
-    joint: JointDistribution, rules: tuple[Pram, Pram], *, base: float = 2
+    joint: JointDistribution, rules: tuple[ExactMatrix, ExactMatrix], *, base: float = 2
 ) -> tuple[float, float]:
     """Return what a rule tells on average about a confidential side, and what its estimates tell.
 
     Args:
-        joint: p(w, x).
-        rules: the rule, and the same rule with estimates in place of its released values.
+        joint: p(w, x), or p(w, input) of whatever the rule draws from.
+        rules: its matrix, and that with estimates in place of the released values.
         base: of the logarithms.
     """
     averages = [
-        mutual_information(JointDistribution(joint.matrix @ rule.matrix.doubles), base=base)
+        mutual_information(JointDistribution(joint.matrix @ rule.doubles), base=base)
         for rule in rules
     ]
     # Data processing: what is computed as more, by the rounding of sums, is no more in truth.

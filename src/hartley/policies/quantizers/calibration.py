@@ -63,11 +63,7 @@ def levels_for_outputs(length: Fraction, sensitivity: Fraction, outputs: object)
         >>> [levels_for_outputs(Fraction(1), Fraction(1, 10), K) for K in (1, 2, 3)]
         [1, 10, 20]
     """
-    cells = parse_number(outputs, name="the number of outputs")
-    if cells.denominator != 1 or cells < 1:
-        raise OptionError(
-            f"One person cannot have {outputs} outputs", hint="give a whole number of 1 or more"
-        )
+    cells = read_outputs(outputs)
     if not 0 <= sensitivity <= length:
         raise OptionError(
             f"The sensitivity {sensitivity} is not between 0 and the length {length} of the range",
@@ -78,7 +74,22 @@ def levels_for_outputs(length: Fraction, sensitivity: Fraction, outputs: object)
             "Nobody's data moves this query, so every number of levels is private",
             hint="choose the levels by the error, with UniformQuantizer.for_error",
         )
-    return max(int(cells), math.floor((cells - 1) * length / sensitivity))
+    return max(cells, math.floor((cells - 1) * length / sensitivity))
+
+
+def read_outputs(outputs: object) -> int:
+    """Return how many outputs one person may produce, as a whole number.
+
+    Example:
+        >>> read_outputs("3")
+        3
+    """
+    number = parse_number(outputs, name="the number of outputs")
+    if number.denominator != 1 or number < 1:
+        raise OptionError(
+            f"One person cannot have {outputs} outputs", hint="give a whole number of 1 or more"
+        )
+    return int(number)
 
 
 def _power(bits: object) -> Fraction:

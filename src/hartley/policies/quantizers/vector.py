@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import floor_power, parse_number
-from hartley.policies.quantizers.calibration import levels_for_error
+from hartley.policies.quantizers.calibration import levels_for_error, read_outputs
 from hartley.policies.quantizers.grid_levels import (
     Norm,
     balls_needed,
@@ -193,7 +194,7 @@ class VectorQuantizer:
         levels = levels_within_outputs(
             [factor * side.length / 2 for factor, side in zip(factors, sides, strict=True)],
             [reach / side.length for reach, side in zip(reaches, sides, strict=True)],
-            outputs,
+            read_outputs(outputs),
             norm,
         )
         return cls._of(sides, levels, norm)
@@ -309,6 +310,7 @@ def _root_up(square: Fraction) -> Fraction:
 
 
 def _sides(ranges: Sequence[object]) -> list[Interval]:
+    _check_list(ranges, "ranges")
     sides = [Interval.of(ends) for ends in ranges]
     if not sides:
         raise OptionError("There is no query to quantize", hint="give at least one range")
@@ -321,7 +323,14 @@ def _check_norm(norm: object) -> None:
 
 
 def _check_size(items: Sequence[object], queries: Sequence[object], what: str) -> None:
+    _check_list(items, what)
     if len(items) != len(queries):
         raise OptionError(
-            f"There are {len(items)} {what} for {len(queries)} queries", hint="give one a query"
+            f"There are {len(items)} {what} for {counted(len(queries), 'query')}",
+            hint="give one a query",
         )
+
+
+def _check_list(items: object, what: str) -> None:
+    if isinstance(items, str) or not isinstance(items, Collection):
+        raise OptionError(f"The {what} are not a list", hint="list one for every query")

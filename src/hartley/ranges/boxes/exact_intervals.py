@@ -125,7 +125,7 @@ def _monotone(operation: str, argument: Ends) -> Ends | None:
         return None
     ends = []
     for end, number in enumerate(argument):
-        value = _plain(operation, number)
+        value = plain_value(operation, number)
         if value is None:
             with np.errstate(all="ignore"):
                 enclosed = _FUNCTIONS[operation](outward.constant(number))
@@ -136,7 +136,7 @@ def _monotone(operation: str, argument: Ends) -> Ends | None:
     return ends[0], ends[1]
 
 
-def _plain(operation: str, number: Fraction) -> Fraction | None:
+def plain_value(operation: str, number: Fraction) -> Fraction | None:
     """Return exp(0), log(1) and the roots of squares; None of what a rational does not hold."""
     if operation == "sqrt":
         root = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.errors import OptionError
 from hartley.ranges.boxes import array_intervals as outward
+from hartley.ranges.boxes.exact_intervals import plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     Clause = tuple[Any, ...]
     """(">=", e) for e >= 0, (">", e) for e > 0, ("and", ...), ("or", ...) or ("not", clause)."""
     Flags = NDArray[np.bool_]
+    Number = Any
+    """A Fraction, or a ball of flint that holds a number."""
+
+PRECISIONS = (64, 256, 1024, 4096)
+"""In how many binary digits a value is enclosed, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,10 @@ def nonnegative_at(
 ) -> tuple[Flags, Flags]:
     """Tell for every point whether a query can be at least zero there, and whether below zero.
 
-    Outward-rounded intervals decide nearly all points at once; exact rationals decide the others.
-    Exact, save where a query with exp, log or sqrt is so near to zero that intervals do not
-    decide: there both are possible. One pass, and rational arithmetic for each point near zero.
+    Outward-rounded intervals decide nearly all points at once; ``sign_at`` decides the others.
+    Exact, save where a query with exp, log or sqrt is so near to zero that not even that decides,
+    or is not defined: there both are possible. One pass, and some arithmetic for each point near
+    zero.
 
     Example:
         >>> from fractions import Fraction
@@ -66,11 +74,113 @@ def nonnegative_at(
     can_fail = ~np.broadcast_to(low >= 0, size)
     for i in np.flatnonzero(can_hold & can_fail).tolist():
         try:
-            value = expression.at({name: points[name].number(i) for name in expression.names})
+            sign = sign_at(expression, {n: points[n].number(i) for n in expression.names})
         except OptionError:
             continue
-        can_hold[i], can_fail[i] = value >= 0, value < 0
+        if sign is not None:
+            can_hold[i], can_fail[i] = sign >= 0, sign < 0
     return can_hold, can_fail
+
+
+def sign_at(expression: Expression, values: Mapping[str, Fraction]) -> int | None:
+    """Return -1, 0 or 1: whether a query is below zero, zero or above it at one point.
+
+    Rational parts are computed exactly, exp(0), log(1) and the roots of squares among them; all
+    other values of exp, log and sqrt are enclosed by balls of up to 4,096 binary digits. None
+    where zero lies in the smallest of them, as for exp(log(3)) - 3. A query that has no value at
+    the point is refused.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> ratio = parse_expression("exp(x) - 1")
+        >>> sign_at(ratio, {"x": Fraction(1, 10**400)}), sign_at(ratio, {"x": Fraction(0)})
+        (1, 0)
+    """
+    import flint  # on use: few queries need it
+
+    for bits in PRECISIONS:
+        with flint.ctx.workprec(bits):
+            value = _enclosed(expression, values)
+            if isinstance(value, Fraction) or not value.contains(0):
+                return int(value > 0) - int(value < 0)
+    return None
+
+
+def undecided(expression: Expression) -> OptionError:
+    """Return the error for a query whose sign ``sign_at`` does not decide."""
+    return OptionError(
+        f"At some point '{expression}' is so near to zero that its side cannot be decided",
+        hint="write it without exp, log and sqrt that undo each other, such as exp(log(x))",
+    )
+
+
+def _enclosed(expression: Expression, values: Mapping[str, Fraction]) -> Number:
+    """Return the value at a point: a rational, or else a ball that holds it."""
+    known: dict[int, Number] = {}
+    for node in expression.nodes():
+        operands = [known[id(part)] for part in node.parts]
+        known[id(node)] = _value(node, operands, values)
+    return known[id(expression)]
+
+
+def _value(node: Expression, operands: list[Number], values: Mapping[str, Fraction]) -> Number:
+    operation = node.operation
+    if not operands:
+        return node.arguments[0] if operation == "const" else values[node.arguments[0]]
+    if operation in ("exp", "log", "sqrt"):
+        return _function_value(operation, operands[0], node)
+    if operation == "pow":
+        return operands[0] ** node.arguments[1]
+    if operation == "*" and 0 in [part for part in operands if isinstance(part, Fraction)]:
+        return Fraction(0)
+    if operation == "/" and isinstance(operands[1], Fraction) and not operands[1]:
+        raise _no_value(node)
+    if not all(isinstance(part, Fraction) for part in operands):
+        operands = [_ball(part) for part in operands]
+    return _ARITHMETIC[operation](*operands)
+
+
+def _function_value(operation: str, argument: Number, node: Expression) -> Number:
+    if (operation == "log" and argument <= 0) or (operation == "sqrt" and argument < 0):
+        raise _no_value(node)
+    exact = plain_value(operation, argument) if isinstance(argument, Fraction) else None
+    return getattr(_ball(argument), operation)() if exact is None else exact
+
+
+def _ball(number: Number) -> Number:
+    import flint
+
+    if not isinstance(number, Fraction):
+        return number
+    return flint.arb(flint.fmpq(number.numerator, number.denominator))
+
+
+def _no_value(node: Expression) -> OptionError:
+    return OptionError(
+        f"'{node}' has no value at some point", hint="choose ranges on which it has one"
+    )
+
+
+def _extreme(choose: Callable[..., Fraction], method: str) -> Callable[[Number, Number], Number]:
+    def apply(first: Number, second: Number) -> Number:
+        if isinstance(first, Fraction):
+            return choose(first, second)
+        return getattr(first, method)(second)
+
+    return apply
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "neg": operator.neg,
+    "abs": abs,
+    "min": _extreme(min, "min"),
+    "max": _extreme(max, "max"),
+}
 
 
 def truth_at(clause: Clause, points: Mapping[str, ExactColumn]) -> tuple[Flags, Flags]:

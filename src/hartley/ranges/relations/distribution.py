@@ -33,13 +33,16 @@ class Channel:
     @classmethod
     def of(cls, matrix: ArrayLike) -> Channel:
         """Check a matrix of conditional probabilities."""
-        checked = _probabilities(matrix, "channel")
+        return cls(_probabilities(matrix, "channel"))
+
+    def __post_init__(self) -> None:
+        checked = _probabilities(self.matrix, "channel")
         if np.abs(checked.sum(axis=1) - 1).max() > TOLERANCE:
             raise OptionError(
                 "A row of the channel does not add up to 1",
                 hint="give one row per secret, with the probabilities of the released values",
             )
-        return cls(checked)
+        object.__setattr__(self, "matrix", checked)
 
     def peak_share(self) -> float:
         """Return the sum over the released values of their largest probability."""
@@ -60,13 +63,16 @@ class JointDistribution:
     @classmethod
     def of(cls, matrix: ArrayLike) -> JointDistribution:
         """Check a matrix of joint probabilities."""
-        checked = _probabilities(matrix, "joint distribution")
+        return cls(_probabilities(matrix, "joint distribution"))
+
+    def __post_init__(self) -> None:
+        checked = _probabilities(self.matrix, "joint distribution")
         if abs(checked.sum() - 1) > TOLERANCE:
             raise OptionError(
                 "The joint distribution does not add up to 1",
                 hint="divide by the sum, or pass a relation to use its counts",
             )
-        return cls(checked)
+        object.__setattr__(self, "matrix", checked)
 
     @classmethod
     def from_relation(cls, relation: CountedRange) -> JointDistribution:

@@ -7,13 +7,14 @@ first state, of the disturbances W and of the noises V, which are unrelated to e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
 MOST_SETS = 50_000
 """Beyond this many different things that an observer could know, none is followed further."""
@@ -59,9 +60,19 @@ class FiniteSystem:
         initial: Iterable[Hashable] | None = None,
     ) -> FiniteSystem:
         """Build a system from f(state, disturbance) and g(state, noise) and their finite ranges."""
-        places = {state: k for k, state in enumerate(dict.fromkeys(states))}
-        first = tuple(places) if initial is None else tuple(initial)
-        pushes, blurs = tuple(disturbances), tuple(noises)
+        for function, what in ((step, "step"), (output, "output")):
+            if not callable(function):
+                raise OptionError(
+                    f"The {what} of the system is not a function",
+                    hint="write step=lambda state, disturbance: ... and output=lambda state, "
+                    "noise: ...",
+                )
+        listed_states = _listed(states, "states")
+        for state in listed_states:
+            _require_comparable(state, "A state")
+        places = {state: k for k, state in enumerate(dict.fromkeys(listed_states))}
+        first = tuple(places) if initial is None else _listed(initial, "first states")
+        pushes, blurs = _listed(disturbances, "disturbances"), _listed(noises, "noises")
         if not (places and first and pushes and blurs):
             raise OptionError(
                 "A system without states, first states, disturbances or noises cannot run",
@@ -78,6 +89,7 @@ class FiniteSystem:
                 sources[places[following]] |= 1 << k
             for blur in blurs:
                 seen_output = output(state, blur)
+                _require_comparable(seen_output, "An output")
                 seen[seen_output] = seen.get(seen_output, 0) | 1 << k
         listed = sorted(seen, key=repr)
         start = sum(1 << place for place in {places[state] for state in first})
@@ -85,7 +97,24 @@ class FiniteSystem:
         return cls(tuple(places), tuple(listed), tuple(sources), states_showing, start)
 
 
+def _listed(items: object, what: str) -> tuple[Any, ...]:
+    if not isinstance(items, Iterable):
+        raise OptionError(f"The {what} of the system are not a list", hint="list them: range(9)")
+    return tuple(items)
+
+
+def _require_comparable(item: object, what: str) -> None:
+    try:
+        hash(item)
+    except TypeError:
+        raise OptionError(
+            f"{what} of the system cannot be compared with others",
+            hint="use numbers, text or tuples",
+        ) from None
+
+
 def _require(state: Hashable, places: dict[Hashable, int], what: str) -> None:
+    _require_comparable(state, f"The {what}")
     if state not in places:
         raise OptionError(f"The {what}, {state!r}, is not a state", hint="list it among the states")
 

@@ -164,12 +164,23 @@ def test_a_value_at_the_very_end_of_the_reach_is_blurred_exactly():
         assert (value == 0.1 * cm) if near else (value == float(kg))
 
 
+def test_a_line_with_a_root_leaves_open_what_squares_say():
+    document = PolicyDocument((read_column(BLUR | {"line": "10*sqrt(cm)"}, 1),))
+    expected = 0
+    for cm in range(120, 221):
+        # 10 x - 43 <= 100 sqrt(cm) <= 10 x + 43, compared by their squares
+        band = [x for x in range(30, 201) if (10 * x - 43) ** 2 <= 10**4 * cm <= (10 * x + 43) ** 2]
+        above = [x for x in band if x * x >= 100 * cm]
+        expected += len(band) if 0 < len(above) < len(band) else 0
+    assert document.columns[0].leaves_open().counts.open == expected == 868
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({"kind": "stretch"}, "hides nothing"),
         ({"others": {}}, "takes low, high and step of cm"),
-        ({"line": "sqrt(cm)"}, "sqrt"),
+        ({"line": "exp(cm/50)"}, "exp"),
         ({"line": "(cm/7)**9"}, "53 binary digits"),
     ],
 )

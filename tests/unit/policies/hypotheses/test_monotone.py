@@ -5,9 +5,9 @@ import pytest
 
 from hartley.errors import OptionError
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.integer_form import IntegerForm
 from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.monotone import directions
+from hartley.policies.hypotheses.sides.integer_form import IntegerForm
 
 COLUMNS = {name: LatticeColumn(0, 8, 1) for name in "xyz"}
 

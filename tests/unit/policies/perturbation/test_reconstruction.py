@@ -1,5 +1,6 @@
 """Estimates in place of released values: what is accepted, refused and said."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -121,7 +122,34 @@ def test_a_rule_that_sees_both_sides_is_no_rule_of_one_column():
     result = model.solve(risk=0.01)
     assert (result.sees, result.matrix.shape[0]) == ("both", len(model.inputs))
     with pytest.raises(OptionError, match="draws from pairs") as caught:
-        reconstruct(result, joint)
+        Pram.of_result(result)
     assert "model.inputs" in caught.value.hint
+    step = reconstruct(result, joint)
+    assert step.distortion <= step.before
+    with pytest.raises(OptionError, match="draws from pairs"):
+        _ = step.pram
+    assert step.to_dict()["columns"] == []
+
+
+@pytest.mark.parametrize(
+    "law", [[1, 2], [[1, 2]], [[0.3, 0.1, 0], [0.1, 0.5, 0]], "ab", None, [[0, 0], [0, 0]]]
+)
+def test_a_rule_of_pairs_takes_the_law_it_was_solved_for(law):
+    result = PrivacyDistortion([[0.3, 0.1], [0.1, 0.5]], "squared", sees="both").solve(risk=0.01)
+    with pytest.raises(OptionError):
+        reconstruct(result, law)
+
+
+def test_a_distortion_that_sees_the_confidential_value_is_weighed_by_pairs():
+    joint = [[0.25, 0.25], [0.25, 0.25]]
+    costs = np.zeros((2, 2, 2))
+    costs[0, :, 0], costs[1, :, 1] = 1, 3  # the best release is the other confidential value
+    result = PrivacyDistortion(joint, "squared", sees="both").solve(lam=1.0)
+    step = reconstruct(replace(result, matrix=np.full((4, 2), 0.5)), joint, distortion=costs)
+    assert (step.before, step.distortion, step.released) == (1, Fraction(1, 2), (0,))
+
+
+def test_rules_of_the_key_take_the_law_as_before():
+    joint = [[0.3, 0.1], [0.1, 0.5]]
     alone = PrivacyDistortion(joint, "squared").solve(risk=0.01)
     assert reconstruct(alone, joint).distortion <= reconstruct(alone, joint).before

@@ -383,3 +383,26 @@ def test_a_search_for_the_smallest_grid_ends():
         VectorQuantizer.for_error(
             ranges=[(0, 10), (0, 17), (0, 23)], error="1e-10", norm="euclidean"
         )
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"ranges": None}, "The ranges are not a list"),
+        ({"ranges": "ab"}, "The ranges are not a list"),
+        ({"sensitivities": None}, "The sensitivities are not a list"),
+        ({"weights": 3}, "The weights are not a list"),
+        ({"sensitivities": ["0.1"]}, "1 sensitivities for 2 queries"),
+        ({"outputs": "many"}, "number of outputs is not a number"),
+        ({"outputs": "5/2"}, "cannot have 5/2 outputs"),
+    ],
+)
+def test_outputs_and_lists_that_make_no_sense_are_refused(change, problem):
+    wish = {"outputs": 4, "ranges": [(0, 1)] * 2, "sensitivities": ["0.1"] * 2} | change
+    with pytest.raises(OptionError, match=problem):
+        VectorQuantizer.for_outputs(**wish)
+
+
+def test_a_number_of_outputs_may_be_text():
+    means = {"ranges": [(0, 1)] * 2, "sensitivities": ["0.1"] * 2}
+    assert VectorQuantizer.for_outputs("9", **means) == VectorQuantizer.for_outputs(9, **means)

@@ -1,10 +1,13 @@
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, strategies as st
+import pytest
+from hypothesis import given, settings, strategies as st
 
+from hartley.errors import OptionError
 from hartley.ranges.boxes.expression import parse_expression
-from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at, truth_at
+from hartley.ranges.boxes.signs import ExactColumn, nonnegative_at, sign_at, truth_at
 
 QUERIES = ("x - y", "x**2 - 2*y", "abs(x) - 1/3", "x*y - 1/2", "min(x, y) - x", "3*x/10 - y")
 NUMBERS = st.lists(st.fractions(-4, 4, max_denominator=12), min_size=1, max_size=8)
@@ -31,10 +34,49 @@ def test_doubles_that_stand_for_decimals_are_taken_as_those():
     assert holds.tolist() == [True, True]  # in doubles both would lie below the line
 
 
-def test_what_rational_numbers_cannot_decide_stays_possible_on_both_sides():
+def test_functions_are_decided_by_enclosures_and_what_undoes_itself_is_not():
     points = {"x": column([Fraction(2), Fraction(4), Fraction(9)])}
     holds, fails = nonnegative_at(parse_expression("sqrt(x) - 2"), points)
-    assert (holds.tolist(), fails.tolist()) == ([False, True, True], [True, True, False])
+    assert (holds.tolist(), fails.tolist()) == ([False, True, True], [True, False, False])
+    both = nonnegative_at(parse_expression("exp(log(x)) - x"), points)
+    assert [flags.tolist() for flags in both] == [[True] * 3] * 2
+
+
+@given(
+    text=st.sampled_from(
+        ["exp(x) - y", "log(y) - x/4", "sqrt(y) - x", "exp(x/9)*log(y) - 3", "abs(log(y/7)) - x/5"]
+    ),
+    x=st.fractions(-9, 9, max_denominator=50),
+    y=st.fractions("1/9", 99, max_denominator=50),
+    shift=st.integers(0, 60),
+)
+@settings(max_examples=200, deadline=None)
+def test_signs_are_those_of_eighty_decimal_digits(text, x, y, shift):
+    """Also of a query that is moved to within 10^-shift of its own value at the point."""
+    with localcontext(prec=80):
+        numbers = [Decimal(z.numerator) / Decimal(z.denominator) for z in (x, y)]
+        value = DECIMALS[text](*numbers)
+        near = value.quantize(Decimal(10) ** -shift) if shift else Decimal(0)
+        expected = (value > near) - (value < near)
+        if abs(value - near) < Decimal(10) ** -70:  # exact, or not to be seen
+            return
+    query = parse_expression(text) - Fraction(near)
+    assert sign_at(query, {"x": x, "y": y}) == expected
+
+
+DECIMALS = {
+    "exp(x) - y": lambda x, y: x.exp() - y,
+    "log(y) - x/4": lambda x, y: y.ln() - x / 4,
+    "sqrt(y) - x": lambda x, y: y.sqrt() - x,
+    "exp(x/9)*log(y) - 3": lambda x, y: (x / 9).exp() * y.ln() - 3,
+    "abs(log(y/7)) - x/5": lambda x, y: abs((y / 7).ln()) - x / 5,
+}
+
+
+@pytest.mark.parametrize("text", ["log(x)", "sqrt(x - 1)", "1/x", "log(x - exp(1))"])
+def test_a_query_without_a_value_is_refused(text):
+    with pytest.raises(OptionError, match="has no value"):
+        sign_at(parse_expression(text), {"x": Fraction(0)})
 
 
 X = parse_expression("x")

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from hartley import Channel, JointDistribution, OptionError, Relation
+from hartley.measures import maximal_leakage, mutual_information
 
 weights = arrays(
     np.float64,
@@ -59,3 +60,12 @@ def test_rows_that_do_not_add_up_are_refused():
     with pytest.raises(OptionError, match="joint distribution does not add up to 1; hint: "):
         JointDistribution.of([[0.5, 0.4]])
     assert Channel.of([[0.1] * 10]).matrix.shape == (1, 10)  # a rounding error is none of theirs
+
+
+def test_lists_are_read_as_matrices_and_what_is_none_is_refused():
+    assert maximal_leakage(Channel([[0.9, 0.1], [0.1, 0.9]])) == pytest.approx(math.log2(1.8))
+    assert mutual_information(JointDistribution([[0.5, 0], [0, 0.5]])) == 1
+    for rows in ([[2, 3]], [[0.5, 0.5], [1]], [], "ab", None, [[math.nan, 1]], [[-1, 2]]):
+        for kind in (Channel, JointDistribution):
+            with pytest.raises(OptionError):
+                kind(rows)

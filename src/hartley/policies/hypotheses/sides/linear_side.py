@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hartley.policies.hypotheses.integer_form import ZERO
+from hartley.policies.hypotheses.sides.choices import ZERO
 
 if TYPE_CHECKING:
     from hartley.engines.maps.formula import Tree

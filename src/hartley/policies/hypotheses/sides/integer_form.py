@@ -1,9 +1,10 @@
 """A hypothesis in whole numbers: which side of a line a record lies on, decided without rounding.
 
 Every column is replaced by its index. Denominators are multiplied out, so that a comparison
-becomes the sign of an integer. A tree of it is executed alike by Python's integers, by numpy and,
-as long as no number exceeds 2^53, by the doubles of every engine: sums and products of such
-integers are exact there.
+becomes the sign of an integer. One with exp, log or sqrt is decided at every point of the lattice
+instead, and becomes a comparison with a list of indices. A tree of it is executed alike by
+Python's integers, by numpy and, as long as no number exceeds 2^53, by the doubles of every engine:
+sums and products of such integers are exact there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
+from hartley.policies.hypotheses.sides.choices import ONE, ZERO
+from hartley.policies.hypotheses.sides.tabled_side import tabled_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from hartley.ranges.boxes.expression import Expression
     from hartley.ranges.boxes.signs import Clause
 
-ZERO, ONE = ("const", "0"), ("const", "1")
 LARGEST_INT64 = 2**62
 """With room for one sum."""
 MOST_BITS = 4096
@@ -173,6 +175,10 @@ def _refuse_long(bits: int) -> None:
 
 def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, int]:
     word, *parts = clause
+    if word in (">=", ">") and any(node.operation in _FUNCTIONS for node in parts[0].nodes()):
+        for name in parts[0].names:
+            _declared(name, columns)
+        return tabled_side(word, parts[0], columns)
     if word in (">=", ">"):
         ratio = _ratio(parts[0], columns)
         above = ratio.above
@@ -214,9 +220,9 @@ def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Rati
         return _column(arguments[0], columns)
     if operation not in _OPERATIONS:
         raise OptionError(
-            f"The hypothesis uses {operation}, whose values are not rational",
-            hint="leave out exp, log and sqrt: compare the column with a number, x >= 7.39 instead "
-            "of log(x) >= 2, or square both sides instead of a root",
+            f"The line uses {operation}, whose values are not rational",
+            hint='leave out exp, log and sqrt, or write a hypothesis with kind = "meet", which '
+            "takes them",
         )
     operands = [_ratio(part, columns) for part in expression.parts]
     exponent = arguments[1:] if operation == "pow" else ()
@@ -225,12 +231,7 @@ def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Rati
 
 def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     """Return low + k step as (a + b k) times a fraction, with whole a and b."""
-    if name not in columns:
-        raise OptionError(
-            f"The hypothesis names column '{name}', whose range and step are not declared",
-            hint=f"declare low, high and step of '{name}'",
-        )
-    column = columns[name]
+    column = _declared(name, columns)
     divisor = math.lcm(column.low.denominator, column.step.denominator)
     first, step = int(column.low * divisor), int(column.step * divisor)
     common = math.gcd(first, step)
@@ -240,6 +241,15 @@ def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     if first:
         above = above.plus(WholeNumber.constant(first))
     return Ratio(Fraction(common, divisor), above, WholeNumber.constant(1))
+
+
+def _declared(name: str, columns: Mapping[str, LatticeColumn]) -> LatticeColumn:
+    if name not in columns:
+        raise OptionError(
+            f"The hypothesis names column '{name}', whose range and step are not declared",
+            hint=f"declare low, high and step of '{name}'",
+        )
+    return columns[name]
 
 
 def _aligned(first: Ratio, second: Ratio) -> tuple[Fraction, WholeNumber, WholeNumber, WholeNumber]:
@@ -311,6 +321,10 @@ _OPERATIONS: dict[str, Callable[..., Ratio]] = {
     "min": _extreme("min"),
     "max": _extreme("max"),
 }
+
+
+_FUNCTIONS = ("exp", "log", "sqrt")
+"""Operations whose values are not rational."""
 
 
 # --- trees executed in Python -------------------------------------------------------------------
