@@ -115,7 +115,9 @@ def test_two_hundred_analysts_on_four_workers_for_a_minute(a_place, serve):
     check(place, seen, tokens)
 
 
-def kill_under_load(place, live, tokens, wait_until, *, kills, seconds=float("inf")):
+def kill_under_load(  # noqa: PLR0913 - what is killed under which load, each by name
+    place, live, tokens, wait_until, *, kills, seconds=float("inf")
+):
     """Kill one worker after another while analysts ask; return how many, and what was seen."""
     seen, end, done = new_counts(), time.monotonic() + seconds, 0
 
@@ -159,12 +161,13 @@ def test_a_few_kills_under_load(a_place, serve, wait_until):
 
 
 @pytest.mark.long
-def test_two_hundred_kills_under_load(a_place, serve, wait_until):
+def test_two_hundred_kills_under_load(a_place, serve, wait_until, record_property):
     place = a_place()
     tokens = crowd(place, 8)
     live = serve(place, workers=2)
     kills = int(os.environ.get("HARTLEY_KILLS", "200"))
     seconds = float(os.environ.get("HARTLEY_KILL_SECONDS", "inf"))
     done, seen = kill_under_load(place, live, tokens, wait_until, kills=kills, seconds=seconds)
-    print(f"{done} kills; {dict(seen['statuses'])}")
+    record_property("kills", done)
+    record_property("replies", str(dict(seen["statuses"])))
     assert done == kills or seconds < float("inf")

@@ -262,7 +262,6 @@ class HostedDataset:
         opened.repeats[key] = (questions, planned.place.account.parts)
         return questions.contents(planned)
 
-
     def _is_new(self, desk: Desk, plans: Sequence[Selection], analyst: str) -> bool:
         """Tell whether an account was never charged for some question of plans, at any step.
 
