@@ -29,6 +29,7 @@ import pram
 import price
 import privacy_distortion
 import release_rows
+import service
 import volume
 import whole_sessions
 from results import Row, Settings, show, surroundings, write
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "ask": ask.run,
     "price": price.run,
     "sessions": whole_sessions.run,
+    "service": service.run,
     "ask_peers": ask_peers.run,
     "release_rows": release_rows.run,
     "noiseless": noiseless.run,

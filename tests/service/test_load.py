@@ -16,6 +16,7 @@ from hartley.service.accounts import open_accounts
 
 COUNT = "SELECT COUNT(*) FROM people WHERE age > {}"
 EXPECTED = {200, 409, 429, 503}
+PAUSE = 0.05
 
 
 async def analyst(  # noqa: PLR0913 - one analyst, each by name
@@ -36,7 +37,10 @@ async def analyst(  # noqa: PLR0913 - one analyst, each by name
                 reply = await api.post(f"/v1/datasets/people/{route}", json=body)
             except httpx.TransportError:
                 assert patient, "a connection was lost"
+                await asyncio.sleep(PAUSE)
                 continue
+            if patient:
+                await asyncio.sleep(PAUSE)  # leaves workers the time to start
             seen["statuses"][reply.status_code] += 1
             if route == "ask" and reply.status_code == 200:
                 content = reply.json()
@@ -111,37 +115,59 @@ def test_two_hundred_analysts_on_four_workers_for_a_minute(a_place, serve):
     check(place, seen, tokens)
 
 
-@pytest.mark.long
-def test_two_hundred_kills_under_load(a_place, serve, wait_until):
-    place = a_place()
-    tokens = crowd(place, 8)
-    live = serve(place, workers=2)
-    seen = new_counts()
-    kills = int(os.environ.get("HARTLEY_KILLS", "200"))
+def kill_under_load(  # noqa: PLR0913 - what is killed under which load, each by name
+    place, live, tokens, wait_until, *, kills, seconds=float("inf")
+):
+    """Kill one worker after another while analysts ask; return how many, and what was seen."""
+    seen, end, done = new_counts(), time.monotonic() + seconds, 0
 
     async def load(stop):
         while not stop.is_set():
-            end = time.monotonic() + 1
+            until = time.monotonic() + 1
             await asyncio.gather(
                 *(
-                    analyst(live.url, token, end, i, seen, patient=True)
+                    analyst(live.url, token, until, i, seen, patient=True)
                     for i, token in enumerate(tokens)
                 )
             )
 
     async def main():
+        nonlocal done
         stop = asyncio.Event()
         running = asyncio.create_task(load(stop))
-        for number in range(kills):
+        while done < kills and time.monotonic() < end:
             workers = await asyncio.to_thread(
                 wait_until, lambda: len(w := live.workers()) == 2 and w, 120
             )
-            os.kill(workers[number % 2], signal.SIGKILL)
-            count = 2 + number + 1
-            await asyncio.to_thread(live.wait_for_workers, count)
+            os.kill(workers[done % 2], signal.SIGKILL)
+            done += 1
+            await asyncio.to_thread(live.wait_for_workers, 2 + done)
         stop.set()
         await running
 
     asyncio.run(main())
     assert live.stop() == 0
     check(place, seen, tokens)
+    return done, seen
+
+
+@pytest.mark.slow
+def test_a_few_kills_under_load(a_place, serve, wait_until):
+    place = a_place()
+    tokens = crowd(place, 3)
+    live = serve(place, workers=2)
+    done, _ = kill_under_load(place, live, tokens, wait_until, kills=2)
+    assert done == 2
+
+
+@pytest.mark.long
+def test_two_hundred_kills_under_load(a_place, serve, wait_until, record_property):
+    place = a_place()
+    tokens = crowd(place, 8)
+    live = serve(place, workers=2)
+    kills = int(os.environ.get("HARTLEY_KILLS", "200"))
+    seconds = float(os.environ.get("HARTLEY_KILL_SECONDS", "inf"))
+    done, seen = kill_under_load(place, live, tokens, wait_until, kills=kills, seconds=seconds)
+    record_property("kills", done)
+    record_property("replies", str(dict(seen["statuses"])))
+    assert done == kills or seconds < float("inf")

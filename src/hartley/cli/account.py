@@ -1,4 +1,4 @@
-"""The commands ``hartley account add|list|revoke|token``."""
+"""The commands ``hartley account add|allow|list|revoke|token``."""
 
 from __future__ import annotations
 
@@ -105,6 +105,44 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     say(f"Added the {account.role.value} {name}.")
     say(f"Issue a token for it: hartley account token {name} {_shown(ledger)}")
+
+
+@account_app.command("allow")
+def allow_command(
+    name: Name,
+    ledger: Address,
+    dataset: Annotated[
+        str, typer.Option("--dataset", metavar="NAME", help="The dataset; it is granted, too.")
+    ],
+    allowance: Annotated[
+        str,
+        typer.Option(
+            "--allowance", metavar="BITS", help="What it may spend of the budget, in all."
+        ),
+    ],
+    json: Format = None,
+) -> None:
+    """Set what an account may spend of the budget of a dataset; for a revoked one, lower it.
+
+    [dim]Example: hartley account allow ana ledger.db --dataset people --allowance 12[/dim]
+    """
+    from hartley.exact import parse_number
+    from hartley.service.coverage import set_allowance
+
+    if parse_number(allowance, name="the allowance") < 0:
+        raise OptionError("The allowance is less than 0 bits", hint="give 0 or more")
+    with _open(ledger, create=False) as accounts:
+        _refuse_unknown(accounts, [dataset])
+        in_use = accounts.get(name).revoked is None
+        wanted = set_allowance(
+            accounts.ledger, accounts, dataset=dataset, account=name, bits=allowance, by=BY
+        )
+        if in_use:
+            accounts.grant(name, dataset, by=BY)
+    if wants_json(json):
+        print_json({"account": name, "dataset": dataset, "allowance_bits": str(wanted)})
+        return
+    say(f"The account {name} may spend {wanted} bits of the budget of {dataset}.")
 
 
 @account_app.command("list")

@@ -129,6 +129,7 @@ async def _repeated(
 ) -> dict[str, Any] | None:
     """Return what the account has paid for; None if something of it is new or pending."""
     hosted, account = asked.hosted, asked.account
+    may_ask = asked.identity.scope.includes(TokenScope.ASK)
 
     def admit(plans: Sequence[Selection]) -> None:
         asked.ticket.check()
@@ -136,7 +137,7 @@ async def _repeated(
 
     def work(opened: OpenVersion) -> dict[str, Any] | None:
         hosted.require_holder(opened, account)
-        contents = hosted.repeat(opened, account, asked.wishes, admit)
+        contents = hosted.repeat(opened, account, asked.wishes, admit, may_ask=may_ask)
         return None if contents is None else _content(contents, batch=asked.batch)
 
     if resources.ledger.path is not None and hosted.is_known_repeat(account, asked.wishes):

@@ -82,7 +82,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.add_exception_handler(HartleyError, _reply)
     app.add_exception_handler(HTTPException, _reply_http)
     app.add_exception_handler(RequestValidationError, _reply_invalid)
-    for part in (datasets, administration, operations):
+    for part in (datasets, operations, administration):
         app.include_router(part.router)
     app.include_router(console_router())
     return app

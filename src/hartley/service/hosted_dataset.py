@@ -225,11 +225,18 @@ class HostedDataset:
         analyst: str,
         wishes: Sequence[Wish],
         admit: Callable[[Sequence[Selection]], None] = lambda _: None,
+        *,
+        may_ask: bool = False,
     ) -> list[dict[str, Any]] | None:
         """Return recorded answers if the account has paid for all of them; None otherwise.
 
-        ``admit`` is called with the plans of questions that are not known to be repeats, and may
-        raise an error.
+        Args:
+            opened: the present version.
+            analyst: the account, which must have an allowance.
+            wishes: the questions.
+            admit: called with the plans of questions that are not known to be repeats; it may
+                raise an error.
+            may_ask: whether new questions are asked next, so that they need not be looked up.
         """
         key = _key(analyst, wishes)
         known = opened.repeats.get(key)
@@ -242,6 +249,8 @@ class HostedDataset:
         desk = desk_of(opened.agent)
         read = desk.plan(list(wishes), None, None)
         admit(read)
+        if may_ask and self._is_new(desk, read, analyst):
+            return None
         plans = desk.known_plans(read, self.ledger, analyst)
         versions = (opened.version, opened.schema_version)
         questions = PaidQuestions.of(desk, plans, analyst, versions)
@@ -252,6 +261,15 @@ class HostedDataset:
             opened.repeats.clear()
         opened.repeats[key] = (questions, planned.place.account.parts)
         return questions.contents(planned)
+
+    def _is_new(self, desk: Desk, plans: Sequence[Selection], analyst: str) -> bool:
+        """Tell whether an account was never charged for some question of plans, at any step.
+
+        From rows that are in memory once they were read, and from those that were added since.
+        """
+        desk.earlier.read(self.ledger)
+        told = desk.earlier.told(analyst)
+        return any(told.finest(asked) is None for plan in plans for asked in plan.questions)
 
 
 def _key(analyst: str, wishes: Sequence[Wish]) -> object:

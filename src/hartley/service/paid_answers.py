@@ -44,10 +44,10 @@ class PaidQuestions:
     questions: tuple[Question, ...]
     batch: Batch
     schema: Schema
-    _shown: dict[object, list[dict[str, Any]]] = field(
-        default_factory=dict, repr=False, compare=False
+    _shown: list[tuple[object, list[dict[str, Any]]]] = field(
+        default_factory=list, repr=False, compare=False
     )
-    """What was shown last, by the recorded answers and the own balance."""
+    """What was shown last, with the recorded answers and the own account it rests on."""
 
     @classmethod
     def of(
@@ -80,12 +80,14 @@ class PaidQuestions:
 
     def contents(self, planned: ChargePlan) -> list[dict[str, Any]]:
         """Return the recorded answers as plain values, computed once while they are the same."""
-        key = planned.answers, own_balance(planned.place)
-        contents = self._shown.get(key)
-        if contents is None:
-            self._shown.clear()
-            contents = [shown_answer(answer) for answer in self.answers(planned)]
-            self._shown[key] = contents
+        # The balance of an allowance is a function of the own account alone.
+        own = planned.place.account
+        now = planned.answers, own if own.bits is not None else own_balance(planned.place)
+        for known, contents in tuple(self._shown):  # of one thread, whatever others do meanwhile
+            if known == now:
+                return contents
+        contents = [shown_answer(answer) for answer in self.answers(planned)]
+        self._shown[:] = [(now, contents)]
         return contents
 
     def answers(self, planned: ChargePlan) -> tuple[Answer, ...]:

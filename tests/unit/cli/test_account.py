@@ -114,6 +114,33 @@ def test_a_mistake_issues_nothing(call, ledger, words):
         assert accounts.tokens("ana") == []
 
 
+def test_an_allowance_is_changed_and_only_lowered_for_a_revoked_account(call, ledger):
+    call("add", "ana", ledger)
+    call("add", "ben", ledger)
+
+    def allow(name, bits, dataset="people"):
+        return call("allow", name, ledger, "--dataset", dataset, "--allowance", bits)
+
+    code, out, _ = allow("ana", 3)
+    assert (code, json.loads(out)["allowance_bits"]) == (0, "3")
+    with open_accounts(ledger) as accounts:
+        assert accounts.get("ana").datasets == {"people"}
+        assert [row.act for row in accounts.audit()][-2:] == ["set allowance", "grant"]
+    for words, problem in (
+        (("ana", -1), "less than 0 bits"),
+        (("ana", 9), "would be left for all allowances"),
+        (("cal", 1), "no account 'cal'"),
+        (("ana", 1, "x"), "no dataset 'x'"),
+    ):
+        code, _, err = allow(*words)
+        assert (code, problem in err) == (2, True), words
+    call("revoke", "ana", ledger)
+    assert "only be lowered" in allow("ana", 4)[2]
+    assert "left for all allowances" in allow("ben", 6)[2]
+    assert allow("ana", 0)[0] == 0
+    assert allow("ben", 6)[0] == 0
+
+
 def test_a_token_and_then_its_account_are_revoked(call, ledger):
     for name in ("ana", "bob"):
         call("add", name, ledger)

@@ -23,7 +23,9 @@ async def while_attended(request: Request, work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.ensure_future(work)
     listening: asyncio.Task[None] | None = None
     try:
-        await asyncio.wait({task}, timeout=UNWATCHED)
+        await asyncio.sleep(0)  # a repeat from a file is done by then
+        if not task.done():
+            await asyncio.wait({task}, timeout=UNWATCHED)
         if not task.done():
             listening = asyncio.ensure_future(_gone(request))
             await asyncio.wait({task, listening}, return_when=asyncio.FIRST_COMPLETED)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from hartley.service.api.access import Caller, Host
+from hartley.service.api.access import Caller, Host, service_of
 from hartley.service.api.attention import while_attended
 from hartley.service.api.models import AskBody, PlanBody, PriceBody
 
@@ -19,6 +19,49 @@ Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", max_length=200, description="Kept for 24 hours."),
 ]
+
+
+# The routes that are asked most stand first, since a request is compared with one after another.
+
+
+@router.post("/datasets/{name}/ask", tags=["questions"])
+async def ask(request: Request, caller: Caller, name: Name, body: AskBody, key: Key = None) -> Any:  # noqa: ANN401 - rendered here, once
+    """Answer a question or a batch, if the own allowance covers its price; repeats are free.
+
+    A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
+    only what the account has paid for is answered.
+    """
+    work = service_of(request).ask(  # a dependency less: this route is asked most
+        caller,
+        name,
+        body.wishes,
+        batch=body.batch,
+        vacuous=body.vacuous,
+        given=body.given,
+        most_bits=body.most_bits,
+        key=key,
+    )
+    content = await while_attended(request, work)
+    if not content["bits"]:  # a repeat, whose rendered reply may be sent again
+        request.scope["state"]["repeat"] = (caller, name)
+    return JSONResponse(content)
+
+
+@router.post("/datasets/{name}/price", tags=["questions"])
+async def price(
+    request: Request, caller: Caller, host: Host, name: Name, body: PriceBody
+) -> dict[str, Any]:
+    """Return what questions would cost now and the largest errors of answers; nothing is spent."""
+    work = host.price(
+        caller,
+        name,
+        body.wishes,
+        curve=body.curve,
+        most=body.most,
+        explain=body.explain,
+        vacuous=body.vacuous,
+    )
+    return await while_attended(request, work)
 
 
 @router.get("/me", tags=["accounts"])
@@ -62,23 +105,6 @@ async def dummy(
     return {"columns": await host.dummy_rows(caller, name, rows, seed)}
 
 
-@router.post("/datasets/{name}/price", tags=["questions"])
-async def price(
-    request: Request, caller: Caller, host: Host, name: Name, body: PriceBody
-) -> dict[str, Any]:
-    """Return what questions would cost now and the largest errors of answers; nothing is spent."""
-    work = host.price(
-        caller,
-        name,
-        body.wishes,
-        curve=body.curve,
-        most=body.most,
-        explain=body.explain,
-        vacuous=body.vacuous,
-    )
-    return await while_attended(request, work)
-
-
 @router.post("/datasets/{name}/plan", tags=["questions"])
 async def plan(
     request: Request, caller: Caller, host: Host, name: Name, body: PlanBody
@@ -94,31 +120,6 @@ async def plan(
         vacuous=body.vacuous,
     )
     return await while_attended(request, work)
-
-
-@router.post("/datasets/{name}/ask", tags=["questions"])
-async def ask(  # noqa: PLR0913, PLR0917 - parts of a request
-    request: Request, caller: Caller, host: Host, name: Name, body: AskBody, key: Key = None
-) -> Any:  # noqa: ANN401 - rendered here, once
-    """Answer a question or a batch, if the own allowance covers its price; repeats are free.
-
-    A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
-    only what the account has paid for is answered.
-    """
-    work = host.ask(
-        caller,
-        name,
-        body.wishes,
-        batch=body.batch,
-        vacuous=body.vacuous,
-        given=body.given,
-        most_bits=body.most_bits,
-        key=key,
-    )
-    content = await while_attended(request, work)
-    if not content["bits"]:  # a repeat, whose rendered reply may be sent again
-        request.scope["state"]["repeat"] = (caller, name)
-    return JSONResponse(content)
 
 
 @router.get("/datasets/{name}/budget", tags=["questions"])
