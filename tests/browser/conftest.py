@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import socket
@@ -67,6 +68,7 @@ class Hospital:
         first = prepare(settings).owner
         assert first is not None
         self.owner_token = first.text
+        self.names: list[str] = []
         self.workers = [Worker(settings), Worker(settings)]
         self.url = self.workers[0].url
 
@@ -77,10 +79,19 @@ class Hospital:
     def analyst(self, name: str, bits: str = "3", scope: str = "ask") -> str:
         """Add an analyst without the console; return a token."""
         accounts = self.service.accounts
+        self.names.append(name)
         accounts.add(name, "analyst", by="owner")
         accounts.grant(name, "people", by="owner")
         self.service.ledger.record("people", "allowance", {"analyst": name, "bits": bits})
         return accounts.issue_token(name, scopes=scope, by="owner").text
+
+    def take_back(self) -> None:
+        """Take back what analysts have not spent, so that the next test can give it away."""
+        ledger = self.service.ledger
+        while self.names:
+            name = self.names.pop()
+            bits = math.ceil(ledger.balance("people", name).spent_bits)
+            ledger.record("people", "allowance", {"analyst": name, "bits": str(bits)})
 
     def close(self) -> None:
         for worker in self.workers:
@@ -90,6 +101,14 @@ class Hospital:
 @pytest.fixture(scope="session")
 def hospital(tmp_path_factory):
     service = Hospital(tmp_path_factory.mktemp("hospital"))
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def rebuilt(tmp_path_factory):
+    """A service of its own, for a test that replaces the data."""
+    service = Hospital(tmp_path_factory.mktemp("rebuilt"))
     yield service
     service.close()
 
@@ -185,7 +204,64 @@ def visitors(browser, hospital):
         return opened[-1]
 
     yield visitor
+    hospital.take_back()
     for each in opened:
         each.context.close()
         assert each.complaints == []
         assert each.outside == []
+
+
+@pytest.fixture(scope="session")
+def album(tmp_path_factory):
+    """Return where the screenshots go: a temporary folder, or where HARTLEY_SCREENSHOTS says."""
+    named = os.environ.get("HARTLEY_SCREENSHOTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Photographer:
+    """Looks at the present page in all looks."""
+
+    def __init__(self, album, axe):
+        self.album, self.axe, self.taken = album, axe, []
+
+    def __call__(self, page, name, *, check=True):
+        problems = []
+        for width in (WIDE, NARROW):
+            page.set_viewport_size({"width": width, "height": 800})
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                reach = page.evaluate("document.documentElement.scrollWidth")
+                if reach > width:
+                    problems.append(f"{name} reaches {reach} of {width} pixels")
+                page.screenshot(path=self.album / f"{name}-{scheme}-{width}.png", full_page=True)
+                if check and (scheme, width) != ("dark", NARROW):  # each was checked before
+                    problems += [f"{name} {scheme} {width}: {each}" for each in self.axe(page)]
+        page.set_viewport_size({"width": WIDE, "height": 800})
+        self.taken.append(name)
+        assert problems == []
+
+    def print(self, page, name):
+        """Look at a page as it is printed; it stays so."""
+        page.emulate_media(media="print", color_scheme="dark")  # paper is white all the same
+        page.screenshot(path=self.album / f"{name}-print.png", full_page=True)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == "rgb(255, 255, 255)"
+
+
+@pytest.fixture
+def look(album, axe):
+    return Photographer(album, axe)
+
+
+@pytest.fixture
+def price():
+    """Return a function that prices a question with the keyboard and waits for its price."""
+
+    def priced(page, question: str) -> None:
+        page.fill("#question", question)
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#result[aria-busy=false]")
+
+    return priced

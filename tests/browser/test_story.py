@@ -128,12 +128,12 @@ def test_a_refused_question_is_underlined_and_repaired_by_its_button(hospital, v
     page.fill("#question", "SELECT AVG(weigt) FROM people")
     page.wait_for_selector("#refused mark")  # typing alone prices
     assert page.text_content("#refused mark") == "weigt"
-    page.click("button:text-is('Use weight')")
+    page.click("button:text-is('Price it with weight')")
     page.wait_for_selector("#priced")
     assert page.input_value("#question") == "SELECT AVG(weight) FROM people"
     page.fill("#question", "SELECT AVG(weight) FROM people WHERE region = 'nort'")
     page.wait_for_selector("#refused mark")
-    page.click("button:text-is(\"Use 'north'\")")
+    page.click("button:text-is(\"Price it with 'north'\")")
     page.wait_for_selector("#priced")
     assert page.input_value("#question").endswith("region = 'north'")
 
@@ -212,3 +212,43 @@ def test_a_text_is_copied(hospital, visitors):
     page.click("[aria-label='Copy as SQL']")
     page.wait_for_selector("button:text-is('Copied')")
     assert page.evaluate("navigator.clipboard.readText()") == f"/* bits=1 */ {AVERAGES}"
+
+
+def test_the_whole_path_without_a_mouse(hospital, visitors):
+    visitor = visitors()
+    token, page = hospital.analyst("klara"), visitor.page
+
+    def tab_to(name):
+        for _ in range(40):
+            here = "document.activeElement"
+            if name in page.evaluate(f"[{here}.id, {here}.textContent.trim(), {here}.name || '']"):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{name} is not reached")
+
+    page.goto(visitor.url)
+    page.keyboard.type(token)  # the field has the focus
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#question")
+    tab_to("question")
+    page.keyboard.type(AVERAGES)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#priced")
+    tab_to("slider")
+    page.keyboard.press("ArrowRight")
+    tab_to("spend")
+    assert page.text_content("#spend") == "Ask and spend 2 bits"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer")
+    tab_to("view-1")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".on-whole >> visible=true").count() > 6
+    tab_to("Certificate")
+    page.keyboard.press("Enter")
+    assert page.is_visible("text=It holds if")
+    page.keyboard.press("Shift+Tab")
+    page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+    page.focus(".skip")
+    tab_to("History")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("table.history")

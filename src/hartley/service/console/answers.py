@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.selection import NumberKind
 from hartley.agent.questions.values import as_date
 from hartley.service.console.pictures import Scale, draw_interval, zoomed
-from hartley.service.console.roundings import bits_due, bits_left
-from hartley.wording import rounded
+from hartley.service.console.roundings import aligned, bits_due, bits_left
+from hartley.wording import counted, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hartley.agent.questions.selection import Item, Selection
 
@@ -77,6 +77,12 @@ def _table(content: Mapping[str, Any], place: int, plan: Selection) -> AnswerTab
     lines = [
         _line(tuple(row["keys"]), number, whole, near)
         for row, number in zip(content["rows"], numbers, strict=True)
+    ]
+    values = aligned([line.value for line in lines])
+    errors = aligned([line.error for line in lines])
+    lines = [
+        replace(line, value=value, error=error)
+        for line, value, error in zip(lines, values, errors, strict=True)
     ]
     settled = len(ends) == 1 and ends[0][0] == ends[0][1]  # one point: nothing to compare
     useful = not settled and near.high - near.low < WORTH_A_ZOOM * (whole.high - whole.low)
@@ -156,6 +162,25 @@ def _allowed(item: Item) -> tuple[float, float] | None:
     if item.kind is NumberKind.DEVIATION:
         return 0.0, width / (math.sqrt(2) if item.sample else 2)
     return ends[0], ends[1]
+
+
+def answer_words(answers: Sequence[Mapping[str, Any]]) -> str:
+    """Return the answers of a charge in a few words: the number, or how many numbers there are.
+
+    Example:
+        >>> number = {"shown": ["3,062", "exact", "0"]}
+        >>> answer_words([{"table": {"rows": [{"numbers": [number]}]}}])
+        '3,062'
+        >>> answer_words([{"table": {"rows": [{"numbers": [number]}, {"numbers": [number]}]}}])
+        '2 numbers'
+    """
+    numbers = [
+        number for answer in answers for row in answer["table"]["rows"] for number in row["numbers"]
+    ]
+    if len(numbers) != 1:
+        return counted(len(numbers), "number")
+    value, within, error = numbers[0]["shown"]
+    return value if within == "exact" or not error else f"{value} {error}"
 
 
 def caption(reply: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from starlette.requests import Request  # noqa: TC002 - likewise
 
 from hartley.errors import HartleyError, Refused
 from hartley.service.accounts import TokenScope
-from hartley.service.console.answers import caption
+from hartley.service.console.answers import answer_words, caption
 from hartley.service.console.budget_page import PaidQuestion, budget_view
 from hartley.service.console.copies import copied_texts
 from hartley.service.console.pages import PREFIX
@@ -29,7 +29,7 @@ from hartley.service.console.questions import (
     wish_for,
 )
 from hartley.service.console.refusals import shown_refusal
-from hartley.service.console.roundings import bits_due, bits_left, due_number
+from hartley.service.console.roundings import bits_due, bits_left, due_number, left_number
 from hartley.service.console.visits import PageRoute, page, parse_bits, see_other, visit_of
 from hartley.service.envelope import as_service_error
 from hartley.wording import decimal_text
@@ -274,6 +274,13 @@ async def budget(request: Request, name: str) -> Response:
         cap = bits_left(parse_bits(content["daily_cap_bits"]))
         today = bits_due(content["spent_today_bits"])
         remarks.append(f"At most {cap} in a day (UTC); {today} spent today.")
+    rest = parse_bits(opened.own.bits) - opened.own.spent
+    if bits_left(rest) != bits_left(opened.own.remaining):
+        # What is left is a whole number of cells: of 4,096 / 384, ten.
+        remarks.append(
+            f"Of the remaining {bits_left(rest)}, {left_number(opened.own.remaining)} can be "
+            "spent: charges multiply whole numbers of possible answers."
+        )
     view = budget_view(
         opened.schema,
         spent=opened.own.spent,
@@ -295,15 +302,25 @@ async def history(
     rows = await visit.service.history(
         visit.identity, name, after=after or None, limit=PAGE, newest=True, find=find[:200] or None
     )
+    answers = {row["id"]: await _answer_words(visit, name, row) for row in rows["rows"]}
     return page(
         "history.html",
         await visit.frame("History", name),
         dataset=opened.card,
-        charges=[_shown_charge(row) for row in rows["rows"]],
+        charges=[_shown_charge(row) | {"answer": answers[row["id"]]} for row in rows["rows"]],
         first_page=not after,
         find=find[:200],
         next_page=rows["next"],
     )
+
+
+async def _answer_words(visit: Visit, name: str, row: Mapping[str, Any]) -> str:
+    """Return a paid answer in a few words; empty where there is none to show."""
+    may_see = visit.identity.scope.includes(TokenScope.REPEAT)
+    if not (may_see and row["answered"] and row["present"]):
+        return ""
+    content = await visit.service.answer(visit.identity, name, row["id"])
+    return answer_words(content["answers"] or ())
 
 
 def _shown_charge(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,13 @@ from hartley.service.console.pictures import (
     draw_ends,
     heights,
 )
-from hartley.service.console.roundings import bits_due, bits_left, error_words
+from hartley.service.console.roundings import (
+    aligned,
+    bits_due,
+    bits_left,
+    due_number,
+    error_words,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -103,7 +109,7 @@ class PricedQuestion:
     curve: str
     ends: str
     """The largest and the smallest error beside the curve, as SVG."""
-    lines: tuple[tuple[str, str, str], ...]
+    table: PriceTable
     remaining: float
 
     @property
@@ -115,6 +121,14 @@ class PricedQuestion:
     def left(self) -> str:
         """What the account has left, in words."""
         return bits_left(self.remaining)
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """All useful prices: what each costs, what is due now, and the error of each number."""
+
+    labels: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -184,13 +198,6 @@ class ShownErrors:
         certain = error_words(dict(point.errors)[self.label])
         return ", ".join([*words, f"{certain} for certain, whatever the data"])
 
-    def line(self, point: PricePoint) -> str:
-        """Write all errors at a price, for the table behind the curve."""
-        errors = self.all(point)
-        if len(errors) == 1:
-            return error_words(errors[self.label])
-        return ", ".join(f"{label} {error_words(error)}" for label, error in errors.items())
-
 
 def priced_question(
     curve: PriceCurve, wish: object, remaining: float, *, may_spend: bool = True
@@ -228,11 +235,19 @@ def priced_question(
         place,
         draw_curve(drawn, place, errors.label),
         draw_ends(drawn),
-        tuple(
-            (bits_due(point.bits), bits_due(_due(point)), errors.line(point)) for point in useful
-        ),
+        _table(useful, errors),
         remaining,
     )
+
+
+def _table(points: list[PricePoint], errors: ShownErrors) -> PriceTable:
+    labels = tuple(label for label, _ in points[0].errors)
+    columns = [
+        [due_number(point.bits) for point in points],
+        [due_number(_due(point)) for point in points],
+        *([error_words(errors.all(point)[label]) for point in points] for label in labels),
+    ]
+    return PriceTable(labels, tuple(zip(*map(aligned, columns), strict=True)))
 
 
 def _nearest(curve: PriceCurve, useful: list[PricePoint], wish: object) -> PricePoint:

@@ -5,6 +5,7 @@ Every page takes its numbers from here, so that one quantity looks the same wher
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from hartley.wording import (
@@ -16,6 +17,8 @@ from hartley.wording import (
     digits_up,
 )
 
+NUMBER = re.compile(r"[±-]?[\d,]+(?:\.(?P<decimals>\d+))?")
+FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
 DIGITS = 3
 """Of an error."""
 PLACES = 3
@@ -80,3 +83,27 @@ def exact_bits(text: str) -> str:
         ('16.5', '16')
     """
     return decimal_text(Fraction(text))
+
+
+def aligned(numbers: list[str]) -> list[str]:
+    """Return numbers with spaces at their end, so that their points stand in one column.
+
+    The spaces are as wide as a point and as digits; a text that is no number stays as it is.
+
+    Example:
+        >>> [text.rstrip() for text in aligned(["9,471", "38,866.7"])]
+        ['9,471', '38,866.7']
+        >>> [len(text.partition(".")[2]) for text in aligned(["1.5", "2.25"])]
+        [2, 2]
+    """
+    matches = [NUMBER.fullmatch(text) for text in numbers]
+    most = max((len(match["decimals"] or "") for match in matches if match), default=0)
+
+    def padded(text: str, match: re.Match[str] | None) -> str:
+        if match is None or not most:
+            return text
+        decimals = match["decimals"]
+        point = "" if decimals else POINT_SPACE
+        return text + point + FIGURE_SPACE * (most - len(decimals or ""))
+
+    return [padded(text, match) for text, match in zip(numbers, matches, strict=True)]

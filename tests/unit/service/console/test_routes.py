@@ -517,9 +517,13 @@ def test_a_report_is_a_page_of_its_own_without_script(house, kind):
     part = forms.split(f'id="kind-{kind}"')[1].split("</section>")[0]
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', part)) | {"dataset": "people"}
     query = "&".join(f"{name}={value}" for name, value in fields.items())
-    frame = owner.get(f"/reports/{kind}?{query}").text
-    address = re.search(r'<iframe[^>]* src="/console([^"]*)"', frame)[1].replace("&amp;", "&")
-    report = owner.get(address)
+    framed = owner.get(f"/reports/{kind}?{query}")
+    assert "Written by Hartley" in framed.text  # in the same page, with the bar at the top
+    assert "Log out" in framed.text
+    assert "script-src 'self';" in framed.headers["content-security-policy"]
+    assert not re.search(r"<script(?! src=)| on\w+=", framed.text)
+    address = re.search(r'<a href="/console([^"]*)">Open it alone', framed.text)[1]
+    report = owner.get(address.replace("&amp;", "&"))
     assert report.status_code == 200
     assert "Written by Hartley" in report.text
     policy = report.headers["content-security-policy"]
