@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.finding import FindingGate, check_page, tell_finding
+from hartley.cli.gate import FailAboveNumber, Junit, Sarif  # noqa: TC001 - typer reads them
 from hartley.cli.options import (
     Html,
     Names,
@@ -106,6 +107,9 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     null: Null = None,
     names: Names = None,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Guess which of two people is in a group whose aggregate is released, in repeated games.
@@ -117,6 +121,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.membership import MembershipGame
 
+    gate = FindingGate("attack membership", [*readings], fail_above, junit, sarif)
     check_page(html, [*readings, *([policy] if policy else [])])
     opened = open_tables(readings, null, names)
     listed = _spread(split_columns(columns, opened.columns), opened.columns) if columns else None
@@ -135,7 +140,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
     with progress_bar({"play": "Playing games"}) as progress:
         finding = game.play(games, seed=seed, progress=progress)
-    tell_finding(finding, html=html, json=json)
+    tell_finding(finding, html=html, json=json, gate=gate)
 
 
 def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -183,6 +188,9 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     null: Null = None,
     names: Names = None,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Recognise from the consumption of a home when its appliances run.
@@ -195,6 +203,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     """
     from hartley.adversaries.load_monitoring import LoadMonitoring
 
+    gate = FindingGate("attack load-monitoring", [*table], fail_above, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, null, names)
     ends = _ends(span, "--range") if span else None
@@ -208,7 +217,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
         on=on,
     )
     released = _Wish(policy, bits, levels, ends).of_one()
-    tell_finding(home.attack(released, seed=seed), html=html, json=json)
+    tell_finding(home.attack(released, seed=seed), html=html, json=json, gate=gate)
 
 
 def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -255,6 +264,9 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     null: Null = None,
     names: Names = None,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Count the unique records of a TABLE, or the people whom a few points single out.
@@ -264,6 +276,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.uniqueness import Uniqueness
 
+    gate = FindingGate("attack uniqueness", [*table], fail_above, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, null, names)
     attack = Uniqueness(
@@ -280,7 +293,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     number = known if known is None or known == "all" else int(known)
     with progress_bar({"draw": "Drawing points"}) as progress:
         finding = attack.attack(number, trials=trials, seed=seed, progress=progress)  # type: ignore[arg-type]  # "all" or a number
-    tell_finding(finding, html=html, json=json)
+    tell_finding(finding, html=html, json=json, gate=gate)
 
 
 # --- what is released ---------------------------------------------------------------------------
