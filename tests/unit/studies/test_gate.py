@@ -76,7 +76,7 @@ ATTACKS = {
     "guessing": ["people.csv", "--secret", "age", "--released", "sex"],
     "hypothesis": ["people.csv", "--secret=age", "--released=sex", "--hypothesis", "age >= 40"],
     "uniqueness": ["people.csv", "--columns", "sex"],
-    "membership": "homes.csv --person home --order hour --people 2 --games 50".split(),
+    "membership": ["homes.csv", "--person=home", "--order=hour", "--people=2", "--games=50"],
     "load-monitoring": ["power.csv", "--total", "main", "--appliances", "oven", "--train", "0.5"],
     "reconstruction": ["ledger.db"],
 }
