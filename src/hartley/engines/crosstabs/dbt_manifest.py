@@ -33,7 +33,8 @@ def read_manifest(path: str | os.PathLike[str]) -> tuple[list[str], Descriptions
     files: list[str] = []
     outputs = {}
     for _, node in sorted(nodes.items()):
-        config = node.get("config", {}) if isinstance(node, dict) else {}
+        config = node.get("config") if isinstance(node, dict) else None
+        config = config if isinstance(config, dict) else {}
         block = _meta(node, config)
         if block is None:
             continue
