@@ -304,3 +304,37 @@ WORKLOADS = (
     "-- bits=2\nSELECT AVG(age) FROM people; -- weight=3\nSELECT COUNT(*) FROM people WHERE age>9",
     "SELECT sex, COUNT(*) FROM people GROUP BY sex; /* error=1 */\nSELECT MEDIAN(age) FROM people",
 )
+
+OUTPUTS = (
+    f"region,F,M,Total\nnorth,12,x,20\nsouth,15,<5,18\n{PRIVATE},9,9,18\nTotal,36,20,56\n",
+    "Patients\nregion;sex;n\nnorth;F;12\nnorth;M;[c]\nsouth;F;15\nsouth;M;3\nnorth;Total;20\n",
+    "town,n\nAshby,0\nBury,0\nTotal,3\n",
+    '[{"region": "north", "n": 12}, {"region": "south", "n": null}]',
+)
+DESCRIPTIONS = (
+    f"""[[outputs]]
+file = "output.csv"
+dims = ["region", "sex"]
+where = "age >= 20"
+marks = {{s = "hidden", low = "1-4"}}
+absent = "zero"
+margins = "all"
+
+[[trees]]
+dim = "region"
+coast = ["north", "{PRIVATE}"]
+""",
+    """[[outputs]]
+file = "output.csv"
+statistic = "sum(pay)"
+rounding = "nearest 5"
+bounds = [-500, 2000]
+decimal = ","
+total = "Total"
+""",
+)
+MANIFESTS = (
+    """{"nodes": {"model.p.wards": {"resource_type": "model", "name": "wards",
+"config": {"location": "output.csv", "meta": {"hartley": {"dims": ["region", "sex"],
+"margins": "all"}}}}}}""",
+)

@@ -31,6 +31,7 @@ from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.quantizers.query import parse_query
 from hartley.policies.records.hierarchy import read_hierarchy
 from hartley.ranges.schema.schema import Schema
+from hartley.studies.check_certificate import certify_tables, verify_check
 from hartley.studies.specification import Specification
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ def prepare(folder: Path) -> Stage:
         "workload": valid.WORKLOADS,
         "number": valid.NUMBERS,
         "table": (valid.TABLE,),
+        "output": valid.OUTPUTS,
+        "description": valid.DESCRIPTIONS,
+        "manifest": valid.MANIFESTS,
+        "proofs": (_proofs(folder),),
     }
     for name, words in SLOW_AT_FIRST.items():
         command(name, folder / "people.csv", *words, "-k", 2, "-o", folder / "out.csv")
@@ -105,6 +110,13 @@ def prepare(folder: Path) -> Stage:
     table = open_table(str(folder / "people.csv"))
     columns = table.expression.to_pyarrow().to_pydict()
     return Stage(folder, documents, table, columns=columns)
+
+
+def _proofs(folder: Path) -> str:
+    """Check an output, and return the certificate of it."""
+    output = folder / "output.csv"
+    output.write_text(valid.OUTPUTS[0])
+    return certify_tables(hartley.check(output)).to_json()
 
 
 def command(*words: object) -> None:
@@ -356,6 +368,33 @@ def _table(document, stage, luck):
     )[luck.randrange(11)]()  # fmt: skip
 
 
+def _output(document, stage, luck):
+    path = _file(stage, luck.choice(("changed.csv", "changed.json", "changed.xlsx")), document)
+    rounding = luck.choice((None, "nearest 3"))
+    (
+        lambda: hartley.check(path, rounding=rounding),
+        lambda: command("check", path, "--rule", "homogeneous", "--fail-on", "never", "--text"),
+    )[luck.randrange(2)]()
+
+
+def _description(document, stage, _luck):
+    hartley.check(stage.folder / "output.csv", spec=_file(stage, "changed.outputs.toml", document))
+
+
+def _manifest(document, stage, _luck):
+    (stage.folder / "target").mkdir(exist_ok=True)
+    path = _file(stage, "target/manifest.json", document)
+    command("check", "--dbt", path, "--fail-on", "never", "--text")
+
+
+def _proof(document, stage, luck):
+    path = _file(stage, "changed.proofs.json", document)
+    if luck.random() < 0.5:
+        verify_check([stage.folder / "output.csv"], path)
+    else:
+        command("verify", stage.folder / "output.csv", path, "--text")
+
+
 READERS = {
     "schema": _schema,
     "recorded": _recorded,
@@ -373,4 +412,8 @@ READERS = {
     "workload": _workload,
     "number": _number,
     "table": _table,
+    "output": _output,
+    "description": _description,
+    "manifest": _manifest,
+    "proofs": _proof,
 }

@@ -14,8 +14,15 @@ from hartley.cli.attack_signals import (
     uniqueness_command,
 )
 from hartley.cli.commands import renamed
-from hartley.cli.finding import check_page, tell_finding
-from hartley.cli.gate import FailAbove, Junit, Sarif, pass_gate
+from hartley.cli.finding import FindingGate, check_page, tell_finding
+from hartley.cli.gate import (
+    FailAbove,
+    FailAboveNumber,
+    Junit,
+    Sarif,
+    check_gate_files,
+    pass_gate,
+)
 from hartley.cli.options import (
     Groups,
     Html,
@@ -84,6 +91,9 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = 2,
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Learn confidential values from classes of equal keys of a TABLE, however large k is.
@@ -98,6 +108,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
     from hartley.ranges.schema.roles import chosen_columns
 
+    gate = FindingGate("attack homogeneity", [*table], fail_above, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
     need_option(keys, "--keys", roles, opened.columns)
@@ -119,7 +130,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ]
     if distances or groups:
         made.append(Similarity(known, distances, groups).attack(opened))
-    tell_finding(join_findings(made), html=html, json=json)
+    tell_finding(join_findings(made), html=html, json=json, gate=gate)
 
 
 Secret = Annotated[
@@ -157,6 +168,9 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     missing: Missing = "released",
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Count the trials a brute-force guesser needs, with and without a release.
@@ -166,10 +180,11 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.guessing import BruteForceGuessing
 
+    gate = FindingGate("attack guessing", [*table], fail_above, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
     relation = _relation(opened, known_roles, secret, released, bins, missing)
-    tell_finding(BruteForceGuessing(attribute).attack(relation), html=html, json=json)
+    tell_finding(BruteForceGuessing(attribute).attack(relation), html=html, json=json, gate=gate)
 
 
 @attack_app.command("hypothesis")
@@ -191,6 +206,9 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     missing: Missing = "released",
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Count the rows for which a release decides a hypothesis about the secret for certain.
@@ -200,10 +218,11 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.hypothesis import HypothesisTesting
 
+    gate = FindingGate("attack hypothesis", [*table], fail_above, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
     relation = _relation(opened, known_roles, secret, released, bins, missing)
-    tell_finding(HypothesisTesting(hypothesis).attack(relation), html=html, json=json)
+    tell_finding(HypothesisTesting(hypothesis).attack(relation), html=html, json=json, gate=gate)
 
 
 LedgerFile = Annotated[
@@ -241,6 +260,9 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     dataset: DataSet = None,
     data: Data = None,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Combine all answers of an agent: what they settle, for how many people, and the promise.
@@ -252,8 +274,9 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.reconstruction import Reconstruction
 
+    gate = FindingGate("attack reconstruction", [ledger], fail_above, junit, sarif)
     transcripts = _transcripts(ledger, schema, dataset, data, html)
-    tell_finding(Reconstruction().attack(*transcripts), html=html, json=json)
+    tell_finding(Reconstruction().attack(*transcripts), html=html, json=json, gate=gate)
 
 
 attack_app.command("reconstruct", hidden=True)(renamed(reconstruction_command, "reconstruction"))
@@ -286,6 +309,7 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.differencing import Differencing
     from hartley.studies.gate import above_cases, worst_difference
 
+    check_gate_files(junit, sarif, [ledger])
     transcripts = _transcripts(ledger, schema, dataset, data, html)
     finding = Differencing(rows).attack(*transcripts)
     cases = above_cases(str(ledger), worst_difference(finding), fail_above)

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.finding import FindingGate, check_page, tell_finding
+from hartley.cli.gate import FailAboveNumber, Junit, Sarif  # noqa: TC001 - typer reads them
 from hartley.cli.options import (
     Html,
     Tables,
@@ -77,6 +78,9 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     ] = None,
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Read a POLICY backwards: which inputs the records of a released TABLE can have come from.
@@ -90,6 +94,7 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.studies.attack_policy import attack_policy
 
     read: list[str | Path] = [*table, policy, *(data or []), *([schema] if schema else [])]
+    gate = FindingGate("attack policy", [*table], fail_above, junit, sarif)
     check_page(html, read)
     released = open_tables(table, reading)
     truth = None if not data else open_tables(data, replace(reading, names=None))
@@ -103,4 +108,4 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
         known_within=split_settings(known_within or [], "--known-within", "COL=DISTANCE"),
         known_rounded=split_settings(known_rounded or [], "--known-rounded", "COL=STEP"),
     )
-    tell_finding(finding, html=html, json=json)
+    tell_finding(finding, html=html, json=json, gate=gate)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from hartley.cli.finding import check_page, tell_finding
+from hartley.cli.finding import FindingGate, check_page, tell_finding
+from hartley.cli.gate import FailAboveNumber, Junit, Sarif  # noqa: TC001 - typer reads them
 from hartley.cli.options import (
     Html,
     Person,
@@ -109,6 +110,9 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: Seed = 0,
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Guess which of two people is in a group whose aggregate is released, in repeated games.
@@ -120,6 +124,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.membership import MembershipGame
 
+    gate = FindingGate("attack membership", [*readings], fail_above, junit, sarif)
     check_page(html, [*readings, *([policy] if policy else [])])
     opened = open_tables(readings, reading)
     listed = _spread(split_columns(columns, opened.columns), opened.columns) if columns else None
@@ -138,7 +143,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
     with progress_bar({"play": "Playing games"}) as progress:
         finding = game.play(games, seed=seed, progress=progress)
-    tell_finding(finding, html=html, json=json)
+    tell_finding(finding, html=html, json=json, gate=gate)
 
 
 @reads_tables
@@ -186,6 +191,9 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     seed: Seed = 0,
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Recognise from the consumption of a home when its appliances run.
@@ -198,6 +206,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     """
     from hartley.adversaries.load_monitoring import LoadMonitoring
 
+    gate = FindingGate("attack load-monitoring", [*table], fail_above, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, reading)
     ends = _ends(span, "--range") if span else None
@@ -211,7 +220,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
         on=on,
     )
     released = _Wish(policy, bits, levels, ends).of_one()
-    tell_finding(home.attack(released, seed=seed), html=html, json=json)
+    tell_finding(home.attack(released, seed=seed), html=html, json=json, gate=gate)
 
 
 @reads_tables
@@ -259,6 +268,9 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: Seed = 0,
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
+    fail_above: FailAboveNumber = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
     json: Format = None,
 ) -> None:
     """Count the unique records of a TABLE, or the people whom a few points single out.
@@ -269,6 +281,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.uniqueness import Uniqueness
     from hartley.ranges.schema.roles import chosen_columns
 
+    gate = FindingGate("attack uniqueness", [*table], fail_above, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, reading, roles=roles)
     released = given_columns(columns, opened.columns)
@@ -288,7 +301,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     number = known if known is None or known == "all" else int(known)
     with progress_bar({"draw": "Drawing points"}) as progress:
         finding = attack.attack(number, trials=trials, seed=seed, progress=progress)  # type: ignore[arg-type]  # "all" or a number
-    tell_finding(finding, html=html, json=json)
+    tell_finding(finding, html=html, json=json, gate=gate)
 
 
 # --- what is released ---------------------------------------------------------------------------

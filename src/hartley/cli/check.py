@@ -15,12 +15,12 @@ from hartley.files import check_files
 
 def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     output: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="OUTPUT...",
+            metavar="[OUTPUT]...",
             help="Published tables: CSV, Parquet, Excel or JSON files, or results folders of ACRO.",
         ),
-    ],
+    ] = None,
     spec: Annotated[
         Path | None,
         typer.Option("--spec", metavar="FILE", help="outputs.toml: what the files do not say."),
@@ -85,6 +85,14 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         bool,
         typer.Option("--charge", help="Book the publication in that ledger, at its batch price."),
     ] = False,
+    dbt: Annotated[
+        Path | None,
+        typer.Option(
+            "--dbt",
+            metavar="FILE",
+            help="target/manifest.json: models whose meta has the part hartley are outputs too.",
+        ),
+    ] = None,
     show_values: Annotated[
         bool,
         typer.Option("--show-values", help="Print numbers and intervals; not for public logs."),
@@ -113,10 +121,11 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.studies.gate import check_cases
 
     written = {"report": html, "certificate": certificate}
-    check_files(written, {"output": [*map(str, output)]})
-    check_gate_files(junit, sarif, output)
+    outputs = output or []
+    check_files(written, {"output": [*map(str, outputs)]})
+    check_gate_files(junit, sarif, outputs)
     report = check(
-        *output,
+        *outputs,
         spec=spec,
         rules=rule,
         insider=insider,
@@ -129,6 +138,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         exact=exact,
         against=against,
         charge=charge,
+        dbt=dbt,
     )
     cases = check_cases(report, fail_on, fail_above, values=show_values)
     files = {"html": write_html(report, html)} if html else {}

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hartley.cli.gate import check_gate_files, pass_gate
 from hartley.cli.output import console, print_json, say, wants_json
+from hartley.exact import parse_number
 from hartley.files import check_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from hartley.adversaries.finding import Finding
+
+
+@dataclass(frozen=True)
+class FindingGate:
+    """The gate of an attack: a limit for its main number, and reports about it."""
+
+    command: str
+    read: Sequence[str | Path]
+    fail_above: str | None
+    junit: Path | None
+    sarif: Path | None
+
+    def __post_init__(self) -> None:
+        check_gate_files(self.junit, self.sarif, self.read)
+        if self.fail_above is not None:
+            parse_number(self.fail_above, name="the limit of --fail-above")
+
+    def test(self, finding: Finding) -> None:
+        """Exit with 3 if the number of a finding is above the limit."""
+        from hartley.studies.gate import number_case
+
+        cases = [number_case(str(name), finding.number.high, self.fail_above) for name in self.read]
+        pass_gate(self.command, cases, junit=self.junit, sarif=self.sarif)
 
 
 def check_page(html: Path | None, read: Iterable[str | Path] = ()) -> None:
@@ -19,15 +45,19 @@ def check_page(html: Path | None, read: Iterable[str | Path] = ()) -> None:
     check_files({"report": html}, {"table": read})
 
 
-def tell_finding(finding: Finding, *, html: Path | None, json: bool | None) -> None:
-    """Write the page if asked for, and print the finding of an attack."""
+def tell_finding(
+    finding: Finding, *, html: Path | None, json: bool | None, gate: FindingGate | None = None
+) -> None:
+    """Write the page if asked for, print the finding of an attack, and let the gate decide."""
     from hartley.reports import write_html
     from hartley.reports.pages.attack import print_finding
 
     written = write_html(finding, html) if html is not None else None
     if wants_json(json):
         print_json(finding.to_dict() | ({"html": str(written)} if written else {}))
-        return
-    print_finding(finding, console())
-    if written:
-        say(f"Report: {written}")
+    else:
+        print_finding(finding, console())
+        if written:
+            say(f"Report: {written}")
+    if gate is not None:
+        gate.test(finding)

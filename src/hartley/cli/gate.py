@@ -25,6 +25,15 @@ FailAbove = Annotated[
         help="Exit with 3 if more than this is revealed; compared exactly.",
     ),
 ]
+FailAboveNumber = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-above",
+        metavar="NUMBER",
+        help="Exit with 3 if the main number of the attack, or the upper end of its interval, is "
+        "larger.",
+    ),
+]
 FailOn = Annotated[
     str,
     typer.Option(

@@ -6,6 +6,7 @@ import json
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from hartley.errors import printable
 
@@ -48,10 +49,21 @@ def sarif_text(command: str, cases: Sequence[GateCase]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
+def _uri(file: str) -> str:
+    """Return a file as the reference of a URI: relative ones stay relative.
+
+    Example:
+        >>> _uri("out puts/a.csv"), _uri("/data/a.csv")
+        ('out%20puts/a.csv', 'file:///data/a.csv')
+    """
+    path = PurePath(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
 def _result(finding: GateFinding) -> dict[str, Any]:
     location: dict[str, Any] = {
         "physicalLocation": {
-            "artifactLocation": {"uri": PurePath(finding.file).as_posix()},
+            "artifactLocation": {"uri": _uri(finding.file)},
             "region": {"startLine": max(finding.line, 1)},
         }
     }
@@ -59,6 +71,7 @@ def _result(finding: GateFinding) -> dict[str, Any]:
         location["logicalLocations"] = [{"fullyQualifiedName": printable(finding.place)}]
     return {
         "ruleId": f"hartley/{finding.rule}",
+        "ruleIndex": list(RULES).index(finding.rule),
         "level": "warning" if finding.rule == "open" else "error",
         "message": {"text": printable(finding.message)},
         "locations": [location],

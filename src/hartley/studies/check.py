@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.crosstabs.crosstab import Crosstab, Rounding, read_marks
+from hartley.engines.crosstabs.dbt_manifest import read_manifest
 from hartley.engines.crosstabs.description import Descriptions, read_descriptions
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
@@ -52,6 +53,7 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     exact: bool = False,
     against: str | os.PathLike[str] | None = None,
     charge: bool = False,
+    dbt: str | os.PathLike[str] | None = None,
 ) -> CheckReport:
     r"""Find out what published tables together reveal, and prove it.
 
@@ -78,6 +80,7 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         exact: whether to search whole tables for ends that programmes leave open.
         against: the ledger of an agent about the same microdata: its answers are known too.
         charge: whether to book the publication in that ledger, at its batch price.
+        dbt: the manifest of a dbt project: models whose meta has the part hartley are outputs too.
 
     Example:
         >>> import tempfile
@@ -96,7 +99,12 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     if left < 2:
         raise OptionError(f"{left} values left hide nothing", hint="ask for 2 or more")
     described = _described(spec, marks, rounding)
-    tables, notes = read_outputs(outputs, described)
+    named = list(outputs)
+    if dbt is not None:
+        files, models = read_manifest(dbt)
+        named += files
+        described = replace(described, outputs={**models.outputs, **described.outputs})
+    tables, notes = read_outputs(named, described)
     known_schema = read_schema(schema)
     if len(tables) > 1 and not all(t.where for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")

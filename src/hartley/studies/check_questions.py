@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from hartley.agent.asking import open_desk, price
 from hartley.agent.questions.batch import Question, Statistic, columns_of
 from hartley.agent.quotes import questions_of
 from hartley.agent.transcript import Domain, cut_column
-from hartley.engines.tables.condition import evaluate_condition
+from hartley.engines.tables.condition import condition_columns, evaluate_condition
 from hartley.errors import HartleyError, OptionError
 from hartley.files import one_line
 from hartley.ranges.schema.schema import Schema
@@ -52,17 +51,11 @@ def select(
         return Selections.nothing()
     if schema is not None:
         return _by_schema(distinct, categories, schema, resolved or {})
-    try:
+    named = {text: condition_columns(text) for text in distinct}
+    if all(columns <= set(categories) for columns in named.values()):
         return _by_dimensions(distinct, categories)
-    except OptionError:
-        if len(distinct) == 1:
-            mixed = [
-                dim
-                for dim in categories
-                if re.search(rf"\b{re.escape(dim)}\b", distinct[0], re.IGNORECASE)
-            ]
-            if not mixed:
-                return Selections.part(distinct[0])
+    if len(distinct) == 1 and named[distinct[0]].isdisjoint(categories):
+        return Selections.part(distinct[0])
     raise OptionError(
         f"How the condition '{one_line(distinct[-1])}' lies to the others is not known",
         hint="give the schema of the table (--schema), whose ranges decide it",

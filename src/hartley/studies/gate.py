@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
@@ -88,6 +89,21 @@ def above_case(name: str, ratio: tuple[int, int], bits: object) -> GateCase:
     numerator, denominator = ratio
     finding = GateFinding("above", f"more is revealed than {bits} bits", name)
     return GateCase(name, name, (finding,) if is_above(numerator, denominator, bits) else ())
+
+
+def number_case(name: str, number: float, limit: object) -> GateCase:
+    """Test the number of an attack against a limit; without a limit everything passes.
+
+    Example:
+        >>> number_case("t.csv", 0.5, "0.5").passed, number_case("t.csv", 0.5, "0.4999").passed
+        (True, False)
+    """
+    if limit is None:
+        return GateCase(name, name, ())
+    allowed = parse_number(limit, name="the limit")
+    above = not isfinite(number) or Fraction(number) > allowed
+    finding = GateFinding("above", f"the number of the attack is above {limit}", name)
+    return GateCase(name, name, (finding,) if above else ())
 
 
 def check_cases(

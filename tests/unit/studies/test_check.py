@@ -569,3 +569,21 @@ def test_a_person_is_singled_out_whatever_the_rules_are(pair):
     report = check(*pair, spec=TWO, rules=["homogeneous"])
     assert report.singled_out == 9
     assert {c.rule for c in report.cells if c.singled_out} <= {"singled out", "homogeneous"}
+
+
+def test_totals_of_shown_cells_leave_other_totals_in_place(tmp_path):
+    path, dims = tmp_path / "a.csv", {"file": "a.csv", "dims": ["g", "h"]}
+    path.write_text("g,x,y,Total\nA,s,15,15\nB,4,<5,8\n")
+    report = check(path, spec=spec(dims), marks={"s": "hidden"}, rules=["frequency<5"])
+    assert any("shown cells only" in guess for guess in report.guesses)
+    (cell,) = [c for c in report.cells if c.keys == {"g": "B", "h": "y"}]
+    assert (cell.outer, cell.verdict) == ((4, 4), "disclosed")
+    path.write_text("g,x,y,Total\nA,s,15,15\nB,4,9,14\n")
+    with pytest.raises(InputError, match="B = B"):
+        check(path, spec=spec(dims), marks={"s": "hidden"})
+
+
+@pytest.mark.parametrize("where", ["age >>= 20", "age = (select 1)", "drop table t"])
+def test_what_is_no_condition_is_refused(tmp_path, where):
+    with pytest.raises(InputError, match="condition"):
+        check(line(tmp_path, 12, 13, 25), spec=spec({"file": "line.csv", "where": where}))

@@ -1,5 +1,6 @@
 """Gates: exact comparisons, exit codes of the commands, files of the pipelines."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from typer.testing import CliRunner
 
 import hartley
+from hartley.cli.attack import attack_app
 from hartley.errors import InputError
 from hartley.studies.gate import is_above
 
@@ -66,6 +69,47 @@ def test_an_attack_stops_above_a_limit(folder):
     attack = ["attack", "differencing", ledger, "--fail-above"]
     assert run(folder, *attack, "2").returncode == 0
     assert run(folder, *attack, "1.9").returncode == 3
+
+
+ATTACKS = {
+    "homogeneity": ["people.csv", "--keys", "sex", "--confidential", "age"],
+    "guessing": ["people.csv", "--secret", "age", "--released", "sex"],
+    "hypothesis": ["people.csv", "--secret=age", "--released=sex", "--hypothesis", "age >= 40"],
+    "uniqueness": ["people.csv", "--columns", "sex"],
+    "membership": ["homes.csv", "--person=home", "--order=hour", "--people=2", "--games=50"],
+    "load-monitoring": ["power.csv", "--total", "main", "--appliances", "oven", "--train", "0.5"],
+    "reconstruction": ["ledger.db"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_every_attack_stops_above_a_limit(folder, attack, monkeypatch):
+    rows = "".join(f"{home},{hour},{home + hour % 2}\n" for home in range(4) for hour in range(6))
+    (folder / "homes.csv").write_text("home,hour,power\n" + rows)
+    power = "".join(f"{100 + 900 * (i % 3 == 0)},{900 * (i % 3 == 0)}\n" for i in range(40))
+    (folder / "power.csv").write_text("main,oven\n" + power)
+    schema = {
+        "table": {"name": "t"},
+        "columns": {"age": {"kind": "private", "range": [0, 3], "step": 1}},
+    }
+    (folder / "ledger.db").unlink(missing_ok=True)
+    with hartley.Agent({"age": [3]}, schema, budget=4, ledger=folder / "ledger.db") as agent:
+        agent.ask("SELECT SUM(age) FROM t", error=0)
+    monkeypatch.chdir(folder)
+
+    def exit_code(*words):
+        result = CliRunner().invoke(attack_app, [attack, *ATTACKS[attack], "--fail-above", *words])
+        if isinstance(result.exception, InputError):
+            return 2
+        return result.exit_code
+
+    assert exit_code("-1", "--junit", "b.xml", "--sarif", "b.json") == 3
+    assert 'failures="1"' in (folder / "b.xml").read_text()
+    (result,) = json.loads((folder / "b.json").read_text())["runs"][0]["results"]
+    assert result["ruleId"] == "hartley/above"
+    assert exit_code("1e9") == 0
+    assert exit_code("much") == 2
 
 
 def test_assert_safe_names_cells_and_no_number(tmp_path):

@@ -383,7 +383,9 @@ def _margins(
         return cells
     else:
         guesses.append("its totals are those of the shown cells only, as each of them is their sum")
-    dropped = {cell.keys for cell, _ in lines}
+    # Where nothing is hidden, the total of what is shown is the total: it says what marks leave
+    # open, and a wrong one must be found.
+    dropped = {cell.keys for cell, _ in hiding}
     return [cell for cell in cells if cell.keys not in dropped]
 
 

@@ -50,17 +50,20 @@ ALLOWED = frozenset(
 )
 
 
-def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArray[np.bool_]:
-    """Return where a condition holds; a missing value makes it false.
+def condition_columns(text: str) -> set[str]:
+    """Return the columns that a condition names, and refuse what is no condition.
 
     Example:
-        >>> evaluate_condition("age >= 40 and sex = 'F'", {"age": [39, 41], "sex": ["F", "F"]})
-        array([False,  True])
+        >>> sorted(condition_columns("age >= 40 and sex = 'F'"))
+        ['age', 'sex']
     """
-    import sqlglot
     from sqlglot import exp
 
-    from hartley.engines.tables.sources import open_table
+    return {node.name for node in _parsed(text).walk() if isinstance(node, exp.Column)}
+
+
+def _parsed(text: str) -> Any:
+    import sqlglot
 
     if len(text) > MOST_CHARACTERS:
         raise _refused(text, f"has more than {MOST_CHARACTERS:,} characters")
@@ -73,6 +76,22 @@ def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArr
     for node in tree.walk():
         if type(node).__name__ not in ALLOWED:
             raise _refused(text, f"uses {type(node).__name__.lower()}")
+    return tree
+
+
+def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArray[np.bool_]:
+    """Return where a condition holds; a missing value makes it false.
+
+    Example:
+        >>> evaluate_condition("age >= 40 and sex = 'F'", {"age": [39, 41], "sex": ["F", "F"]})
+        array([False,  True])
+    """
+    from sqlglot import exp
+
+    from hartley.engines.tables.sources import open_table
+
+    tree = _parsed(text)
+    for node in tree.walk():
         if isinstance(node, exp.Column) and node.name not in columns:
             quoted = "use single quotes for text; " if node.this.args.get("quoted") else ""
             raise OptionError(

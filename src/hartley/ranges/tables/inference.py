@@ -15,7 +15,7 @@ from hartley.ranges.multipliers import lifted, over_one_denominator
 from hartley.ranges.tables.component import components
 from hartley.ranges.tables.moves import BoxFrame, TableWindow
 from hartley.ranges.tables.programme import NEAR_WHOLE
-from hartley.ranges.tables.system import HIGH, LOW, Bounds, Multipliers, NoTableFits, bound_from
+from hartley.ranges.tables.system import HIGH, LOW, Bounds, Multipliers, NoTableFits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -358,8 +358,8 @@ class Inference:
                 for r, y in zip(component.relations, numerators, strict=True)
                 if y
             }
-            rest = self.system.differences(cell, multipliers)
-            bound = bound_from(rest, self.bounds.low, self.bounds.high, side)
+            now = self.bounds.low, self.bounds.high
+            bound = self.system.bound(cell, multipliers, side, now)
             if bound is None:
                 continue
             if side == LOW and math.ceil(bound) > self.outer_low[cell]:

@@ -117,36 +117,47 @@ class LinearSystem:
                 rest[c] = rest.get(c, Fraction(0)) - y * int(self.sign[i])
         return {c: d for c, d in rest.items() if d}
 
-    def bound(self, cell: int, multipliers: Mapping[int, Fraction], side: int) -> Fraction | None:
-        """Return the bound that multipliers prove from the stated bounds; None is none."""
+    def bound(
+        self,
+        cell: int,
+        multipliers: Mapping[int, Fraction],
+        side: int,
+        ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    ) -> Fraction | None:
+        """Return the bound that multipliers prove; None is none.
+
+        Args:
+            cell: the number.
+            multipliers: a rational for each relation that is used.
+            side: ``LOW`` or ``HIGH``.
+            ends: bounds of all numbers; without them, the stated ones.
+        """
+        low, high = (self.low, self.high) if ends is None else ends
         if not multipliers:
-            end = int((self.low, self.high)[side][cell])
+            end = int((low, high)[side][cell])
             return None if abs(end) >= FAR else Fraction(end)
         below = math.lcm(*(y.denominator for y in multipliers.values()))
         factors = [y.numerator * (below // y.denominator) for y in multipliers.values()]
-        if (sum(map(abs, factors)) + below) * self._largest >= FAR:
-            return bound_from(self.differences(cell, multipliers), self.low, self.high, side)
-        # The same in machine integers, which hold every product: d over one denominator.
         rows = np.fromiter(multipliers, np.int64, len(factors))
         lengths = self.start[rows + 1] - self.start[rows]
         first = np.repeat(self.start[rows] - np.cumsum(lengths) + lengths, lengths)
         entries = first + np.arange(int(lengths.sum()))
-        columns, place = np.unique(np.append(self.column[entries], cell), return_inverse=True)
+        used = np.append(self.column[entries], cell)
+        finite = np.abs(np.concatenate([low[used], high[used]]))
+        largest = int(finite[finite < FAR].max(initial=0)) + 1
+        if (sum(map(abs, factors)) + below) * int(lengths.max()) * largest >= FAR:
+            return bound_from(self.differences(cell, multipliers), low, high, side)
+        # The same in machine integers, which hold every product: d over one denominator.
+        columns, place = np.unique(used, return_inverse=True)
         weights = np.append(-np.repeat(np.array(factors), lengths) * self.sign[entries], below)
         rest = np.zeros(columns.size, np.int64)
         np.add.at(rest, place, weights)
-        used = rest != 0
-        columns, rest = columns[used], rest[used]
-        ends = np.where((rest > 0) == (side == LOW), self.low[columns], self.high[columns])
-        if (np.abs(ends) >= FAR).any():
+        there = rest != 0
+        columns, rest = columns[there], rest[there]
+        chosen = np.where((rest > 0) == (side == LOW), low[columns], high[columns])
+        if (np.abs(chosen) >= FAR).any():
             return None
-        return Fraction(int((rest * ends).sum()), below)
-
-    @cached_property
-    def _largest(self) -> int:
-        """More than any sum of ends with factors of one can be, for the check of overflows."""
-        ends = np.abs(np.concatenate([self.low, self.high]))
-        return (int(ends[ends < FAR].max(initial=0)) + 1) * int(np.diff(self.start).max(initial=1))
+        return Fraction(int((rest * chosen).sum()), below)
 
     def fits(self, table: NDArray[np.int64]) -> bool:
         """Tell whether a whole table has all the sums and bounds."""
@@ -236,11 +247,8 @@ class Bounds:
 
         The value is a whole number: if it were not, no table would fit.
         """
-        rest = self.system.differences(cell, multipliers)
-        ends = (
-            bound_from(rest, self.low, self.high, LOW),
-            bound_from(rest, self.low, self.high, HIGH),
-        )
+        now = self.low, self.high
+        ends = [self.system.bound(cell, multipliers, side, now) for side in (LOW, HIGH)]
         if ends[0] is None or ends[0] != ends[1]:
             return None
         value = ends[0]

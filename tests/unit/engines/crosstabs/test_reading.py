@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hartley.engines.crosstabs.crosstab import Rounding
+from hartley.engines.crosstabs.dbt_manifest import read_manifest
 from hartley.engines.crosstabs.description import (
     CategoryTree,
     Descriptions,
@@ -163,7 +164,8 @@ def test_descriptions_and_trees_are_checked():
 
 def test_the_totals_of_shown_cells_are_not_taken_for_totals(tmp_path):
     table = read(tmp_path, "r,F,M,All\na,12,x,12\nb,5,6,11\nAll,17,6,23\n", dims=["r", "s"])
-    assert all(None not in cell.keys for cell in table.cells)
+    totals = {keys for keys in ends(table) if None in keys}
+    assert totals == {("b", None), (None, "F")}  # nothing is hidden in these lines
     assert any("shown cells only" in guess for guess in table.guesses)
     whole = read(tmp_path, "r,F,M,All\na,12,x,20\nb,5,6,11\n", dims=["r", "s"])
     assert ends(whole)["a", None] == (20, 20)
@@ -173,8 +175,39 @@ def test_a_results_folder_of_acro():
     tables, notes = read_results_folder(str(ACRO), Descriptions())
     assert [table.name for table in tables] == [f"acro/output_{i}_0.csv" for i in range(3)]
     assert {table.dims for table in tables} == {("region", "diagnosis")}
-    assert [len(table.cells) for table in tables] == [36, 36, 36]
+    assert [len(table.cells) for table in tables] == [36, 36, 46]
     assert any("shown cells only" in guess for guess in tables[2].guesses)
     assert any("no table" in note for note in notes)
     listed = json.loads((ACRO / "results.json").read_text())["results"]
     assert len(listed) == len(tables) + len(notes)
+
+
+def manifest(folder, **model):
+    node = {"resource_type": "model", "name": "wards"} | model
+    place = folder / "target" / "manifest.json"
+    place.parent.mkdir(exist_ok=True)
+    other = {"resource_type": "model", "name": "other", "config": {}}
+    place.write_text(json.dumps({"nodes": {"model.p.wards": node, "model.p.other": other}}))
+    return place
+
+
+def test_models_of_dbt_are_outputs(tmp_path):
+    config = {"location": "wards.csv", "meta": {"hartley": {"dims": ["ward"], "margins": "all"}}}
+    files, described = read_manifest(manifest(tmp_path, config=config))
+    assert files == [str(tmp_path / "wards.csv")]
+    assert described.of(files[0]).dims == ("ward",)
+    files, _ = read_manifest(manifest(tmp_path, meta={"hartley": {"file": "other.csv"}}))
+    assert files == [str(tmp_path / "other.csv")]
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [
+        ({}, "No model of .* is published"),
+        ({"meta": {"hartley": {}}}, "its file is not known"),
+        ({"meta": {"hartley": {"file": "a.csv", "dim": ["a"]}}}, "unknown field 'dim'"),
+    ],
+)
+def test_a_manifest_without_outputs_is_refused(tmp_path, model, problem):
+    with pytest.raises(InputError, match=problem):
+        read_manifest(manifest(tmp_path, **model))
