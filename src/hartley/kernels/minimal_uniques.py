@@ -1,18 +1,14 @@
 """Combinations of columns that single a record out, none of whose parts does: minimal uniques.
 
-Columns are taken one after the other, wide ones first. Records that agree on the columns so far
-form a segment, which is split by the next column. The last two columns of a combination need no
-split: for every value of the one before the last, two words of 64 bits say which values of the last
-column were seen, and which were seen twice. So one pass over the records looks at all combinations
-that differ in their last column alone, as long as that column has at most 64 values; wider ones,
-which stand first and are rarely last, are tallied. Combinations of one size are looked at where all
-smaller ones are known; one bit per record says whether a combination singles it out.
+Columns are taken one after the other. Records that agree on the columns so far form a segment; a
+segment is split by the next column with tallies, so that each combination costs one pass over the
+records that are not singled out yet. Combinations of one size are looked at where all smaller ones
+are known; one bit per record says whether a combination singles it out.
 """
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import comb
@@ -32,10 +28,6 @@ if TYPE_CHECKING:
 COPIED_AT = 2
 """Segments of so many columns get copies of the later columns in their order: reading the codes of
 a segment then means reading neighbours."""
-NARROW = 64
-"""Columns of so many values fit into a word, a bit each."""
-MOST_WORDS = 2**18
-"""Words for the values of two columns, which should stay in the cache."""
 
 
 class FoundUniques(NamedTuple):
@@ -43,7 +35,14 @@ class FoundUniques(NamedTuple):
 
     records: NDArray[np.int32]
     combinations: NDArray[np.uint64]
-    """One bit per column."""
+    """One bit per column. The records of a combination stand together."""
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the records of each combination begin, and the end: found without sorting."""
+        changes = np.flatnonzero(self.combinations[1:] != self.combinations[:-1]) + 1
+        ends = [self.records.size] if self.records.size else []
+        return np.concatenate([[0], changes, ends]).astype(np.int64)
 
 
 def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:
@@ -87,24 +86,17 @@ def minimal_uniques(
     """
     rows = codes[0].size if codes else 0
     sizes = range(1, min(largest, len(codes)) + 1)
-    narrow = [at for at, column in enumerate(codes) if column.max(initial=0) < NARROW]
-    # A record beside the other: what follows reads all narrow columns of a record at once.
-    beside = np.empty((rows, len(narrow)), np.uint8)
-    for lane, at in enumerate(narrow):
-        beside[:, lane] = codes[at]
     everybody = _AgreeingRecords(
         np.arange(rows, dtype=np.int32),
         np.array([0, rows], np.int64),
         list(codes),
         np.arange(rows, dtype=np.int32),
-        beside,
     )
-    lanes = _Lanes(tuple(narrow), beside)
     found: list[tuple[NDArray[np.int32], int]] = []
     smaller: dict[int, Bits] = {0: np.packbits(np.full(rows, rows == 1), bitorder="little")}
     done = 0
     for size in sizes:
-        search = _UniquesOfSize(codes, size, smaller, lanes, keep=size < sizes[-1])
+        search = _UniquesOfSize(codes, size, smaller, keep=size < sizes[-1])
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hartley-uniques") as pool:
             for part in pool.map(partial(search.below, everybody), range(len(codes))):
                 found += part
@@ -130,36 +122,16 @@ class _AgreeingRecords(NamedTuple):
     """Every column by place."""
     records: NDArray[np.int32]
     """The number of the record at each place."""
-    lanes: NDArray[np.uint8] | None = None
-    """The narrow columns of the record at each place, where the places are in their order."""
-
-
-class _Lanes(NamedTuple):
-    """The narrow columns, all codes of a record beside each other."""
-
-    columns: tuple[int, ...]
-    codes: NDArray[np.uint8]
-
-    def after(self, column: int) -> int:
-        """Return the first lane of a later column."""
-        return bisect_right(self.columns, column)
 
 
 class _UniquesOfSize:
     """The combinations of one size."""
 
     def __init__(
-        self,
-        codes: Sequence[NDArray[Any]],
-        size: int,
-        smaller: dict[int, Bits],
-        lanes: _Lanes,
-        *,
-        keep: bool,
+        self, codes: Sequence[NDArray[Any]], size: int, smaller: dict[int, Bits], *, keep: bool
     ) -> None:
         self.widths = [int(column.max(initial=0)) + 1 for column in codes]
         self.size, self.smaller, self.keep = size, smaller, keep
-        self.codes, self.lanes = codes, lanes
         self.bits: dict[int, Bits] = {}
 
     def below(
@@ -172,84 +144,20 @@ class _UniquesOfSize:
         columns = len(self.widths)
         if columns - column - 1 < self.size - depth:
             return []  # too few columns are left
-        parts: list[tuple[NDArray[np.int32], int]] = []
-        last = range(column + 1, columns)
-        if depth == self.size - 1:
-            parts = self._in_lanes(node, column, before)
-            done = {*self.lanes.columns[self.lanes.after(column) :]} if self._fits(column) else ()
-            last = [at for at in last if at not in done]
-            if not last:
-                return parts
         tally = np.zeros(self.widths[column], np.int32)
         order, starts = _split(node.order, node.starts, node.codes[column], tally, tally.copy())
         finer = node._replace(order=order, starts=starts)
-        if depth == self.size - 2:
-            # From here on all columns of a record are read together, segment by segment.
-            finer = self._copied(finer, column)
-        elif depth == COPIED_AT:
+        if depth == COPIED_AT:
             later = [
                 codes[order] if at > column else codes[:0] for at, codes in enumerate(node.codes)
             ]
             places = np.arange(order.size, dtype=np.int32)
             finer = _AgreeingRecords(places, starts, later, node.records[order])
-        return parts + [
-            part for at in last for part in self.below(finer, at, combination, depth + 1)
+        return [
+            part
+            for following in range(column + 1, columns)
+            for part in self.below(finer, following, combination, depth + 1)
         ]
-
-    def _fits(self, column: int) -> bool:
-        """Tell whether the words for a column and all narrow ones stay in the cache."""
-        return self.widths[column] * 2 * len(self.lanes.columns) <= MOST_WORDS
-
-    def _copied(self, node: _AgreeingRecords, column: int) -> _AgreeingRecords:
-        """Return the same segments with copies of all later columns in their order."""
-        records = node.records[node.order]
-        lanes = self.lanes.codes[records]
-        lane_of = {at: lane for lane, at in enumerate(self.lanes.columns)}
-        codes = [
-            column_codes[:0]
-            if at <= column
-            else np.ascontiguousarray(lanes[:, lane_of[at]])
-            if at in lane_of
-            else column_codes[records]
-            for at, column_codes in enumerate(self.codes)
-        ]
-        places = np.arange(records.size, dtype=np.int32)
-        return _AgreeingRecords(places, node.starts, codes, records, lanes)
-
-    def _in_lanes(
-        self, node: _AgreeingRecords, column: int, before: int
-    ) -> list[tuple[NDArray[np.int32], int]]:
-        """Look at the combinations that add a column and one narrow later column each."""
-        first = self.lanes.after(column)
-        later = self.lanes.columns[first:]
-        if not later or not self._fits(column):
-            return []
-        assert node.lanes is not None
-        with_column = before | 1 << column
-        known = np.zeros((len(later), self.smaller[with_column].size), np.uint8)
-        others = [at for at in range(column + 1) if with_column >> at & 1]
-        for lane, last in enumerate(later):
-            for at in others:
-                known[lane] |= self.smaller[(with_column | 1 << last) & ~(1 << at)]
-        alone, lanes = _alone_in_lanes(
-            node.lanes,
-            first,
-            node.codes[column],
-            node.starts,
-            node.records,
-            known,
-            self.widths[column],
-        )
-        parts = []
-        for lane, last in enumerate(later):
-            records = alone[lanes == lane]
-            if self.keep:
-                known[lane] |= self.smaller[with_column]
-                _set_bits(known[lane], records)
-                self.bits[with_column | 1 << last] = known[lane]
-            if records.size:
-                parts.append((records, with_column | 1 << last))
-        return parts
 
     def _singled_out(
         self, node: _AgreeingRecords, column: int, before: int, combination: int
@@ -364,96 +272,6 @@ def _alone(  # noqa: C901, PLR0912, PLR0913, PLR0917 - one loop over records, co
         for t in range(different):
             tally[touched[t]] = 0
     return alone[:amount].copy()
-
-
-@compiled
-def _alone_in_lanes(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one loop over records, compiled
-    lanes: NDArray[np.uint8],
-    first: int,
-    codes: NDArray[Any],
-    starts: NDArray[np.int64],
-    records: NDArray[np.int32],
-    known: NDArray[np.uint8],
-    width: int,
-) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Return the records that a column and a narrow one make the only ones of their segment.
-
-    Also the narrow column of each, counted from the first one; without those that are known, and
-    without those whom the column alone makes the only ones.
-    """
-    one = np.uint64(1)
-    later = lanes.shape[1] - first
-    seen = np.zeros((width, later), np.uint64)
-    twice = np.zeros((width, later), np.uint64)
-    times = np.zeros(width, np.uint8)
-    touched = np.empty(width, np.int32)
-    alone = np.empty(1024, np.int32)
-    which = np.empty(1024, np.uint8)
-    amount = 0
-    for segment in range(starts.size - 1):
-        begin, end = starts[segment], starts[segment + 1]
-        if end - begin < 2:
-            continue
-        different = 0
-        for i in range(begin, end):
-            code = codes[i]
-            if times[code] == 0:
-                touched[different] = code
-                different += 1
-                times[code] = 1
-            else:
-                times[code] = 2
-            for lane in range(later):
-                bit = one << np.uint64(lanes[i, first + lane])
-                twice[code, lane] |= seen[code, lane] & bit
-                seen[code, lane] |= bit
-        some = False
-        for t in range(different):
-            code = touched[t]
-            left_over = np.uint64(0)
-            for lane in range(later):
-                seen[code, lane] &= ~twice[code, lane]  # what was seen once
-                left_over |= seen[code, lane]
-            if times[code] == 1 or left_over == 0:
-                times[code] = 0
-            else:
-                some = True
-        if some:
-            for i in range(begin, end):
-                code = codes[i]
-                if times[code] == 0:
-                    continue
-                hit = np.uint64(0)
-                for lane in range(later):
-                    hit |= seen[code, lane] >> np.uint64(lanes[i, first + lane]) & one
-                if hit == 0:
-                    continue
-                record = records[i]
-                if amount + later > alone.size:
-                    alone = _larger(alone, amount)
-                    which = _larger(which, amount)
-                for lane in range(later):
-                    if (
-                        seen[code, lane] >> np.uint64(lanes[i, first + lane]) & one
-                        and not known[lane, record >> 3] >> (record & 7) & 1
-                    ):
-                        alone[amount] = record
-                        which[amount] = lane
-                        amount += 1
-        for t in range(different):
-            code = touched[t]
-            times[code] = 0
-            for lane in range(later):
-                seen[code, lane] = 0
-                twice[code, lane] = 0
-    return alone[:amount].copy(), which[:amount].copy()
-
-
-@compiled
-def _larger(values: NDArray[Any], amount: int) -> NDArray[Any]:
-    larger = np.empty(2 * values.size, values.dtype)
-    larger[:amount] = values[:amount]
-    return larger
 
 
 @compiled
