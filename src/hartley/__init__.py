@@ -158,7 +158,7 @@ _HOMES = {
     "hartley.studies.special_uniques": ("SpecialUniques", "special_uniques"),
     "hartley.studies.scan": ("scan",),
     "hartley.studies.scan_report": ("ScanReport",),
-    "hartley.ranges.schema.roles": ("Roles",),
+    "hartley.ranges.schema.roles": ("Roles", "open_with_roles"),
     "hartley.engines.tables.sources": ("open_table",),
     "hartley.engines.tables.reading_options": ("ReadingOptions",),
     "hartley.datasets.catalogue": ("dataset",),
@@ -492,7 +492,7 @@ if TYPE_CHECKING:
     )
     from hartley.ranges.relations.relation import ROW as ROW, Relation as Relation
     from hartley.ranges.schema.draft import draft_schema as draft_schema
-    from hartley.ranges.schema.roles import Roles as Roles
+    from hartley.ranges.schema.roles import Roles as Roles, open_with_roles as open_with_roles
     from hartley.ranges.schema.schema import Column as Column, Schema as Schema
     from hartley.ranges.transcripts.transcript import Transcript as Transcript
     from hartley.reports import plot as plot, write_html as write_html

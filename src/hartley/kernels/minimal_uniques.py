@@ -35,7 +35,14 @@ class FoundUniques(NamedTuple):
 
     records: NDArray[np.int32]
     combinations: NDArray[np.uint64]
-    """One bit per column."""
+    """One bit per column. The records of a combination stand together."""
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the records of each combination begin, and the end: found without sorting."""
+        changes = np.flatnonzero(self.combinations[1:] != self.combinations[:-1]) + 1
+        ends = [self.records.size] if self.records.size else []
+        return np.concatenate([[0], changes, ends]).astype(np.int64)
 
 
 def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:

@@ -21,15 +21,16 @@ _WORDS = {
         "married civil familienstand education bildung school degree occupation job "
         "profession beruf employment employer workclass industry branche children kids kinder "
         "siblings language sprache birthplace native urban rural area neighbourhood "
-        "neighborhood housing relationship village location lat lon latitude longitude hours"
+        "neighborhood housing relationship village location lat lon latitude longitude hours "
+        "height"
     ),
     "confidential": (
         "diagnosis diagnose disease illness icd icd10 treatment therapy therapie drug "
         "medication hiv income salary wage wages earnings earn pay einkommen gehalt lohn debt "
         "tax steuer wealth savings credit balance loan religion politics political party "
         "orientation conviction crime blood chol cholesterol glucose lab symptom cancer "
-        "smoking smoker alcohol drinking weight height bmi score grade result test vote "
-        "benefit welfare disability pregnancy pregnant death died expenses expend outcome num"
+        "smoking smoker alcohol drinking weight bmi score grade result test vote benefit "
+        "welfare disability pregnancy pregnant death died expenses expend outcome num"
     ),
     "household": "household hh hid hhid hhnr haushalt menage hogar householdid",
     "weight": "wgt wght fnlwgt pweight pwgt sampweight samplingweight gewicht ponderation wt",

@@ -291,9 +291,9 @@ def nested_widths(low: float, high: float, *, whole: bool) -> tuple[Any, ...]:
     exponent = int(np.floor(np.log10(span / 16)))
     first = next(
         digit * 10**place if place >= 0 else float(f"{digit}e{place}")
-        for place in (exponent, exponent + 1, exponent + 2)
+        for place in range(exponent, max(exponent, 0) + 3)
         for digit in (1, 2, 5)
-        if digit * 10.0**place >= span / 16 and (not whole or place >= 0)
+        if digit * 10.0**place >= span / 16 and (not whole or digit * 10.0**place >= 2)
     )
     return tuple(first * times if whole else float(f"{first * times:.12g}") for times in (1, 2, 4))
 

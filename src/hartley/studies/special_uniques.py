@@ -62,7 +62,8 @@ class SpecialUniques(ReadableResult):
     @cached_property
     def combinations(self) -> tuple[UniqueCombination, ...]:
         """The combinations, those of most records first."""
-        masks, records = np.unique(self._found.combinations, return_counts=True)
+        starts = self._found.starts
+        masks, records = self._found.combinations[starts[:-1]], np.diff(starts)
         combinations = [
             UniqueCombination(self._named(mask), number)
             for mask, number in zip(masks.tolist(), records.tolist(), strict=True)
@@ -72,12 +73,17 @@ class SpecialUniques(ReadableResult):
     @cached_property
     def by_size(self) -> NDArray[np.int64]:
         """How many combinations of each size, from 1 on, single each record out: a row a record."""
-        sizes = np.bitwise_count(self._found.combinations).astype(np.int64) - 1
-        flat = np.bincount(
-            self._found.records.astype(np.int64) * self.largest + sizes,
-            minlength=self.rows * self.largest,
-        )
-        return flat.reshape(self.rows, self.largest)
+        counts = np.zeros((self.rows, self.largest), np.int64)
+        starts, masks = self._found.starts, self._found.combinations
+        # Smaller combinations come first, so that those of one size stand together.
+        sizes = np.bitwise_count(masks[starts[:-1]])
+        for size in range(1, self.largest + 1):
+            of_size = np.flatnonzero(sizes == size)
+            if of_size.size:
+                first, last = starts[of_size[0]], starts[of_size[-1] + 1]
+                records = self._found.records[first:last]
+                counts[:, size - 1] = np.bincount(records, minlength=self.rows)
+        return counts
 
     @property
     def singled_out(self) -> int:
@@ -238,11 +244,12 @@ def _check_size(columns: int, rows: int, largest: int) -> None:
 
 def _reordered(found: FoundUniques, order: Sequence[int]) -> FoundUniques:
     """Return combinations with the bit of each column at its own place again."""
-    masks, places = np.unique(found.combinations, return_inverse=True)
+    starts = found.starts
     moved = [
-        sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1) for mask in masks.tolist()
+        sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1)
+        for mask in found.combinations[starts[:-1]].tolist()
     ]
-    return FoundUniques(found.records, np.array(moved, np.uint64)[places])
+    return FoundUniques(found.records, np.repeat(np.array(moved, np.uint64), np.diff(starts)))
 
 
 def _check(names: Sequence[str], largest: int) -> None:
