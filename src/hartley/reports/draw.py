@@ -158,12 +158,12 @@ def above_axes(
         columns = 2 if max(map(len, labels), default=0) <= LONG_LABEL else 1
     axes.legend(
         handles, labels, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False,
-        fontsize=8.5, borderaxespad=0.2, borderpad=0.2, columnspacing=1.4,
+        fontsize=8.5, labelcolor=INK, borderaxespad=0.2, borderpad=0.2, columnspacing=1.4,
     )  # fmt: skip
     lines = -(-len(labels) // columns)
     title = axes.get_title(loc="left")
     if title:
-        axes.set_title(title, fontsize=10, loc="left", pad=6 + LEGEND_LINE * lines)
+        axes.set_title(title, fontsize=10, loc="left", color=INK, pad=6 + LEGEND_LINE * lines)
 
 
 def _number_powers(axis: Any) -> None:  # noqa: ANN401 - untyped
