@@ -185,17 +185,6 @@ class Standing:
         )
 
 
-def read_standing(entry: Entry) -> tuple[Standing, Account]:
-    """Read the state of the dataset and the account after a row."""
-    try:
-        standing, account = _read_state(entry.state, entry.schema, entry.rules)
-    except STRANGE:
-        raise unreadable(entry) from None
-    if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
-        raise unreadable(entry)
-    return standing, account
-
-
 @lru_cache(maxsize=64)
 def _read_state(state: str, schema: str, rules: str) -> tuple[Standing, Account]:
     """Read the text of a state; cached, since the last row of a dataset is read often."""
@@ -219,6 +208,17 @@ def _read_state(state: str, schema: str, rules: str) -> tuple[Standing, Account]
         if period is None
         else Period(period["per"], Fraction(period["bits"]), period["name"], _spent(period)),
     )
+    return standing, account
+
+
+def read_standing(entry: Entry) -> tuple[Standing, Account]:
+    """Read the state of the dataset and the account after a row."""
+    try:
+        standing, account = _read_state(entry.state, entry.schema, entry.rules)
+    except STRANGE:
+        raise unreadable(entry) from None
+    if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
+        raise unreadable(entry)
     return standing, account
 
 
