@@ -25,6 +25,12 @@ POLICIES = {
         "known_within": "2.5",
     }
     | WEIGHT,
+    "exp": {
+        "kind": "meet",
+        "hypothesis": "kg >= 9*exp(cm/80)",
+        "others": {"cm": ["120", "220", "1"]},
+    }
+    | WEIGHT,
     "several": {
         "kind": "meet",
         "hypothesis": "kg - cm/2 >= 1/3 and 2*kg + 10 > cm or kg >= 150",

@@ -13,6 +13,9 @@ from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import ball, count_open, coverable, most_pairs
 from hartley.policies.hypotheses.sides.integer_form import IntegerForm
+from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.expression import parse_expression
+from hartley.ranges.boxes.volume import volume
 
 BMI = "w >= 30*(h/100)**2"
 
@@ -339,6 +342,34 @@ def test_on_a_fine_lattice_meet_leaves_open_what_the_band_of_twice_the_reach_hol
     share, epsilon = CONTINUOUS[rho]
     assert float(found.share) == pytest.approx(share, rel=4e-3)
     assert float(found.epsilon) == pytest.approx(epsilon, rel=6e-3)
+
+
+LARGEST_PRIV = {
+    "0.05": 0.266737983,
+    "0.1": 0.112268940,
+    "0.2": 0.052085985,
+    "0.5": 0.020075389,
+    "1": 0.009948692,
+    "2": 0.004962349,
+    "5": 0.001986049,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", LARGEST_PRIV)
+def test_the_largest_priv_by_volume_of_policies_that_leave_decided_records_alone(rho):
+    """The band of the reach is what can be shared, that of twice the reach what can be moved."""
+    box = Box({"w": Interval(0, 200), "h": Interval(0, 250)})
+    beyond = parse_expression("w - 30*(h/100)**2")
+
+    def share(reach):
+        held = volume(box, beyond, Interval(-reach, reach), gap=1e-7)
+        assert held.high - held.low <= 1e-7 * float(box.volume)
+        return (held.low + held.high) / 2 / float(box.volume)
+
+    reach = 1 / Fraction(rho)
+    epsilon = share(reach) / (1 - share(2 * reach))
+    assert epsilon == pytest.approx(LARGEST_PRIV[rho], rel=2e-4)
 
 
 @pytest.mark.parametrize("seed", range(8))

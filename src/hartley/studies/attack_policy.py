@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hartley.adversaries.policy import PolicyInversion
-from hartley.errors import HartleyError
+from hartley.errors import HartleyError, OptionError
 from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.ranges.boxes.category_list import CategoryList
@@ -66,6 +66,12 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
         (2, 1, True)
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
+    if data is not None and not (known or known_within or known_rounded):
+        raise OptionError(
+            "The true table is given, but nothing is said to be known of it",
+            hint="name what is known: known (--known), known_within or known_rounded; or leave "
+            "the true table out",
+        )
     attack = PolicyInversion(
         steps or {},
         {} if schema is None else _values(Schema.read(schema)),

@@ -465,3 +465,9 @@ def test_what_is_drawn_and_read_by_another_column_is_set_aside():
     ((names, reason),) = found.underived
     assert names == ("n",)
     assert reason == "what is drawn at random is read by another released column too"
+
+
+def test_a_true_table_of_which_nothing_is_known_is_refused():
+    with pytest.raises(OptionError, match="nothing is said to be known") as refused:
+        attack_policy(POLICY, RELEASED, data=RELEASED)
+    assert "--known" in refused.value.hint

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.engines.maps.unfit_values import refuse_no_rows
 from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.wording import counted, listed, verb_for
@@ -85,6 +86,7 @@ def read_numeric(
     table.require(named)
     for name in columns:
         if not table.kind(name).numeric:
+            refuse_no_rows(table)  # a CSV file with a header alone has columns of text
             raise ColumnError(
                 f"Column '{name}' of {table.name} does not hold numbers, so it has no covariance",
                 hint="choose numeric columns, and name texts that mean missing (--null NA); for "
