@@ -35,7 +35,7 @@ class Worker(Process):
     _asked: float | None = None
 
     def is_alive(self, timeout: float = 5) -> bool:
-        """Tell whether the process runs, and has answered within so many seconds, or still starts."""
+        """Tell whether the process runs, and has answered in so many seconds or still starts."""
         if not self.process.is_alive():
             return False
         try:
