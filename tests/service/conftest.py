@@ -258,7 +258,7 @@ class Served(Live):
         return self.log.read_text()
 
     def wait_for_workers(self, number):
-        until(lambda: self._started(number), 120)
+        until(lambda: self._started(number), 300)
         return self
 
     def _started(self, number):

@@ -137,7 +137,7 @@ def kill_under_load(  # noqa: PLR0913 - what is killed under which load, each by
         running = asyncio.create_task(load(stop))
         while done < kills and time.monotonic() < end:
             workers = await asyncio.to_thread(
-                wait_until, lambda: len(w := live.workers()) == 2 and w, 120
+                wait_until, lambda: len(w := live.workers()) == 2 and w, 300
             )
             os.kill(workers[done % 2], signal.SIGKILL)
             done += 1

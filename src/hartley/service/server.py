@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 WORKER_SECONDS = 30
-"""Seconds that a worker may take to start, or to answer its parent, before it is replaced."""
+"""Seconds that a worker may take to answer its parent before it is replaced."""
 EXTRA_SECONDS = 5
 """Seconds after the time limit of a question that a worker may take to end."""
 CONFIGURATION = "configuration"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from uvicorn import Config
 
+START_SECONDS = 300
+"""Seconds that a worker may take to answer for the first time: on a busy machine it reads its
+modules for minutes, and one that is replaced meanwhile would begin with that again."""
 NOT_STARTED = 3
 """The exit code of a worker that could not start, and would not at the next attempt either."""
 
@@ -28,22 +31,23 @@ class Worker(Process):
 
     started = False
     """Whether it accepts connections."""
+    _answered = False
     _asked: float | None = None
 
     def is_alive(self, timeout: float = 5) -> bool:
-        """Tell whether the process runs, and has answered within so many seconds."""
+        """Tell whether the process runs, and has answered in so many seconds or still starts."""
         if not self.process.is_alive():
             return False
         try:
             while self.parent_conn.poll(0):
                 self.started = bool(self.parent_conn.recv())
-                self._asked = None
+                self._answered, self._asked = True, None
             if self._asked is None:
                 self.parent_conn.send(b"ping")
                 self._asked = time.monotonic()
         except (OSError, EOFError):
             return False
-        return time.monotonic() - self._asked <= timeout
+        return time.monotonic() - self._asked <= (timeout if self._answered else START_SECONDS)
 
 
 class Supervisor(Multiprocess):
