@@ -270,5 +270,7 @@ def _error(  # noqa: PLR0913, PLR0917 - the parts of an envelope
         if text is None or not isinstance(place, list) or len(place) != 2:
             return Refused(message, hint=hint)
         return Refused(message, hint=hint, text=text, place=(int(place[0]), int(place[1])))
+    if code == "token":  # the hint of the service is for those who write requests by hand
+        hint = "ask the owner of the service for a token"
     kind = KINDS.get(code) or KINDS.get(status) or EngineError
     return kind(message, hint=hint)
