@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.inference import Inference
-    from hartley.studies.check_judging import CheckedView
     from hartley.studies.check_report import CheckedStatistic, CheckReport
+    from hartley.studies.check_views import CheckedView
 
 
 def save_certificate(report: CheckReport, path: str | os.PathLike[str]) -> Path:
