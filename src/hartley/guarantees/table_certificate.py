@@ -378,6 +378,7 @@ def _view(joint: Cover, view: dict[str, Any], name: str) -> ProvedView:
             low[cell] = max(low[cell], end)
         elif end is not None:
             high[cell] = min(high[cell], end)
+    low, high = followed(system, (low, high))
     if (low > high).any():
         raise _wrong(name, "no table fits")
     unknown = np.flatnonzero(low < high)

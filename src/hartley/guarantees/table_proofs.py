@@ -30,10 +30,16 @@ SAFE, PROTECTED, OPEN, DISCLOSED = range(4)
 WORDS = ("safe", "protected", "open", "disclosed")
 
 
-def followed(system: LinearSystem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def followed(
+    system: LinearSystem, ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Follow bounds through all sums at once, until nothing becomes narrower or long enough.
 
     Written apart from the compiled kernel that a check uses, so that neither trusts the other.
+
+    Args:
+        system: the numbers and their relations.
+        ends: bounds that are proved already; without them, the stated ones.
 
     Example:
         >>> from hartley.ranges.tables.system import LinearSystem
@@ -41,7 +47,7 @@ def followed(system: LinearSystem) -> tuple[NDArray[np.int64], NDArray[np.int64]
         >>> low.tolist(), high.tolist()
         ([0, 3, 7], [4, 7, 7])
     """
-    low, high = system.low.copy(), system.high.copy()
+    low, high = (system.low.copy(), system.high.copy()) if ends is None else ends
     if not system.column.size:
         return low, high
     column, positive, begin = system.column, system.sign > 0, system.start[:-1]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from hartley.errors import printable
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ def junit_text(command: str, cases: Sequence[GateCase]) -> str:
         if case.passed:
             lines.append(f"{head}/>")
             continue
-        lines += [f"{head}>", f'    <failure message="{len(case.findings)} findings">']
+        lines += [f"{head}>", f'    <failure message="{counted(len(case.findings), "finding")}">']
         lines += [
             escape(printable(f"{finding.file}:{finding.line}: {finding.message}"))
             for finding in case.findings

@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.inference import Inference
-    from hartley.studies.check_judging import CheckedView
     from hartley.studies.check_report import CheckedStatistic, CheckReport
+    from hartley.studies.check_views import CheckedView
+
+
+MOST_SHOWN = 50
+"""Multipliers are written for so many disclosed cells even where following bounds proves them."""
 
 
 def save_certificate(report: CheckReport, path: str | os.PathLike[str]) -> Path:
@@ -194,17 +198,21 @@ def _described(table: Any) -> dict[str, Any]:  # noqa: ANN401 - a crosstab
 def _view(view: CheckedView) -> dict[str, Any]:
     """Write what one attacker knows: multipliers of ends, a table, and changes of it."""
     system, inference = view.inference.system, view.inference
+    # What elimination settled is proved by multipliers, and bounds are followed from there on.
+    settled = inference.bounds.settled_together
     low, high = followed(system)
-    # Multipliers for what following bounds does not show, and for everything that is disclosed.
-    disclosed = np.zeros(system.size, bool)
-    disclosed[[c for c, o in view.opinions.items() if o.verdict == "disclosed"]] = True
+    low[settled], high[settled] = inference.outer_low[settled], inference.outer_high[settled]
+    low, high = followed(system, (low, high))
+    disclosed = [cell for cell, o in view.opinions.items() if o.verdict == "disclosed"]
+    shown = np.zeros(system.size, bool)
+    shown[[*settled, *disclosed[:MOST_SHOWN]]] = True
     proofs = [
         (cell, side)
-        for side, mine, followed_to in (
+        for side, mine, reached in (
             (LOW, inference.outer_low, low),
             (HIGH, inference.outer_high, high),
         )
-        for cell in np.flatnonzero((mine != followed_to) | (disclosed & (abs(mine) < FAR))).tolist()
+        for cell in np.flatnonzero((mine != reached) | (shown & (abs(mine) < FAR))).tolist()
     ]
     start, relations, numerators, denominators = [0], [], [], []
     for cell, side in proofs:

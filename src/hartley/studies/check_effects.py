@@ -8,11 +8,9 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.questions.batch import columns_of
 from hartley.engines.crosstabs.contributions import contributions
 from hartley.engines.crosstabs.crosstab import Rounding
-from hartley.engines.tables.condition import evaluate_condition
-from hartley.studies.check_questions import resolve_condition
+from hartley.engines.tables.condition import condition_columns, evaluate_condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,13 +55,13 @@ def effects_now(
         data: the microdata.
     """
     conditions = list(dict.fromkeys(t.where for t in tables if t.where))
-    looked_at = {
-        name for c in conditions for name in columns_of(resolve_condition(c, schema).where)
-    }
+    looked_at = {name for text in conditions for name in condition_columns(text)}
     sums = {t.statistic[4:-1] for t in tables if t.statistic != "count"}
     dims = {dim for table in tables for dim in table.dims}
     names = sorted(looked_at | sums | dims)
     public = [n for n, column in schema.columns.items() if column.kind == "public"]
+    if not schema.columns.keys() >= set(names):
+        return None
     values = [_values(schema, name) for name in names]
     if any(v is None for v in values) or prod(len(v or ()) for v in values) > MOST_RECORDS:
         return None

@@ -14,6 +14,7 @@ from hartley.measures.sensitivity import Dominance, Frequency, Homogeneous, PPer
 from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.inference import Inference
 from hartley.studies.check_report import VERDICTS, CheckedCell
+from hartley.studies.check_views import CheckedView, Opinion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,28 +28,6 @@ MOST_WIDENED = 20_000
 """Both ends are searched for at most this many cells."""
 SINGLED_OUT = "singled out"
 """Stands for a rule: a count that nobody published is exactly one person."""
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """What one rule says about one cell."""
-
-    cell: int
-    verdict: str
-    rule: str
-    why: str
-    line: int | None = None
-    """The relation of a line in which everybody has one category."""
-
-
-@dataclass(frozen=True)
-class CheckedView:
-    """What one attacker knows, and what each rule says about the cells then."""
-
-    inference: Inference
-    opinions: Mapping[int, Opinion]
-    knows: tuple[int, int] | None = None
-    """A cell and its number, which a sole contributor knows; None for anybody."""
 
 
 @dataclass(frozen=True)

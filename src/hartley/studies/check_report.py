@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hartley.ranges.tables.cover import Cover, Selections
     from hartley.ranges.tables.inference import Inference
     from hartley.studies.check_effects import EffectsNow
-    from hartley.studies.check_judging import CheckedView
+    from hartley.studies.check_views import CheckedView
 
 VERDICTS = ("disclosed", "open", "protected", "safe")
 """From the worst to the best."""

@@ -260,6 +260,12 @@ class Bounds:
         self.low[cell] = self.high[cell] = int(value)
         return int(value)
 
+    @property
+    def settled_together(self) -> list[int]:
+        """The numbers that a combination of several relations settled."""
+        self._read_logs()
+        return sorted({cell for cell, _, multipliers in self.steps if len(multipliers) > 1})
+
     def proof(self, cell: int, side: int, multipliers: Multipliers | None = None) -> Multipliers:
         """Return one combination of relations that proves a bound from what was stated.
 
