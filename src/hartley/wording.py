@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from hartley.errors import printable
 
@@ -488,6 +488,33 @@ def interval_end(number: float, *, up: bool, digits: int = 4) -> str:
 # --- values of a table ----------------------------------------------------------------------------
 
 
+class BinnedNumber(float):
+    """The middle of a bin, as a number; as text it is the bin itself.
+
+    Example:
+        >>> binned = BinnedNumber(6, Fraction(10))
+        >>> binned, value_text(binned), value_text(BinnedNumber(-1, Fraction(1, 2)))
+        (65.0, '[60, 70)', '[-0.5, 0)')
+    """
+
+    def __new__(cls, place: int, step: Fraction) -> Self:
+        """Return the bin that reaches from place times step to the next multiple."""
+        middle = (2 * place + 1) * step.numerator / (2 * step.denominator)
+        number = super().__new__(cls, middle)
+        number._bin = (place, step)
+        return number
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self._bin
+
+    def bin_text(self) -> str:
+        """Return the bin: its low end belongs to it, its high end does not."""
+        place, step = self._bin
+        return f"[{decimal_text(place * step)}, {decimal_text((place + 1) * step)})"
+
+    _bin: tuple[int, Fraction]
+
+
 def value_text(value: object, longest: int = LONGEST_VALUE) -> str:
     """Write a value of a table as people do, in one line and cut where it is long.
 
@@ -495,6 +522,8 @@ def value_text(value: object, longest: int = LONGEST_VALUE) -> str:
         >>> value_text((17.5, "F", None)), value_text(1250.0), value_text("a" * 50, longest=5)
         ('17.5, F, missing', '1,250', 'aaaa…')
     """
+    if isinstance(value, BinnedNumber):
+        return value.bin_text()
     if isinstance(value, tuple):
         return ", ".join(value_text(part, longest) for part in value)
     if isinstance(value, float):

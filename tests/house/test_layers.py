@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 
-ROOTS = {"errors", "exact", "wording", "files"}
+ROOTS = {"errors", "exact", "wording", "files", "readable"}
 BELOW_MEASURES = ROOTS | {"kernels", "engines", "ranges"}
 BELOW_GUARANTEES = BELOW_MEASURES | {"measures", "policies"}
 MAY_IMPORT = {
@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "exact": {"errors"},
     "wording": {"errors", "exact"},
     "files": {"errors", "exact"},
+    "readable": set(),
     "chart": set(),
     "kernels": ROOTS,
     "engines": ROOTS,

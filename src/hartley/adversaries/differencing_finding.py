@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
+from hartley.readable import ReadableResult
 from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class DifferencingFinding:
+class DifferencingFinding(ReadableResult):
     """What combinations of answers reveal about few rows."""
 
     within: int

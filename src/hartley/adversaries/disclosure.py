@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
+from hartley.readable import ReadableResult
 from hartley.wording import counted, percent_up
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class TableFinding:
+class TableFinding(ReadableResult):
     """What one or several attacks learn from the classes of a table; exact.
 
     No value of the table appears: only counts and shares.

@@ -14,6 +14,7 @@ from hartley.chart import Chart, Panel, Series
 from hartley.exact import log_ratio
 from hartley.measures.guessing import attribute_codes, worst_attribute
 from hartley.measures.guesswork import expected_guesses
+from hartley.readable import ReadableResult
 from hartley.wording import counted, rounded
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _named(relation: Relation) -> str:
 
 
 @dataclass(frozen=True)
-class GuessingFinding:
+class GuessingFinding(ReadableResult):
     """How many trials a brute-force guesser needs with and without a release; exact."""
 
     secret: str

@@ -11,6 +11,7 @@ import numpy as np
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.readable import ReadableResult
 from hartley.wording import percent_up
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _finite(number: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class TestingFinding:
+class TestingFinding(ReadableResult):
     """For how many rows a release decides a hypothesis; exact."""
 
     hypothesis: str

@@ -16,6 +16,7 @@ from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.view import run
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.readable import ReadableResult
 from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class ApplianceScore:
 
 
 @dataclass(frozen=True)
-class LoadFinding:
+class LoadFinding(ReadableResult):
     """What load monitoring finds in a released signal, compared with the true one."""
 
     overall: ApplianceScore

@@ -14,6 +14,7 @@ from hartley.adversaries.readings import ReadingGrid, readings_of
 from hartley.chart import Chart, Panel, Series
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.readable import ReadableResult
 from hartley.wording import counted
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class StrategyResult:
 
 
 @dataclass(frozen=True)
-class MembershipFinding:
+class MembershipFinding(ReadableResult):
     """The result of many games; the intervals of all strategies hold together."""
 
     strategies: tuple[StrategyResult, ...]

@@ -10,6 +10,7 @@ from typing import Any
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.errors import printable
+from hartley.readable import ReadableResult
 from hartley.wording import (
     bits_down,
     counted,
@@ -141,7 +142,7 @@ class ColumnInversion:
 
 
 @dataclass(frozen=True)
-class HiddenHypothesis:
+class HiddenHypothesis(ReadableResult):
     """For how many records a hypothesis that the policy hides is decided all the same."""
 
     text: str
@@ -259,7 +260,7 @@ class OutputCount:
 
 
 @dataclass(frozen=True)
-class PolicyFinding:
+class PolicyFinding(ReadableResult):
     """What a policy file gives away about the records that were released by it; exact."""
 
     table: str

@@ -14,6 +14,7 @@ from hartley.exact import bits_at_least, bits_at_most
 from hartley.ranges.transcripts.possible_records import MOST_STEPS, one_row_left, possible_records
 from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import ANY_TYPE
+from hartley.readable import ReadableResult
 from hartley.wording import bits_down, bits_up, counted, verb_for
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class ReconstructionFinding:
+class ReconstructionFinding(ReadableResult):
     """What all answers together leave possible for one row."""
 
     rows: int

@@ -24,6 +24,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.ranges.relations.classes import combine_codes, encode_column
+from hartley.readable import ReadableResult
 from hartley.wording import counted, listed, percent, verb_for
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Singled:
 
 
 @dataclass(frozen=True)
-class UniquenessFinding:
+class UniquenessFinding(ReadableResult):
     """How many records, or people, have released values that nobody else has."""
 
     columns: tuple[str, ...]

@@ -6,11 +6,13 @@ here, so that everything that ``hartley.agent.agent`` can reach stays small enou
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING
 
 from hartley.agent.agent import Agent as AnsweringAgent
 from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     import os
@@ -56,6 +58,33 @@ class PlanningAgent(AnsweringAgent):
         (3.0, 3.0, 1.0)
         >>> agent.close(); folder.cleanup()
     """
+
+    def __repr__(self) -> str:
+        return f"<agent for {self.schema.name}: {self._balance()}>"
+
+    def __str__(self) -> str:
+        return f"{self._balance()}\n{self.schema.describe()}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(column.name)}</td><td>{column.kind}</td>"
+            f"<td>{html.escape(column.describe())}</td></tr>"
+            for column in self.schema.columns.values()
+        )
+        return (
+            f"<p><b>{html.escape(self.schema.name)}</b>: {html.escape(self._balance())}</p>"
+            f"<table><tbody>{rows}</tbody></table>"
+        )
+
+    def _balance(self) -> str:
+        """Say what of the budget is spent; nothing here depends on the data."""
+        if self._closed:
+            return "closed"
+        state = self.state
+        spent = f"{bits_up(state.balance.spent_bits)} spent"
+        return (
+            f"budget {bits_down(float(state.budget))}, {spent}, {bits_down(state.remaining)} left"
+        )
 
     def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from hartley.cli.recording import WORDS, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,6 +153,15 @@ class LazyGroup(TyperGroup):
         for name, entry in COMMANDS.items():
             self.add_command(_Listed(name, help=entry.help))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer keeps these types to itself
+        """Remember the words, which the evidence of a result repeats."""
+        WORDS.set(tuple(args))
+        return list(super().parse_args(ctx, args))
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - likewise
+        """Return the options, which show no words of the validator."""
+        return [_plain(part) for part in super().get_params(ctx)]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 - Typer keeps these types to itself
         """Import and return the command that the arguments begin with."""
         name, command, rest = super().resolve_command(ctx, args)
@@ -170,7 +182,39 @@ def load_command(name: str | None) -> Any:  # noqa: ANN401 - Typer keeps these t
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name)(value)
         value = alone
-    return get_command(value)
+    command = get_command(_recording(value, name))
+    for part in (command, *getattr(command, "commands", {}).values()):
+        plain_help(part)
+    return command
+
+
+WORDS_FOR_TYPES = {"int": "N", "float": "NUMBER", "str": "TEXT", "Path": "FILE"}
+"""What stands in the help in the place of a type, if an option says nothing itself."""
+
+
+def plain_help(command: Any) -> None:  # noqa: ANN401 - Typer keeps these types to itself
+    """Show no words of the validator in the help of a command, such as list[str] or bool."""
+    listed = command.get_params
+    command.get_params = lambda ctx: [_plain(part) for part in listed(ctx)]
+
+
+def _plain(part: Any) -> Any:  # noqa: ANN401 - likewise
+    """Return an option or argument that shows a word for its value, and nothing for a switch."""
+    word = part.metavar if part.param_type_name == "option" else None
+    if not part.metavar and not getattr(part, "is_flag", False):
+        word = WORDS_FOR_TYPES.get(part.bare_type())
+    part.display_type_rich = part.display_type = lambda *_, **__: word
+    return part
+
+
+def _recording(app: typer.Typer, name: str) -> typer.Typer:
+    """Return an application whose commands record what they do."""
+    around = copy.copy(app)
+    around.registered_commands = [copy.copy(entry) for entry in app.registered_commands]
+    for entry in around.registered_commands:
+        assert entry.callback is not None
+        entry.callback = recorded(entry.callback, name)
+    return around
 
 
 def load_commands() -> dict[str, Any]:

@@ -27,7 +27,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Deterministic privacy: measure exactly what a data release reveals about a secret.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -120,6 +120,11 @@ def _run() -> tuple[int, str | None]:
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # an unknown option
             error.show()
+            from hartley.cli.missing_option import columns_sentence
+
+            sentence = columns_sentence(error)
+            if sentence:
+                typer.echo(sentence, err=True)
             return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):
             raise

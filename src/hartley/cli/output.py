@@ -13,7 +13,7 @@ import typer
 from hartley.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import Console
     from rich.segment import Segment
@@ -40,8 +40,13 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def print_json(content: Any) -> None:  # noqa: ANN401 - nested plain values
-    """Print plain values as JSON."""
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print plain values as JSON, and the evidence of how they came about."""
+    from hartley.reports.evidence import recorded_evidence
+
+    made = recorded_evidence()
+    if made is not None:
+        content = {**content, "evidence": made.to_dict()}
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     # JSON escapes only the ASCII control characters; names may contain others.
     typer.echo("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.files import write_whole
+from hartley.reports.evidence import page_evidence
+from hartley.reports.template import evidence_on_page
 
 if TYPE_CHECKING:
     import os
@@ -87,7 +89,8 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
     """Write a report as one self-contained HTML file for a browser, a phone or a printer.
 
     A report is the result of an audit, a design, a tradeoff, a curve, an anonymity report, a
-    release of records or an attack. The file is written completely or not at all.
+    release of records or an attack. The file is written completely or not at all. At its end stands
+    when, by which version and, for a command, from which files it was made.
 
     Example:
         >>> import tempfile
@@ -97,7 +100,8 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
         ...     print(write_html(report, f"{folder}/audit.html").stat().st_size > 1000)
         True
     """
-    return write_whole(path, render_html(report))
+    with evidence_on_page(page_evidence(path)):
+        return write_whole(path, render_html(report))
 
 
 def render_html(report: Result) -> str:

@@ -33,12 +33,15 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def figure_svg(figure: Any) -> str:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Return a figure as an SVG element for a page; the same figure gives the same bytes."""
+def figure_svg(figure: Any, salt: str = "hartley") -> str:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Return a figure as an SVG element; the same figure gives the same bytes.
+
+    Two pictures on one page need different salts, from which the names of their parts are made.
+    """
     import matplotlib as mpl
 
     out = io.StringIO()
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE | {"svg.hashsalt": salt}):
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     text = out.getvalue()
     return text[text.index("<svg") :]
@@ -50,6 +53,10 @@ TONES = ("#2563a8", "#b4232a", "#d97706", "#0f766e", "#7c3aed", "#64748b", "#be1
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
 PANEL = (5.4, 3.9)
 ALONE = (7.2, 4.4)
+LONG_LABEL = 34
+"""Characters of a label of which two fit side by side above a panel."""
+LEGEND_LINE = 13.5
+"""The height of a line of a legend, in points."""
 MOST_DECADES = 5
 MOST_SHADES = 16
 """Up to this many different values get a shade each."""
@@ -134,18 +141,29 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         axes.set_title(panel.title, fontsize=10, loc="left")
     labels = [series.label for series in panel.series if series.label]
     if len(labels) > 1 or (labels and panel.heat is not None):
-        _make_room(axes, panel, len(labels))
-        axes.legend(
-            fontsize=8.5, labelcolor=INK, frameon=True, framealpha=0.8, edgecolor="none",
-            borderpad=0.2,
-        )  # fmt: skip
+        above_axes(axes, *axes.get_legend_handles_labels())
 
 
-def _make_room(axes: Any, panel: Panel, lines: int) -> None:  # noqa: ANN401 - untyped
-    """Leave room for the legend above bars, which fill the panel from below."""
-    if any(series.kind == "bars" for series in panel.series) and not panel.y_log:
-        bottom, top = axes.get_ylim()
-        axes.set_ylim(bottom, top + (top - bottom) * (0.06 + 0.075 * lines))
+def above_axes(
+    axes: Any,  # noqa: ANN401 - untyped
+    handles: list[Any],
+    labels: list[str],
+    columns: int | None = None,
+) -> None:
+    """Put a legend above the axes, where no curve is, and the title above the legend.
+
+    Without a number of columns there are two, or one where a label is long.
+    """
+    if columns is None:
+        columns = 2 if max(map(len, labels), default=0) <= LONG_LABEL else 1
+    axes.legend(
+        handles, labels, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False,
+        fontsize=8.5, borderaxespad=0.2, borderpad=0.2, columnspacing=1.4,
+    )  # fmt: skip
+    lines = -(-len(labels) // columns)
+    title = axes.get_title(loc="left")
+    if title:
+        axes.set_title(title, fontsize=10, loc="left", pad=6 + LEGEND_LINE * lines)
 
 
 def _number_powers(axis: Any) -> None:  # noqa: ANN401 - untyped

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 from hartley.wording import two_decimals_up, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from hartley.reports.evidence import Evidence
+
+_EVIDENCE: ContextVar[Evidence | None] = ContextVar("evidence", default=None)
 
 
 def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the values of the template
@@ -25,9 +31,19 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the val
     environment = page_environment(asset)
     environment.filters |= {"shown": value_text, "bar": bar, "up": two_decimals_up}
     page: str = environment.get_template(template).render(
-        style=asset("page.css"), version=version("hartley"), **content
+        style=asset("page.css"), version=version("hartley"), evidence=_EVIDENCE.get(), **content
     )
     return page
+
+
+@contextmanager
+def evidence_on_page(evidence: Evidence) -> Iterator[None]:
+    """Show evidence at the end of the pages that are rendered in the block."""
+    mark = _EVIDENCE.set(evidence)
+    try:
+        yield
+    finally:
+        _EVIDENCE.reset(mark)
 
 
 def page_environment(read: Callable[[str], str]) -> Any:  # noqa: ANN401 - jinja2 is imported on use

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
 from hartley.errors import OptionError
+from hartley.readable import ReadableResult
 from hartley.wording import (
     counted,
     percent_up,
@@ -118,7 +119,7 @@ class SampledPopulation:
 
 
 @dataclass(frozen=True)
-class AnonymityReport:
+class AnonymityReport(ReadableResult):
     """How anonymous the records of a table are, in numbers and in plain sentences.
 
     It contains only counts and shares, never a value of the table.

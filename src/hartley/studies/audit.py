@@ -16,6 +16,7 @@ from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.ranges.relations.relation import ROW, Relation, RowType
 from hartley.ranges.schema.roles import chosen_columns, open_for
+from hartley.readable import ReadableResult
 from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, people_of, sweep_steps
 from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
@@ -55,7 +56,7 @@ class HypothesisFinding:
 
 
 @dataclass(frozen=True)
-class AuditReport:
+class AuditReport(ReadableResult):
     """Everything that an audit found, in numbers and in plain sentences.
 
     Values that could point at a person do not appear: of the secret side there are only counts.
@@ -106,6 +107,15 @@ class AuditReport:
             f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
             f"{verb_for(fewest, 'stays')} possible."
         )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The measures one by one, the worst attribute, and notes about how they came about."""
+        measured = (
+            f"{one.title}: {one.shown} {self.unit}. {one.sentence}" for one in self.findings
+        )
+        tested = () if self.hypothesis is None else (self.hypothesis.sentence,)
+        return (*measured, f"Worst attribute: {self.worst_attribute}", *tested, *self.notes)
 
     @property
     def unit(self) -> str:
@@ -313,6 +323,12 @@ def _notes(relation: Relation) -> list[str]:
     """Say what a reader should know about how the numbers came about."""
     view, summary = relation.view, relation.summary
     notes: list[str] = []
+    both = [name for name in relation.secret_names if name in relation.released_names]
+    if both:
+        notes.append(
+            f"Warning: {_columns(tuple(both))} {verb_for(len(both), 'is')} secret and also "
+            "released, so the release gives it away; hint: leave it out of one side."
+        )
     if view is not None:
         notes += view.missing_notes
     if summary.released == 1:

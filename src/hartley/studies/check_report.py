@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hartley.readable import ReadableResult
 from hartley.wording import bits_up, counted, listed
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class CheckedStatistic:
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(ReadableResult):
     """What anybody can work out from published tables together."""
 
     outputs: tuple[tuple[str, str], ...]

@@ -17,6 +17,7 @@ from hartley.policies.distortion.result import CAVEATS, missed_sentence
 from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
+from hartley.readable import ReadableResult
 from hartley.wording import listed, two_digits_up, unit_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ MEANS = (
 
 
 @dataclass(frozen=True)
-class CurveReport:
+class CurveReport(ReadableResult):
     """The privacy-distortion curve of two sides of a table."""
 
     table: str

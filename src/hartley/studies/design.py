@@ -13,6 +13,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
 from hartley.policies.quantizers.calibration import levels_for_error
 from hartley.ranges.boxes.cut_box import volumes_reported
+from hartley.readable import ReadableResult
 from hartley.studies.drafting import draft
 from hartley.studies.joint_drafting import (
     draft_together,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(ReadableResult):
     """A policy that serves an objective best, what it promises, and why, in plain sentences."""
 
     specification: Specification

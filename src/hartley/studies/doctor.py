@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from hartley.readable import ReadableResult
+
 
 @dataclass(frozen=True)
 class Check:
@@ -22,7 +24,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(ReadableResult):
     """All checks, and whether everything that is needed works."""
 
     checks: tuple[Check, ...]
@@ -31,6 +33,20 @@ class Diagnosis:
     def healthy(self) -> bool:
         """Whether nothing is broken; optional parts may be absent."""
         return not any(check.state == "broken" for check in self.checks)
+
+    @property
+    def headline(self) -> str:
+        """Whether everything that is needed works."""
+        return "Everything that is needed works." if self.healthy else "Something is broken."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Every check, and what to do about what is broken or absent."""
+        return tuple(
+            f"{check.name}: {check.state}, {check.found}"
+            + (f"; {check.hint}" if check.hint else "")
+            for check in self.checks
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hartley.readable import ReadableResult
 from hartley.wording import few_digits, listed, six_decimals, verb_for
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class NoisyRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianReport:
+class GaussianReport(ReadableResult):
     """The Gaussian rule of two sides: what it tells and distorts, and what is proved about it."""
 
     table: str | None

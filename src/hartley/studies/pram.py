@@ -29,6 +29,7 @@ from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.ranges.relations.classes import Singling, single_out
 from hartley.ranges.schema.roles import chosen_columns, open_with_roles
+from hartley.readable import ReadableResult
 from hartley.studies.pram_rules import RuleWish, check_rule_choice, choose_rules, joint_counts
 from hartley.studies.release import as_matrices_say, release_drawn
 
@@ -111,7 +112,7 @@ class PerturbedColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class PramReport:
+class PramReport(ReadableResult):
     """What a random perturbation wrote, in numbers and in plain sentences."""
 
     release: ReleaseReport

@@ -23,6 +23,7 @@ from hartley.policies.kinds import KINDS
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.enclosure import range_bounds
+from hartley.readable import ReadableResult
 from hartley.studies.answer import refuse_missing, release_answers
 from hartley.wording import counted, exactly, verb_for
 
@@ -109,7 +110,7 @@ class ReleasedColumn:
 
 
 @dataclass(frozen=True)
-class ReleaseReport:
+class ReleaseReport(ReadableResult):
     """What a release wrote, in numbers and in plain sentences."""
 
     table: str

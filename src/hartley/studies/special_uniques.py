@@ -21,6 +21,7 @@ from hartley.kernels.minimal_uniques import (
     size_of_search,
 )
 from hartley.ranges.relations.classes import encode_column
+from hartley.readable import ReadableResult
 from hartley.wording import counted, listed, percent_up, verb_for
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class UniqueCombination:
 
 
 @dataclass(frozen=True, eq=False)
-class SpecialUniques:
+class SpecialUniques(ReadableResult):
     """Every minimal combination of few columns that singles a record out, with its records."""
 
     table: str

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError
+from hartley.readable import ReadableResult
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_answers import AnswerFacts, QueryPoint, query_point
 from hartley.studies.tradeoff_errors import budgets_for, errors_for, read_errors
@@ -28,7 +29,7 @@ Point = QueryPoint | BitsPoint | LinePoint
 
 
 @dataclass(frozen=True)
-class Tradeoff:
+class Tradeoff(ReadableResult):
     """The curve of privacy against utility of a design, in numbers and in plain sentences."""
 
     specification: Specification

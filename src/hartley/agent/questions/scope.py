@@ -96,6 +96,8 @@ class Scope:
         folded = {known.casefold(): known for known in columns}
         close = difflib.get_close_matches(name.casefold(), folded, n=1)
         guess = f"did you mean {folded[close[0]]}? " if close else ""
+        if not close and getattr(node.this, "quoted", False):
+            guess = "use single quotes for text; "
         raise self.refusal(
             f"The table {self.schema.name} has no column '{shorten(name)}'",
             f"{guess}the columns are {self._first_columns()}",

@@ -74,10 +74,11 @@ def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArr
         if type(node).__name__ not in ALLOWED:
             raise _refused(text, f"uses {type(node).__name__.lower()}")
         if isinstance(node, exp.Column) and node.name not in columns:
+            quoted = "use single quotes for text; " if node.this.args.get("quoted") else ""
             raise OptionError(
                 f"The condition '{one_line(text)}' names '{one_line(node.name)}', which is no "
                 "secret column",
-                hint=f"the columns are {', '.join(columns)}",
+                hint=f"{quoted}the columns are {', '.join(columns)}",
             )
     table = open_table({name: list(values) for name, values in columns.items()})
     connection = table.backend.con

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.tables.failures import run as run  # noqa: PLC0414 - others take it from here
 from hartley.engines.tables.table import Kind, Table
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.wording import BinnedNumber
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -53,9 +54,7 @@ class ViewColumn:
 
     def midpoint(self, number: int) -> float | int:
         """Return the value of a code: the number itself, or the middle of the bin."""
-        if self.step is None:
-            return number
-        return (2 * number + 1) * self.step.numerator / (2 * self.step.denominator)
+        return number if self.step is None else BinnedNumber(number, self.step)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from hartley.ranges.relations.classes import (
     single_out,
 )
 from hartley.ranges.schema.roles import chosen_columns, open_for
+from hartley.readable import ReadableResult
 from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ UNMEASURED = "k-anonymity says nothing about confidential values: measure those 
 
 
 @dataclass(frozen=True)
-class AnonymizedTable:
+class AnonymizedTable(ReadableResult):
     """A k-anonymous table and what it cost."""
 
     table: Any

@@ -14,6 +14,7 @@ from hartley.errors import OptionError
 from hartley.exact import log_ratio
 from hartley.measures.reidentification import size_bands
 from hartley.ranges.relations.classes import Singling, single_out
+from hartley.readable import ReadableResult
 from hartley.wording import counted
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ColumnLoss:
 
 
 @dataclass(frozen=True, eq=False)
-class Microaggregation:
+class Microaggregation(ReadableResult):
     """Groups of k to 2k - 1 similar records, each released as its average."""
 
     method: str

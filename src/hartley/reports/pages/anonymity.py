@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import figure_svg, plot_release, plot_sizes
+from hartley.reports.draw import plot_release, plot_sizes
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
 from hartley.studies.anonymity_measures import (
@@ -48,7 +49,7 @@ def render_anonymity(report: AnonymityReport) -> str:
         attacks=attacks(report),
         columns=[(column, column_measures(column, report.unit)) for column in report.confidential],
         given_away=_given_away(report),
-        figure=figure_svg(plot_anonymity(report)),
+        figure=page_picture(plot_anonymity(report)),
     )
 
 
@@ -64,7 +65,7 @@ def render_anonymized(release: AnonymizedTable) -> str:
         risks=risk_measures(report),
         keys=list(zip(release.keys, levels, map(float, release.losses), strict=True)),
         attacks=attacks(report),
-        figure=figure_svg(plot_anonymized(release)),
+        figure=page_picture(plot_anonymized(release)),
     )
 
 

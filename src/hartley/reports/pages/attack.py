@@ -8,7 +8,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
-from hartley.reports.draw import figure_svg, plot_chart
+from hartley.reports.draw import plot_chart
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.wording import few_digits, interval_end
 
@@ -49,7 +50,7 @@ def render_finding(finding: Finding) -> str:
         wide=len(chart.panels) > 1,
         number=few_digits(finding.number.value),
         certainty=f"{_measured(finding, end=', ')}{certainty(finding.number)}",
-        figure=figure_svg(plot_chart(chart)),
+        figure=page_picture(plot_chart(chart)),
         names=names,
         lines=[[_short(text) for text in line] for line in lines],
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import PALE, STYLE, figure_svg
+from hartley.reports.draw import PALE, STYLE
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table
 from hartley.wording import two_decimals_up, value_text
@@ -50,7 +51,7 @@ def render_audit(report: AuditReport) -> str:
     return render_page(
         "audit.html",
         report=report,
-        curve=figure_svg(plot_audit(report)) if report.sweep else None,
+        curve=page_picture(plot_audit(report)) if report.sweep else None,
         total=report["hartley_entropy"].value,
     )
 
@@ -198,7 +199,7 @@ def _print_narrowest(report: AuditReport, console: Console) -> None:
 
     table = plain_table("Released values that narrow the secret most")
     table.add_column(escape(", ".join(report.released)))
-    for name in ("secrets left", "rows", f"{report.unit} revealed"):
+    for name in ("secrets left", "rows", f"{report.unit} revealed, at most"):
         table.add_column(name, justify="right")
     for narrowing in report.narrowest[:SHOWN_NARROWINGS]:
         table.add_row(

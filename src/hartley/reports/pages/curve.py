@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import INK, STYLE, figure_svg
+from hartley.reports.draw import STYLE, above_axes
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _draw(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
         # Means are released too, which the bound for values of the key does not cover.
         word = "impossible with values of the key" if report.reconstructed else "impossible"
         axes.annotate(word, (grid[9], 0.4 * lower[40]), color=RED, fontsize=9, alpha=0.8)
-    axes.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper right")
+    above_axes(axes, *axes.get_legend_handles_labels())
 
 
 def _draw_curve(axes: Any, report: CurveReport) -> None:  # noqa: ANN401 - untyped
@@ -112,7 +113,7 @@ def render_curve(report: CurveReport) -> str:
                 strict=True,
             )
         ),
-        figure=figure_svg(plot_curve(report)),
+        figure=page_picture(plot_curve(report)),
     )
 
 

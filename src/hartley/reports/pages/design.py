@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hartley.chart import Groups, Ruler
-from hartley.reports.draw import INK, STYLE, figure_svg
+from hartley.reports.draw import INK, STYLE
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import print_sentences
 from hartley.studies.picture import Band, Plane
@@ -161,7 +162,7 @@ def render_design(design: Design) -> str:
         certificate=design.certificate,
         wanted=design.specification,
         tiles=design.figures,
-        picture=None if figure is None else figure_svg(figure),
+        picture=None if figure is None else page_picture(figure),
         groups=[picture for picture in design.pictures if isinstance(picture, Groups)],
         policy=design.document.to_toml(),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.files import write_whole
 from hartley.reports.draw import STYLE, figure_svg, plot_chart
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def write_figure(result: Reproduced, folder: Path) -> DrawnFigure:
     }
     for file, content in contents.items():
         write_whole(folder / file, content)
-    return DrawnFigure(result, svg, tuple(contents))
+    return DrawnFigure(result, page_picture(figure), tuple(contents))
 
 
 def render_gallery(drawn: Sequence[DrawnFigure]) -> str:

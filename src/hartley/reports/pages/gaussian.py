@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import INK, STYLE, figure_svg
+from hartley.reports.draw import INK, STYLE, above_axes
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
 from hartley.wording import few_digits, listed, six_decimals
@@ -70,7 +71,7 @@ def plot_gaussian(report: GaussianReport) -> Any:  # noqa: ANN401 - a matplotlib
         units = ", standardised" if report.rule.units is not None else ""
         axes.set_xlabel(f"mean squared distortion of {', '.join(report.key)}{units}")
         axes.set_ylabel(f"told about {', '.join(report.confidential)} ({report.unit})")
-        axes.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper right")
+        above_axes(axes, *axes.get_legend_handles_labels())
     return figure
 
 
@@ -110,7 +111,7 @@ def render_gaussian(report: GaussianReport) -> str:
             )
             for point in report.frontier
         ],
-        figure=figure_svg(plot_gaussian(report)),
+        figure=page_picture(plot_gaussian(report)),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import figure_svg, plot_release
+from hartley.reports.draw import plot_release
+from hartley.reports.page_picture import page_picture
 from hartley.reports.pages.anonymity import print_measures, succeeding
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_points
@@ -35,7 +36,7 @@ def render_microaggregation(release: Microaggregation) -> str:
         measures=(*table_measures(report), *risk_measures(report)[::2]),
         attacks=attacks(report),
         near=[(loss, percent(loss.near / release.rows, digits=3)) for loss in release.losses],
-        figure=figure_svg(plot_microaggregation(release)),
+        figure=page_picture(plot_microaggregation(release)),
     )
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.reports.draw import INK, PALE, STYLE, figure_svg
+from hartley.reports.draw import INK, PALE, STYLE
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
 from hartley.wording import value_text
@@ -144,8 +145,8 @@ def render_pram(report: PramReport) -> str:
         columns=[
             {
                 "column": column,
-                "matrix": figure_svg(plot_matrix(column)),
-                "frequencies": figure_svg(plot_frequencies(column)),
+                "matrix": page_picture(plot_matrix(column)),
+                "frequencies": page_picture(plot_frequencies(column)),
                 "rows": list(_rows(column)),
             }
             for column in report.columns

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hartley.chart import Chart, Panel, Series
-from hartley.reports.draw import figure_svg, plot_chart
+from hartley.reports.draw import plot_chart
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 
 if TYPE_CHECKING:
@@ -89,5 +90,5 @@ def render_prices(curve: QuestionPrices) -> str:
         sentence=curve.sentence(),
         lines=lines,
         due=any(due for _, due, _ in lines),
-        figure=figure_svg(plot_prices(curve)) if curve.points else "",
+        figure=page_picture(plot_prices(curve)) if curve.points else "",
     )

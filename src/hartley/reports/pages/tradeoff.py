@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import PALE, STYLE, figure_svg
+from hartley.reports.draw import PALE, STYLE
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.studies.tradeoff_answers import QueryPoint
 from hartley.studies.tradeoff_hypotheses import LinePoint
@@ -186,7 +187,7 @@ def render_tradeoff(tradeoff: Tradeoff) -> str:
             if column.sign in TILES[tradeoff.kind]
         ],
         reading=READING[tradeoff.kind],
-        curve=figure_svg(plot_tradeoff(tradeoff)),
+        curve=page_picture(plot_tradeoff(tradeoff)),
         why=_why(tradeoff),
     )
 

@@ -1,0 +1,157 @@
+"""What every command does around its work: recording, --script, and overwriting only by --force."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import inspect
+import re
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hartley.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from hartley.reports.evidence import Recording
+
+WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
+"""The words of the command line, which the evidence repeats."""
+OUTPUTS = (
+    "out", "html", "csv", "junit", "sarif", "policy_out", "certificate", "draft", "risks", "script",
+)  # fmt: skip
+"""Parameters that name files to write."""
+PRICED = {"ask", "price", "plan", "ledger", "account", "serve", "demo"}
+"""Commands about a private table that its analysts ask: a fingerprint of it would be an answer."""
+ELSEWHERE = {"reproduce", "account", "schema"}
+"""Commands whose output is a folder, or that never replace a file."""
+FILES = re.compile("FILE|TABLE|SPEC|POLICY|OUTPUT|READINGS|SCHEMA|CERTIFICATE|LEDGER|RELEASED")
+"""Words for files in the help of options and arguments."""
+PANEL = "Evidence"
+
+Script = Annotated[
+    Path | None,
+    typer.Option(
+        "--script",
+        metavar="FILE",
+        help="Also write a shell script that runs this command again.",
+        rich_help_panel=PANEL,
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace files that exist already.", rich_help_panel=PANEL),
+]
+_ADDED = {"script": (Script, None), "force": (Force, False)}
+
+
+def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """Return a command that records what it does; one that writes a file can be repeated.
+
+    Such a command gets two options: ``--script`` for a script that runs it again, and ``--force``,
+    without which no existing table, policy or page is replaced.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    writes = {"out", "html"} & signature.parameters.keys() and name not in ELSEWHERE
+    added = _ADDED if writes else {}
+    named = _naming_files(signature)
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:  # noqa: ANN401 - the options of the command
+        from hartley.reports.evidence import recording
+
+        extra = {key: options.pop(key, default) for key, (_, default) in added.items()}
+        if added:
+            paths = (*map(options.get, ("out", "html", "risks")), extra["script"])
+            refuse_replacing(paths, force=extra["force"])
+        made = _recording(name, options | extra, named)
+        with recording(made):
+            try:
+                command(**options)
+            except typer.Exit:  # a gate stops, and the work is done
+                _write_script(extra.get("script"), made)
+                raise
+            _write_script(extra.get("script"), made)
+
+    parameters = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for key, (kind, default) in added.items()
+    ]
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), *parameters]
+    )
+    return run
+
+
+def refuse_replacing(paths: Iterable[Path | None], *, force: bool) -> None:
+    """Raise an error for a file that exists, unless it may be replaced.
+
+    Example:
+        >>> refuse_replacing([Path("new.html"), None], force=False)
+    """
+    for path in paths:
+        if path is not None and not force and path.is_file():
+            raise OptionError(
+                f"The file {path} exists already",
+                hint="give another name, or add --force to replace it",
+            )
+
+
+def _recording(name: str, options: Mapping[str, Any], named: set[str]) -> Recording:
+    """Return what a command was asked; ``named`` are the parameters that name files."""
+    from hartley.reports.evidence import Recording, existing_files, plain_options
+
+    plain = plain_options(options)
+    outputs = [key for key in OUTPUTS if not (name == "verify" and key == "certificate")]
+    texts = [
+        str(text)
+        for key in plain.keys() & named - set(outputs)
+        for text in (plain[key] if isinstance(plain[key], list) else [plain[key]])
+    ]
+    matches = [match for text in texts if glob.has_magic(text) for match in glob.glob(text)]  # noqa: PTH207 - also absolute patterns
+    return Recording(
+        WORDS.get(),
+        plain,
+        () if name in PRICED else tuple(sorted(existing_files([*texts, *matches]))),
+        tuple(str(plain[key]) for key in outputs if key in plain),
+    )
+
+
+def _naming_files(signature: inspect.Signature) -> set[str]:
+    """Return the parameters whose place in the help says that they name a file."""
+    return {
+        name
+        for name, parameter in signature.parameters.items()
+        for about in getattr(parameter.annotation, "__metadata__", ())
+        if FILES.search(getattr(about, "metavar", None) or "")
+    }
+
+
+def _write_script(script: Path | None, made: Recording) -> None:
+    from hartley.files import write_whole
+
+    if script is not None:
+        again = replace(made, words=without_script(made.words))
+        write_whole(script, again.evidence().script())
+        script.chmod(script.stat().st_mode | 0o100)
+
+
+def without_script(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a command without ``--script`` and ``--force``.
+
+    Example:
+        >>> without_script(("audit", "a.csv", "--script", "b.sh", "--force", "--html=c.html"))
+        ('audit', 'a.csv', '--html=c.html')
+    """
+    shown: list[str] = []
+    skip = False
+    for word in words:
+        if not skip and word != "--force" and not word.startswith("--script"):
+            shown.append(word)
+        skip = not skip and word == "--script"
+    return tuple(shown)
