@@ -29,6 +29,7 @@ import pram
 import price
 import privacy_distortion
 import release_rows
+import scan_table
 import service
 import volume
 import whole_sessions
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "anonymity": anonymity.run,
     "anonymity_peers": anonymity_peers.run,
     "mdav": mdav.run,
+    "scan_table": scan_table.run,
     "pram": pram.run,
     "membership": membership.run,
     "comparison": comparison.run,

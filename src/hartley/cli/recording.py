@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
 """The words of the command line, which the evidence repeats."""
-OUTPUTS = ("out", "html", "csv", "junit", "sarif", "policy_out", "certificate", "script")
+OUTPUTS = (
+    "out", "html", "csv", "junit", "sarif", "policy_out", "certificate", "draft", "risks", "script",
+)  # fmt: skip
 """Parameters that name files to write."""
 PRICED = {"ask", "price", "plan", "ledger", "account", "serve", "demo"}
 """Commands about a private table that its analysts ask: a fingerprint of it would be an answer."""
@@ -65,7 +67,7 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
 
         extra = {key: options.pop(key, default) for key, (_, default) in added.items()}
         if added:
-            paths = (options.get("out"), options.get("html"), extra["script"])
+            paths = (*map(options.get, ("out", "html", "risks")), extra["script"])
             refuse_replacing(paths, force=extra["force"])
         made = _recording(name, options | extra, named)
         with recording(made):

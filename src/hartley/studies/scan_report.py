@@ -15,6 +15,7 @@ from hartley.errors import InputError
 from hartley.files import write_whole
 from hartley.measures.reidentification import size_bands
 from hartley.ranges.schema.roles import ColumnRole, write_roles
+from hartley.readable import ReadableResult
 from hartley.studies.record_risks import RecordRisks
 from hartley.studies.scanned_column import IDENTIFIER
 from hartley.wording import counted, listed, noun_for, percent_up, verb_for
@@ -39,7 +40,7 @@ CONFIDENTIAL_NOTE = (
 
 
 @dataclass(frozen=True, eq=False)
-class ScanReport:
+class ScanReport(ReadableResult):
     """What a table seems to hold, whom it gives away as it is, and what to do next."""
 
     table: str
@@ -215,8 +216,8 @@ class ScanReport:
         sizes = np.repeat(np.arange(people.size), people // np.maximum(np.arange(people.size), 1))
         return size_bands(sizes)
 
-    def __str__(self) -> str:
-        return "\n".join((self.headline, *self.suspicions, *self.sentences))
+    def _headline_and_sentences(self) -> tuple[str, list[str]]:
+        return self.headline, [*self.suspicions, *self.sentences]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scan as plain values, ready for JSON; no value of a record is in it."""

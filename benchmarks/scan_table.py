@@ -1,0 +1,168 @@
+"""Scan a table that nobody described: against reading the file, and against pandas.
+
+Fifteen columns of 2 to 100 values, the frequent ones far more frequent than the rare ones. pandas
+groups by every twentieth of the combinations of up to four columns that a scan looks at, so that it
+ends in minutes; its target is a twentieth too.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from measure import Job, Work, measure, measure_together, ratio, serve, task
+from results import Row, Settings, Topic, raw
+from tables import FOLDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hartley import ScanReport
+
+NAME = "scan_table"
+WIDTHS = (100, 90, 50, 40, 25, 20, 16, 12, 9, 8, 7, 6, 5, 3, 2)
+LARGEST, EVERY = 4, 20
+FULL_ROWS, QUICK_ROWS, WARM_ROWS = 10**6, 10**4, 10**3
+MOST_TIMES, LEAST_TIMES = 15, 100
+"""The targets, for a million rows."""
+READ, PRODUCT, PANDAS = "read the file", "scan", "pandas groupby, every 20th subset"
+
+
+def table_path(rows: int) -> Path:
+    return FOLDER / f"scan-{rows}.csv"
+
+
+def subsets() -> list[tuple[int, ...]]:
+    """Return every twentieth combination of up to four columns."""
+    columns = range(len(WIDTHS))
+    every = [c for size in range(1, LARGEST + 1) for c in combinations(columns, size)]
+    return every[::EVERY]
+
+
+# --- jobs in a child process ------------------------------------------------------------------
+
+
+def prepare(rows: int) -> Job:
+    """Write a table whose values are distributed as ranks are."""
+
+    def run() -> None:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.csv
+
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        rng = np.random.default_rng(1928)
+        columns = {}
+        for at, width in enumerate(WIDTHS):
+            shares = 1 / np.arange(1, width + 1) ** 0.9
+            columns[f"q{at}"] = rng.choice(width, rows, p=shares / shares.sum())
+        half = table_path(rows).with_suffix(".part")
+        pyarrow.csv.write_csv(pa.table(columns), half)
+        half.replace(table_path(rows))
+
+    return Job(run)
+
+
+def read(path: str) -> Job:
+    """Read the file into memory."""
+    import duckdb
+
+    connection = duckdb.connect()
+    return Job(
+        lambda: connection.execute(f"SELECT * FROM read_csv('{path}')").fetch_arrow_table(),
+        lambda table: table.num_rows,
+    )
+
+
+def product(path: str, warm: str) -> Job:
+    """Scan the file."""
+    import numpy as np
+
+    from hartley import scan
+
+    scan(warm)  # compiles what is compiled
+
+    def describe(report: ScanReport) -> list[int]:
+        found = report.uniques._found  # noqa: SLF001 - what no summary keeps
+        starts, masks = found.starts, found.combinations
+        parts = {
+            int(masks[start]): found.records[start:end]
+            for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        }
+        unique = []
+        for subset in subsets():
+            whole = sum(1 << at for at in subset)
+            inside = [records for mask, records in parts.items() if mask & ~whole == 0]
+            unique.append(int(np.unique(np.concatenate([np.empty(0, np.int32), *inside])).size))
+        return unique
+
+    return Job(lambda: scan(path), describe)
+
+
+def pandas(path: str) -> Job:
+    """Count the records that each subset of columns singles out."""
+    import pandas as pd
+
+    table = pd.read_csv(path)
+    names = list(table.columns)
+
+    def run() -> list[int]:
+        sizes = (table.groupby([names[at] for at in subset]).size() for subset in subsets())
+        return [int((size == 1).sum()) for size in sizes]
+
+    return Job(run)
+
+
+TASKS = {"prepare": prepare, "read": read, "product": product, "pandas": pandas}
+
+
+# --- the benchmark ----------------------------------------------------------------------------
+
+
+def run(settings: Settings) -> list[Row]:
+    """Measure a million rows; when quick, ten thousand."""
+    size = QUICK_ROWS if settings.quick else FULL_ROWS
+    settings.log(f"{NAME}: {size:,} rows")
+    for wanted in (WARM_ROWS, size):
+        if not table_path(wanted).exists():
+            measure(_work("writing the table", "prepare", rows=wanted))
+    path, warm = str(table_path(size)), str(table_path(WARM_ROWS))
+    works = [
+        _work(READ, "read", path=path),
+        _work(PRODUCT, "product", path=path, warm=warm),
+        _work(PANDAS, "pandas", path=path),
+    ]
+    measure(works[0])  # so that the first round finds the file where the later ones do
+    rounds = measure_together(works, repeats=1 if settings.quick else min(settings.repeats, 3))
+    label, aimed = f"{size:,} rows", size >= FULL_ROWS
+    if rounds.failed:
+        return [
+            Topic(NAME, label, name, READ).missing(reason, missed=aimed)
+            for name, reason in rounds.failed.items()
+        ]
+    found = rounds.found
+    if found[PRODUCT][0].answer != found[PANDAS][0].answer:
+        raise AssertionError("The ways found different numbers of unique records")
+    rows = []
+    for quantity, field in (("wall time", "seconds"), ("CPU time", "cpu")):
+        costs = ratio(found[PRODUCT], found[READ], field)
+        beats = ratio(found[PANDAS], found[PRODUCT], field)
+        most, least = (MOST_TIMES, LEAST_TIMES / EVERY) if aimed else (None, None)
+        topic = Topic(NAME, label, PRODUCT, READ, quantity)
+        rows.append(topic.costs(costs, at_most=most, raw=raw(found, field, PRODUCT, READ)))
+        topic = Topic(NAME, label, PRODUCT, PANDAS, quantity)
+        rows.append(topic.beats(beats, at_least=least, raw=raw(found, field, PANDAS, PRODUCT)))
+    rows.append(Topic(NAME, label, PRODUCT, "-", "peak memory").weighs(found[PRODUCT]))
+    return rows
+
+
+def _work(name: str, task_name: str, **options: object) -> Work:
+    return task(name, __file__, task_name, options)
+
+
+if __name__ == "__main__" and not serve(TASKS):
+    import sys
+
+    from results import show
+
+    show(run(Settings(quick="--quick" in sys.argv, repeats=3)))
