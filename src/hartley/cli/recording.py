@@ -29,7 +29,7 @@ PRICED = {"ask", "price", "plan", "ledger", "account", "serve", "demo"}
 """Commands about a private table that its analysts ask: a fingerprint of it would be an answer."""
 ELSEWHERE = {"reproduce", "account", "schema"}
 """Commands whose output is a folder, or that never replace a file."""
-FILES = re.compile("FILE|TABLE|SPEC|POLICY|OUTPUT|READINGS|SCHEMA|CERTIFICATE|LEDGER|RELEASED")
+FILES = re.compile("FILE|TABLE|SPEC|POLICY|OUTPUT|READINGS|SCHEMA|CERTIFICATE|LEDGER|QUESTIONS")
 """Words for files in the help of options and arguments."""
 PANEL = "Evidence"
 
