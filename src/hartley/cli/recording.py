@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import glob
 import inspect
+import os
 import re
 from contextvars import ContextVar
 from dataclasses import replace
@@ -30,7 +31,7 @@ PRICED = {"ask", "price", "plan", "ledger", "account", "serve", "demo"}
 """Commands about a private table that its analysts ask: a fingerprint of it would be an answer."""
 ELSEWHERE = {"reproduce", "account", "schema"}
 """Commands whose output is a folder, or that never replace a file."""
-FILES = re.compile("FILE|TABLE|SPEC|POLICY|OUTPUT|READINGS|SCHEMA|CERTIFICATE|LEDGER|RELEASED")
+FILES = re.compile("FILE|TABLE|SPEC|POLICY|OUTPUT|READINGS|SCHEMA|CERTIFICATE|LEDGER|QUESTIONS")
 """Words for files in the help of options and arguments."""
 PANEL = "Evidence"
 
@@ -63,13 +64,16 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**options: Any) -> None:  # noqa: ANN401 - the options of the command
-        from hartley.reports.evidence import recording
+        from hartley.reports.evidence import Recording, plain_options, recording
 
         extra = {key: options.pop(key, default) for key, (_, default) in added.items()}
+        given = plain_options(options | extra)
+        read = _read_files(name, given, named)
         if added:
             paths = (*map(options.get, ("out", "html", "risks")), extra["script"])
-            refuse_replacing(paths, force=extra["force"])
-        made = _recording(name, options | extra, named)
+            refuse_replacing(paths, read=read, force=extra["force"])
+        writes = tuple(str(given[key]) for key in _outputs(name) if key in given)
+        made = Recording(WORDS.get(), given, () if name in PRICED else read, writes)
         with recording(made):
             try:
                 command(**options)
@@ -88,38 +92,39 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
     return run
 
 
-def refuse_replacing(paths: Iterable[Path | None], *, force: bool) -> None:
+def refuse_replacing(paths: Iterable[Path | None], *, read: Iterable[str], force: bool) -> None:
     """Raise an error for a file that exists, unless it may be replaced.
 
+    A file that the command reads is left to the command, which never replaces it.
+
     Example:
-        >>> refuse_replacing([Path("new.html"), None], force=False)
+        >>> refuse_replacing([Path("new.html"), None], read=["people.csv"], force=False)
     """
+    inputs = {os.path.realpath(path) for path in read}
     for path in paths:
-        if path is not None and not force and path.is_file():
-            raise OptionError(
-                f"The file {path} exists already",
-                hint="give another name, or add --force to replace it",
-            )
+        if path is None or force or not path.is_file() or os.path.realpath(path) in inputs:
+            continue
+        raise OptionError(
+            f"The file {path} exists already",
+            hint="give another name, or add --force to replace it",
+        )
 
 
-def _recording(name: str, options: Mapping[str, Any], named: set[str]) -> Recording:
-    """Return what a command was asked; ``named`` are the parameters that name files."""
-    from hartley.reports.evidence import Recording, existing_files, plain_options
+def _outputs(name: str) -> list[str]:
+    return [key for key in OUTPUTS if not (name == "verify" and key == "certificate")]
 
-    plain = plain_options(options)
-    outputs = [key for key in OUTPUTS if not (name == "verify" and key == "certificate")]
+
+def _read_files(name: str, given: Mapping[str, Any], named: set[str]) -> tuple[str, ...]:
+    """Return the files that a command reads; ``named`` are the parameters that name files."""
+    from hartley.reports.evidence import existing_files
+
     texts = [
         str(text)
-        for key in plain.keys() & named - set(outputs)
-        for text in (plain[key] if isinstance(plain[key], list) else [plain[key]])
+        for key in given.keys() & named - set(_outputs(name))
+        for text in (given[key] if isinstance(given[key], list) else [given[key]])
     ]
     matches = [match for text in texts if glob.has_magic(text) for match in glob.glob(text)]  # noqa: PTH207 - also absolute patterns
-    return Recording(
-        WORDS.get(),
-        plain,
-        () if name in PRICED else tuple(sorted(existing_files([*texts, *matches]))),
-        tuple(str(plain[key]) for key in outputs if key in plain),
-    )
+    return tuple(sorted(existing_files([*texts, *matches])))
 
 
 def _naming_files(signature: inspect.Signature) -> set[str]:

@@ -225,7 +225,7 @@ def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(
         assert f" {count}," not in written
     page = render_pram(report)
     assert "Do not publish it" in page
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 4  # two pictures, each wide and narrow
     assert f"{report.columns[0].before[0] / 5000:.4f}" in page
 
 

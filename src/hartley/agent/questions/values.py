@@ -130,9 +130,10 @@ def _category_constant(scope: Scope, node: Any, constant: Any) -> str | int | Fr
     if isinstance(constant, exp.Boolean):
         return bool(constant.this)
     if isinstance(constant, exp.Column):
+        quoted = "; use single quotes for text" if constant.this.args.get("quoted") else ""
         raise scope.refusal(
             f"'{scope.spelled(node)}' compares columns with each other",
-            "compare one column with constants",
+            f"compare one column with constants{quoted}",
             node,
         )
     expression = read_linear(scope, constant)
