@@ -166,7 +166,8 @@ def test_an_error_is_that_of_the_agent_and_is_not_repeated(
     server, connection, status, content, kind
 ):
     server.replies = [(status, content)]
-    with pytest.raises(kind, match="It is so; hint: do this") as error:
+    hint = "ask the owner of the service" if status == 401 else "do this"
+    with pytest.raises(kind, match=f"It is so; hint: {hint}") as error:
         connection.post("ask", body={}, text="SELECT x")
     assert type(error.value) is kind
     assert len(server.requests) == 1
