@@ -80,12 +80,10 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
-    from hartley.engines.maps.writing import check_form
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymity
     from hartley.studies.anonymity import anonymity
     from hartley.studies.gate import above_cases, leakage_of
-    from hartley.studies.record_risks import key_risks
 
     check_gate_files(junit, sarif, table)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
@@ -94,6 +92,8 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"report": html, "risks": risks}, read | {"roles": [roles] if roles is not None else []}
     )
     if risks is not None:
+        from hartley.engines.maps.writing import check_form
+
         check_form(risks)
     opened = open_tables(table, reading, roles=roles)
     need_option(keys, "--keys", roles, opened.columns)
@@ -117,6 +117,8 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if html is not None:
             written["html"] = str(write_html(report, html))
         if risks is not None:
+            from hartley.studies.record_risks import key_risks
+
             written["risks"] = str(key_risks(opened, report.keys).write(risks))
     if wants_json(json):
         print_json(report.to_dict() | written)

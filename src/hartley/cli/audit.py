@@ -95,19 +95,19 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
     --bins age=10 --sweep age=1:50 --html audit.html[/dim]
     """
-    from hartley.engines.maps.writing import check_form
     from hartley.ranges.relations.relation import ROW
     from hartley.reports import write_html
     from hartley.reports.pages.audit import print_audit
     from hartley.studies.audit import audit
     from hartley.studies.gate import above_cases, leakage_of
-    from hartley.studies.record_risks import audit_risks
 
     check_gate_files(junit, sarif, table)
     check_files(
         {"report": html, "risks": risks}, {"table": table, "roles": [roles] if roles else []}
     )
     if risks is not None:
+        from hartley.engines.maps.writing import check_form
+
         check_form(risks)
     opened = open_tables(table, reading, roles=roles)
     need_option(secret, "--secret", roles, opened.columns)
@@ -134,6 +134,8 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if html is not None:
             written["html"] = str(write_html(report, html))
         if risks is not None:
+            from hartley.studies.record_risks import audit_risks
+
             written["risks"] = str(audit_risks(opened, report).write(risks))
     if wants_json(json):
         print_json(report.to_dict() | written)

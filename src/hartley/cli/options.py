@@ -13,7 +13,6 @@ import typer
 from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError, printable
 from hartley.files import one_line
-from hartley.wording import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -398,6 +397,8 @@ def need_option(given: object, option: str, roles: Path | None, columns: Sequenc
     """Raise an error for an option that is missing and that no roles make up for."""
     if given or roles is not None:
         return
+    from hartley.wording import first_of
+
     raise OptionError(
         f"The option {option} is missing",
         hint=f"name some of the columns {first_of(list(columns), 12)}, or give --roles FILE",

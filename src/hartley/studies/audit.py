@@ -15,7 +15,6 @@ from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.ranges.relations.relation import ROW, Relation, RowType
-from hartley.ranges.schema.roles import chosen_columns, open_for
 from hartley.readable import ReadableResult
 from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, people_of, sweep_steps
@@ -194,10 +193,17 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         >>> report["maximin_information"].value
         1.0
     """
-    opened, named = open_for(table, roles)
-    if not isinstance(secret, RowType):
-        secret = chosen_columns(named, secret, "confidential", what="secret")
-    released = chosen_columns(named, released, "key", what="released")
+    from hartley.engines.tables.sources import open_table
+
+    if roles is None and secret is not None and released is not None:
+        opened = open_table(table)
+    else:  # an audit of named columns needs no code of roles
+        from hartley.ranges.schema.roles import chosen_columns, open_for
+
+        opened, named = open_for(table, roles)
+        if not isinstance(secret, RowType):
+            secret = chosen_columns(named, secret, "confidential", what="secret")
+        released = chosen_columns(named, released, "key", what="released")
     wish = Sweep.parse(sweep)
 
     def relate(steps: dict[str, object]) -> Relation:

@@ -148,8 +148,18 @@ class ScanReport(ReadableResult):
         first = f"hartley scan {file} --draft {roles}"
         if self.draft is not None:
             first = f"hartley schema draft {file} --roles {roles}"
-        if not self.keys:
+        if not self.keys and not self.confidential:
             return (first,)
+        if not self.keys:  # amounts alone, which are averaged and not coarsened
+            amounts = shlex.quote(",".join(self.confidential))
+            return (
+                first,
+                f"hartley audit {file} --secret ROW --released {amounts}",
+                (
+                    f"hartley microaggregate {file} --columns {amounts} -k {self.people.k} "
+                    "-o released.csv"
+                ),
+            )
         return (
             first,
             f"hartley anonymity {file} --roles {roles}",

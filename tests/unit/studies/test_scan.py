@@ -286,3 +286,15 @@ def test_refusals():
         scan(people(30), k=1)
     with pytest.raises(TableError, match="has no rows"):
         scan({"a": []})
+
+
+def test_a_table_of_amounts_alone_is_averaged(tmp_path):
+    rng = np.random.default_rng(7)
+    path = tmp_path / "firms.csv"
+    rows = rng.normal(1000, 300, (60, 2)).round(2)
+    path.write_text("sales,costs\n" + "\n".join(f"{a},{b}" for a, b in rows))
+    first, second, third = scan(path).commands
+    assert first.endswith("--draft roles.toml")
+    assert second.endswith("--secret ROW --released sales,costs")
+    assert "microaggregate" in third
+    assert third.endswith("--columns sales,costs -k 5 -o released.csv")
