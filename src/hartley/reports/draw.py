@@ -160,7 +160,7 @@ def above_axes(
         handles, labels, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False,
         fontsize=8.5, labelcolor=INK, borderaxespad=0.2, borderpad=0.2, columnspacing=1.4,
     )  # fmt: skip
-    lines = -(-len(labels) // columns)
+    lines = -(-sum(label.count("\n") + 1 for label in labels) // columns)
     title = axes.get_title(loc="left")
     if title:
         axes.set_title(title, fontsize=10, loc="left", color=INK, pad=6 + LEGEND_LINE * lines)

@@ -14,6 +14,8 @@ NARROW = 3.9
 TALLEST = 4.2
 LINE = 26
 """Characters of a label that a narrow picture has room for; longer ones get several lines."""
+LEGEND_LABEL = 40
+"""Characters of a label in its legend, which is written smaller."""
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _STYLE = re.compile(r'style="[^"]*"')
 
@@ -78,8 +80,9 @@ def _one_column(axes: Any, legend: Any) -> int:  # noqa: ANN401 - untyped
     """Draw a legend again with one label in each line; return how many lines are new."""
     handles, labels = axes.get_legend_handles_labels()
     columns = getattr(legend, "_ncols", 1)
-    above_axes(axes, handles, labels, columns=1)
-    return len(labels) - math.ceil(len(labels) / columns)
+    folded = [textwrap.fill(label, LEGEND_LABEL) for label in labels]
+    above_axes(axes, handles, folded, columns=1)
+    return sum(label.count("\n") + 1 for label in folded) - math.ceil(len(labels) / columns)
 
 
 def _thin_ticks(axes: Any) -> None:  # noqa: ANN401 - untyped

@@ -6,6 +6,7 @@ import pytest
 
 from hartley.chart import Chart, Heat, Panel, Series
 from hartley.reports.draw import plot_chart
+from hartley.reports.page_picture import stacked
 
 LINE = Series("leak", (1.0, 10.0, 100.0), (1.0, 2.0, 4.0))
 
@@ -70,9 +71,19 @@ def test_counts_have_whole_numbers_beside_their_shades():
     assert all("." not in label for label in labels)
 
 
-def test_bars_leave_room_for_their_legend():
-    bars = [Series(name, ("a", "b"), (1.0, 1.0), "bars") for name in ("one", "two")]
-    assert drawn(Panel("x", "y", tuple(bars), from_zero=True)).axes[0].get_ylim()[1] > 1.15
+@pytest.mark.parametrize("kind", ["bars", "line"])
+@pytest.mark.parametrize("long", [False, True])
+def test_no_legend_lies_over_a_curve_or_a_title(kind, long):
+    names = ["one", "two", "three" + " and a long name" * 3 * long]
+    series = tuple(Series(name, ("a", "b"), (1.0, 1.0), kind) for name in names)
+    figure = drawn(Panel("x", "y", series, title="Title", from_zero=True))
+    for picture in (figure, stacked(figure)):
+        picture.draw_without_rendering()
+        axes = picture.axes[0]
+        legend = axes.get_legend().get_window_extent()
+        assert legend.y0 >= axes.get_window_extent().y1 - 1
+        assert axes._left_title.get_window_extent().y0 >= legend.y1 - 4
+        assert legend.x1 <= picture.bbox.x1 + 1
 
 
 def test_bars_stand_in_the_order_of_their_series_whatever_the_order_of_their_names():
