@@ -17,6 +17,7 @@ import uvicorn
 from hartley.agent.data import Holding
 from hartley.datasets.people import people
 from hartley.service.app import create_app
+from hartley.service.ledger_guard import create_head
 from hartley.service.rates import create_rates
 from hartley.service.server import prepare
 from hartley.service.settings import DatasetSettings, ServiceSettings
@@ -61,6 +62,7 @@ class Hospital:
         pyarrow.parquet.write_table(people(), data)
         runtime.mkdir()
         create_rates(runtime)
+        create_head(runtime)
         dataset = DatasetSettings("people", SCHEMA, budget="40", data=str(data))
         settings = ServiceSettings(
             str(folder / "ledger.db"), {"people": dataset}, folder=folder, runtime=runtime

@@ -143,7 +143,7 @@ def test_what_was_revoked_meanwhile_is_not_charged(accounts, spend, what):
         accounts.revoke_token(token.token_id, by="owner")
     else:
         accounts.revoke_account("ana", by="owner")
-    with pytest.raises(NotPermitted, match="revoked meanwhile"):
+    with pytest.raises(NotPermitted, match="revoked or expired meanwhile"):
         spend(1, 2, identity=identity)
     stranger = Identity("nobody", Role.ANALYST, TokenScope.ASK, None)
     with pytest.raises(NotPermitted):

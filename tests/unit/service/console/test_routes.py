@@ -244,7 +244,7 @@ def test_a_question_that_still_waits_is_not_called_paid(house, monkeypatch):
     monkeypatch.setattr(house.service.lanes, "_seconds", 0.0)  # neither asked nor priced in time
     reply = _ask(window, MEDIAN, "2")
     assert reply.status_code == 503
-    assert "Ask the same again" in reply.text
+    assert "nothing was charged" in reply.text
     assert "Paid for" not in reply.text
 
 
