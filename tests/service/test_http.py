@@ -127,6 +127,9 @@ def test_no_redirect_follows_the_host_header(shared, path):
             line for line in reply.lower().split(b"\r\n") if line.startswith(b"location:")
         )
         assert location.startswith(b"location: /console")
+    elif path.startswith("/console"):
+        assert b" 404 " in reply.partition(b"\r\n")[0]
+        assert b"content-type: text/html" in reply.lower()
     else:
         envelope(reply, 404, "not_found")
 

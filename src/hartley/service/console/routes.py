@@ -46,6 +46,7 @@ def console_router() -> APIRouter:
 
 
 @front.get("/")
+@front.get(f"{PREFIX}/")
 async def front_page() -> Response:
     """Go to the console."""
     return see_other(PREFIX)
