@@ -196,7 +196,8 @@ def design(
 
     Args:
         spec: the path of a TOML file, its content, or a specification that was read before.
-        progress: called with "measure" and the share of the cells whose volumes are computed.
+        progress: called with "measure" and the share of the cells whose volumes are computed; for
+            the least leakage first with "search" and the share of the places for their edges.
 
     Example:
         >>> found = design({
@@ -209,7 +210,8 @@ def design(
         mean(height) is released in 150 cells, never more than 0.5 from the truth: at most 1 bit ...
     """
     wanted = Specification.of(spec)
-    columns = draft_together(wanted) if wanted.parts else draft(wanted)
+    with volumes_reported(None if progress is None else partial(progress, "search")):
+        columns = draft_together(wanted) if wanted.parts else draft(wanted)
     document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
     with volumes_reported(None if progress is None else partial(progress, "measure")):
         return Design(wanted, document, certify(document))
