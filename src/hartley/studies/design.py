@@ -12,7 +12,8 @@ from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
 from hartley.policies.quantizers.calibration import levels_for_error
-from hartley.ranges.boxes.cut_box import volumes_reported
+from hartley.ranges.boxes.cut_box import FEW_VARIABLES, volumes_reported
+from hartley.ranges.boxes.expression import Expression
 from hartley.readable import ReadableResult
 from hartley.studies.drafting import draft
 from hartley.studies.joint_drafting import (
@@ -281,13 +282,29 @@ def _of_objective(
     if wanted.objective == "maximin" and wanted.error is not None:
         return [_fewest(wanted, wanted.error)]
     if wanted.objective == "leakage" and wanted.error is not None:
-        grid = "up to the grid on which edges were looked for"
-        return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
+        return [_largest_smallest(wanted.error, document)]
     if wanted.objective in ("bits", "indistinguishability") and wanted.bits is not None:
         return _of_budget(wanted, wanted.bits, certificate)
     if wanted.policy == "meet" and wanted.objective == "hypothesis":
         return _most_open(wanted, document)
     return []
+
+
+def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
+    """Say in which sense no release has a larger smallest cell."""
+    query = document.columns[0].query
+    if (
+        isinstance(query, Expression)
+        and query.linear() is None
+        and len(query.names) > FEW_VARIABLES
+    ):
+        return (
+            "The edges were looked for where the volumes of so many variables are enclosed only "
+            f"roughly: whether a release within {exactly(error)} has a larger smallest cell is not "
+            "known."
+        )
+    grid = "up to the grid on which edges were looked for"
+    return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
 
 
 def _hypotheses(wanted: Specification) -> str:

@@ -493,6 +493,8 @@ def test_six_variables_are_designed_within_a_minute(objective, error, levels):
     })  # fmt: skip
     assert cells(found).levels == levels
     assert time.monotonic() - begun < 60
+    says = {"maximin": "has fewer cells", "leakage": "larger smallest cell is not known"}
+    assert says[objective] in " ".join(found.sentences)
 
 
 # --- indistinguishability -----------------------------------------------------------------------

@@ -29,6 +29,8 @@ LINEAR_CANDIDATES, OTHER_CANDIDATES = 1024, 64
 GAP = 1e-3
 """How well the share of a slot is known where the query is not linear, as a part of it."""
 SCALE = 2**60
+MOST_SHARES = 7
+"""Bounds from above that add up to more say nothing, and are no whole numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,12 @@ class Slots:
                 Interval(self.range.high - reach[1], self.range.high),
             ]
         )
+        at_ends = min(Fraction(1), *(high for _, high in ends))
         most = [high for _, high in self.shares]
+        if sum(most) > MOST_SHARES:
+            return at_ends
         least, _ = self._solve(most, self.width + 2 * widest + max(empty))
-        moved = Fraction(least + len(self.edges), SCALE) + max(most)
-        return min(moved, *(high for _, high in ends), Fraction(1))
+        return min(at_ends, Fraction(least + len(self.edges), SCALE) + max(most))
 
     def _solve(self, shares: Iterable[Fraction], width: Fraction) -> tuple[int, NDArray[np.int32]]:
         """Return the largest smallest cell between candidates, in units of 2^-60, and its cuts.
