@@ -335,20 +335,23 @@ def _most_open(wanted: Specification, document: PolicyDocument) -> list[str]:
     opened = [one for column in document.columns for one in column.all_left_open()]
     if any(one.most is None for one in opened):
         return []
+    within = {"sup": "", "l1": " in all", "l2": " in Euclidean distance"}[wanted.move_norm]
     for one in opened:
         if one.most is not None and isinstance(one.counts, OpenRecords):
             if one.counts.open == one.most:
                 continue
             sentence = (
                 f"No release of values on the declared steps that moves {listed(wanted.moved)} by "
-                f"at most {exactly(wanted.error)} leaves more than {one.most:,} records open; "
-                f"whether one leaves more open than the {one.counts.open:,} of this one is not "
-                "known."
+                f"at most {exactly(wanted.error)}{within} leaves more than {one.most:,} records "
+                f"open; whether one leaves more open than the {one.counts.open:,} of this one is "
+                "not known."
             )
             return [sentence]
     to = "" if wanted.known_within is None else " to somebody who knows so much"
-    values = " of values on the declared steps" if _half_steps_help(wanted, wanted.error) else ""
-    moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
+    # Between the steps a norm may allow moves that no whole steps make up.
+    on_steps = within or _half_steps_help(wanted, wanted.error)
+    values = " of values on the declared steps" if on_steps else ""
+    moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}{within}"
     return [f"No release{values} {moved} leaves more records open{to}."]
 
 
