@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hartley.measures import analyse_hypothesis
 from hartley.policies.hypotheses.best_line import best_line, best_lines, rank_line
 from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
@@ -22,6 +23,7 @@ from hartley.policies.hypotheses.sides.integer_form import IntegerForm
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import parse_expression
 from hartley.ranges.boxes.volume import volume
+from hartley.ranges.relations.relation import Relation
 
 BMI = "w >= 30*(h/100)**2"
 
@@ -237,6 +239,43 @@ def test_with_side_knowledge_every_record_with_an_opposite_one_that_near_is_open
             alike = (released == released[:, [record]]).all(axis=0)
             assert other.any() == (other & alike).any()  # open also to them, whenever it can be
         tried += 1
+
+
+# --- Priv, equation 10, gamed by merging what is decided ------------------------------------------
+
+
+def most_priv_by_merging(size, first, moves):
+    """Return O/F: open outputs over the fewest blocks of 2m + 1 that hold what is decided."""
+    below, above = first, size - first
+    a, b = min(below, 2 * moves), min(above, 2 * moves)
+    opened = min(below, above, 2 * moves)
+    blocks = sum(-(-rest // (2 * moves + 1)) for rest in (below - a, above - b))
+    return Fraction(opened, blocks) if blocks else None
+
+
+@pytest.mark.parametrize(("size", "moves"), [(5, 1), (6, 1), (7, 1), (8, 1), (6, 2)])
+def test_merging_decided_values_has_the_largest_priv_of_all_policies(size, moves):
+    for first in range(1, size):
+        ratios = set()
+        for policy in all_policies(size, moves).tolist():
+            sides = {}
+            for x, y in enumerate(policy):
+                sides.setdefault(y, set()).add(x >= first)
+            deciding = sum(len(side) == 1 for side in sides.values())
+            ratios.add(Fraction(len(sides) - deciding, deciding) if deciding else None)
+        wanted = most_priv_by_merging(size, first, moves)
+        assert (None in ratios) if wanted is None else max(ratios) == wanted
+
+
+def test_merging_decided_values_raises_priv_and_hides_nobody():
+    assert most_priv_by_merging(11, 5, 1) == Fraction(2, 3)
+    meet = [0, 1, 2, 4, 5, 4, 5, 7, 8, 9, 10]
+    merged = [1, 1, 1, 4, 5, 4, 5, 8, 8, 8, 10]
+    assert max(abs(x - y) for x, y in enumerate(merged)) == 1  # within the same reach
+    for released, privacy in ((meet, Fraction(9, 7)), (merged, Fraction(5, 3))):
+        found = analyse_hypothesis(Relation.from_pairs(enumerate(released)), lambda x: x >= 5)
+        assert found.privacy == pytest.approx(math.log2(privacy))
+        assert [x for x, y in enumerate(released) if y in found.ambiguous] == [3, 4, 5, 6]
 
 
 HYPERPLANES = [
