@@ -56,7 +56,8 @@ def design_command(
         )
     written = {"policy": out, "certificate": certificate, "html": html}
     check_files(written, {"design": [spec]})
-    with progress_bar({"measure": "Measuring the cells"}) as progress:
+    titles = {"search": "Looking for the best cells", "measure": "Measuring the cells"}
+    with progress_bar(titles) as progress:
         designed = design(spec, progress=progress)
     with written_together():
         if out is not None:

@@ -12,7 +12,8 @@ from hartley.guarantees.certify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
 from hartley.policies.quantizers.calibration import levels_for_error
-from hartley.ranges.boxes.cut_box import volumes_reported
+from hartley.ranges.boxes.cut_box import FEW_VARIABLES, volumes_reported
+from hartley.ranges.boxes.expression import Expression
 from hartley.readable import ReadableResult
 from hartley.studies.drafting import draft
 from hartley.studies.joint_drafting import (
@@ -196,7 +197,8 @@ def design(
 
     Args:
         spec: the path of a TOML file, its content, or a specification that was read before.
-        progress: called with "measure" and the share of the cells whose volumes are computed.
+        progress: called with "measure" and the share of the cells whose volumes are computed; for
+            the least leakage first with "search" and the share of the places for their edges.
 
     Example:
         >>> found = design({
@@ -209,7 +211,8 @@ def design(
         mean(height) is released in 150 cells, never more than 0.5 from the truth: at most 1 bit ...
     """
     wanted = Specification.of(spec)
-    columns = draft_together(wanted) if wanted.parts else draft(wanted)
+    with volumes_reported(None if progress is None else partial(progress, "search")):
+        columns = draft_together(wanted) if wanted.parts else draft(wanted)
     document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
     with volumes_reported(None if progress is None else partial(progress, "measure")):
         return Design(wanted, document, certify(document))
@@ -279,13 +282,29 @@ def _of_objective(
     if wanted.objective == "maximin" and wanted.error is not None:
         return [_fewest(wanted, wanted.error)]
     if wanted.objective == "leakage" and wanted.error is not None:
-        grid = "up to the grid on which edges were looked for"
-        return [f"No release within {exactly(wanted.error)} has a larger smallest cell, {grid}."]
+        return [_largest_smallest(wanted.error, document)]
     if wanted.objective in ("bits", "indistinguishability") and wanted.bits is not None:
         return _of_budget(wanted, wanted.bits, certificate)
     if wanted.policy == "meet" and wanted.objective == "hypothesis":
         return _most_open(wanted, document)
     return []
+
+
+def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
+    """Say in which sense no release has a larger smallest cell."""
+    query = document.columns[0].query
+    if (
+        isinstance(query, Expression)
+        and query.linear() is None
+        and len(query.names) > FEW_VARIABLES
+    ):
+        return (
+            "The edges were looked for where the volumes of so many variables are enclosed only "
+            f"roughly: whether a release within {exactly(error)} has a larger smallest cell is not "
+            "known."
+        )
+    grid = "up to the grid on which edges were looked for"
+    return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
 
 
 def _hypotheses(wanted: Specification) -> str:
@@ -316,20 +335,23 @@ def _most_open(wanted: Specification, document: PolicyDocument) -> list[str]:
     opened = [one for column in document.columns for one in column.all_left_open()]
     if any(one.most is None for one in opened):
         return []
+    within = {"sup": "", "l1": " in all", "l2": " in Euclidean distance"}[wanted.move_norm]
     for one in opened:
         if one.most is not None and isinstance(one.counts, OpenRecords):
             if one.counts.open == one.most:
                 continue
             sentence = (
                 f"No release of values on the declared steps that moves {listed(wanted.moved)} by "
-                f"at most {exactly(wanted.error)} leaves more than {one.most:,} records open; "
-                f"whether one leaves more open than the {one.counts.open:,} of this one is not "
-                "known."
+                f"at most {exactly(wanted.error)}{within} leaves more than {one.most:,} records "
+                f"open; whether one leaves more open than the {one.counts.open:,} of this one is "
+                "not known."
             )
             return [sentence]
     to = "" if wanted.known_within is None else " to somebody who knows so much"
-    values = " of values on the declared steps" if _half_steps_help(wanted, wanted.error) else ""
-    moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}"
+    # Between the steps a norm may allow moves that no whole steps make up.
+    on_steps = within or _half_steps_help(wanted, wanted.error)
+    values = " of values on the declared steps" if on_steps else ""
+    moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}{within}"
     return [f"No release{values} {moved} leaves more records open{to}."]
 
 

@@ -469,15 +469,32 @@ def test_progress_is_told_cell_by_cell():
     assert told == [("measure", 0.5), ("measure", 1.0)]
 
 
+def test_the_search_for_the_least_leakage_is_told_before_the_cells():
+    told = []
+    design(
+        {"objective": "leakage", "query": "x1*x2", "error": "0.25",
+         "columns": {"x1": {"range": [0, 1]}, "x2": {"range": [0, 1]}}},
+        progress=lambda kind, share: told.append((kind, share)),
+    )  # fmt: skip
+    searched = [share for kind, share in told if kind == "search"]
+    assert told == [("search", s) for s in searched] + [("measure", 0.5), ("measure", 1.0)]
+    assert searched == [k / 64 for k in range(1, 65)]
+
+
 @pytest.mark.long
-def test_six_variables_are_designed_within_a_minute():
+@pytest.mark.parametrize(("objective", "error", "levels"), [
+    ("maximin", "0.01", 50), ("leakage", "0.05", 10),
+])  # fmt: skip
+def test_six_variables_are_designed_within_a_minute(objective, error, levels):
     begun = time.monotonic()
     found = design({
-        "objective": "maximin", "query": "x1*x2*x3*x4*x5*x6", "error": "0.01",
+        "objective": objective, "query": "x1*x2*x3*x4*x5*x6", "error": error,
         "columns": {f"x{i}": {"range": [0, 1]} for i in range(1, 7)},
     })  # fmt: skip
-    assert cells(found).levels == 50
+    assert cells(found).levels == levels
     assert time.monotonic() - begun < 60
+    says = {"maximin": "has fewer cells", "leakage": "larger smallest cell is not known"}
+    assert says[objective] in " ".join(found.sentences)
 
 
 # --- indistinguishability -----------------------------------------------------------------------

@@ -258,3 +258,20 @@ def test_a_norm_names_the_columns_that_are_moved():
     found = design(wanted)
     assert found.headline.startswith("x is moved by up to 2, so that")
     assert "moving x by up to 2; every other" in found.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("norm", "error", "sentence"),
+    [
+        ("l1", "3", "by at most 3 in all leaves more than 144 records open;"),
+        ("l2", "1.5", "by at most 1.5 in Euclidean distance leaves more records open."),
+    ],
+)  # fmt: skip
+def test_what_no_release_within_a_norm_exceeds_is_said(norm, error, sentence):
+    columns = {name: {"range": [0, 14], "step": 1} for name in ("x", "y")}
+    made = design({
+        "objective": "hypothesis", "hypothesis": "x + y >= 14", "move": ["x", "y"],
+        "error": error, "norm": norm, "columns": columns,
+    })  # fmt: skip
+    start = "No release of values on the declared steps that moves x and y "
+    assert start + sentence in " ".join(made.sentences)

@@ -162,15 +162,25 @@ def _expression(node: ast.expr, text: str) -> Expression:
 
 def _read_list(sign: ast.cmpop, left: ast.expr, right: ast.expr, text: str) -> Clause:
     """Read that an expression is one of a list, or none of it."""
-    if not isinstance(right, (ast.Tuple, ast.List, ast.Set)) or not right.elts:
+    values = [right] if _in_brackets(right, text) else []
+    if isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+        values = right.elts
+    if not values:
         raise OptionError(
             f"The hypothesis '{one_line(text)}' has no list after 'in'",
             hint="write the values in brackets: x in (1, 2, 5)",
         )
     value = _expression(left, text)
-    clauses = [_compare(ast.Eq(), value, _expression(item, text), text) for item in right.elts]
+    clauses = [_compare(ast.Eq(), value, _expression(item, text), text) for item in values]
     one_of = clauses[0] if len(clauses) == 1 else ("or", *clauses)
     return one_of if isinstance(sign, ast.In) else ("not", one_of)
+
+
+def _in_brackets(node: ast.expr, text: str) -> bool:
+    """Tell whether brackets stand around an expression: (5) is a list of one value, as in SQL."""
+    line = text.splitlines()[node.lineno - 1].encode()  # offsets count bytes
+    before, after = line[: node.col_offset].rstrip(), line[node.end_col_offset :].lstrip()
+    return before.endswith(b"(") and after.startswith(b")")
 
 
 def _compare(sign: ast.cmpop, left: Expression, right: Expression, text: str) -> Clause:

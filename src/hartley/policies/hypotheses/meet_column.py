@@ -15,7 +15,11 @@ from hartley.policies.hypotheses.continuous_meet import ContinuousMeetPolicy
 from hartley.policies.hypotheses.hiding_policy import hiding_policy
 from hartley.policies.hypotheses.lattice import LatticeColumn, read_others
 from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.hypotheses.open_records import OpenHypothesis, count_open
+from hartley.policies.hypotheses.open_records import (
+    OpenHypothesis,
+    count_coverable,
+    count_open,
+)
 from hartley.policies.hypotheses.sides.integer_form import substitute
 from hartley.policies.hypotheses.table_policy import TablePolicy
 from hartley.wording import counted, exact_text, exactly, listed
@@ -221,8 +225,8 @@ class MeetColumn(ColumnPolicy):
         if isinstance(policy, MeetPolicy):
             records = count_open(policy)
             counts: OpenRecords | OpenShare = records
-            if policy.norm == "sup" and policy.rounding is None:
-                most = records.open
+            if policy.rounding is None:
+                most = records.open if policy.norm == "sup" else count_coverable(policy)
         elif isinstance(policy, TablePolicy):
             counts = policy.count_open(place)
             most = None if policy.also else policy.most

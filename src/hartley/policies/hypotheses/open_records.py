@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from hartley.policies.hypotheses.sides.integer_form import IntegerForm
     from hartley.ranges.boxes.box import Interval
 
+MOST_LOOKS = 10**8
+"""Up to so many moves of all records together are looked at."""
+
 
 @dataclass(frozen=True)
 class OpenRecords:
@@ -342,6 +345,35 @@ def coverable(
     can_be = np.ones(sides.shape, bool) if possible is None else np.asarray(possible, bool)
     near = [binary_dilation(side & can_be, moves) for side in (sides, ~sides)]
     return np.asarray(binary_dilation(near[0] & near[1], moves) & can_be)
+
+
+def count_coverable(policy: MeetPolicy) -> int | None:
+    """Return how many records no policy within the same norm leaves open more than.
+
+    The records of the lattice that are ``coverable``; in the corners of a box no policy may reach
+    all of them. None where what somebody knows limits a policy further, or where the norm allows
+    too many moves to look at. Exact.
+
+    Example:
+        >>> from hartley.policies.hypotheses.lattice import LatticeColumn
+        >>> from hartley.policies.hypotheses.meeting import MeetPolicy
+        >>> box = {name: LatticeColumn(0, 14, 1) for name in ("x", "y")}
+        >>> policy = MeetPolicy("x + y >= 14", box, ["x", "y"], 3, norm="l1")
+        >>> count_open(policy).open, count_coverable(policy)
+        (138, 144)
+    """
+    columns, reach = policy.columns, policy.reach[0]
+    shape = tuple(column.last + 1 for column in columns.values())
+    radii = [
+        math.floor(reach / column.step) if name in policy.move else 0
+        for name, column in columns.items()
+    ]
+    looks = math.prod(shape) * math.prod(2 * radius + 1 for radius in radii)
+    if policy.known_within is not None or looks > MOST_LOOKS:
+        return None
+    moves = ball(policy.norm, radii, [column.step for column in columns.values()], reach)
+    holds = np.broadcast_to(policy.holds(open_grid(columns, columns)), shape)
+    return int(coverable(holds, moves).sum())
 
 
 def most_pairs(holds: NDArray[Any], moves: NDArray[np.bool_]) -> int:

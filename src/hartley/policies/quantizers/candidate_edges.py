@@ -12,9 +12,11 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.ranges.boxes.box import Box, Interval
+from hartley.ranges.boxes.cut_box import boxes_each, measured_one_by_one
+from hartley.ranges.boxes.volume import volume
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +29,8 @@ LINEAR_CANDIDATES, OTHER_CANDIDATES = 1024, 64
 GAP = 1e-3
 """How well the share of a slot is known where the query is not linear, as a part of it."""
 SCALE = 2**60
+MOST_SHARES = 7
+"""Bounds from above that add up to more say nothing, and are no whole numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +100,23 @@ class Slots:
         for k in range(1, levels):
             edges |= {low + k * width, high - k * width}
         cut = cls(expression, used, found, width, tuple(sorted(edges)))
-        shares = [cut.share(Interval(*ends)) for ends in pairwise(cut.edges)]
+        slots = [Interval(*ends) for ends in pairwise(cut.edges)]
+        most = boxes_each(len(used.names), len(slots))
+        shares = measured_one_by_one(slots, lambda slot: cut.share(slot, most))
         return replace(cut, shares=tuple(shares))
 
-    def share(self, interval: Interval) -> Ends:
-        """Return bounds on the share of the box that the query sends into an interval."""
-        from hartley.ranges.boxes.volume import volume
+    def shares_of(self, intervals: Sequence[Interval]) -> list[Ends]:
+        """Return bounds on the shares of the box that the query sends into some intervals.
 
-        found = volume(self.box, self.expression, interval, gap=GAP)
-        return found.low / self.box.volume, found.high / self.box.volume
+        Of many variables all intervals share as many boxes as are looked at within a minute.
+        """
+        most = boxes_each(len(self.box.names), len(intervals))
+        return [self.share(interval, most) for interval in intervals]
+
+    def share(self, interval: Interval, most: int | None) -> Ends:
+        """Return bounds on the share of one interval, from no more than so many boxes."""
+        part = volume(self.box, self.expression, interval, gap=GAP, most=most)
+        return part.low / self.box.volume, part.high / self.box.volume
 
     def best_edges(self) -> tuple[Fraction, ...]:
         """Return the candidate edges between which the smallest cell is largest."""
@@ -130,14 +142,18 @@ class Slots:
         ]
         widest = max(high - low for _, (low, high) in slots)
         reach = [self.width + (0 if self.range.exact else room + widest) for room in empty]
-        ends = (
-            self.share(Interval(self.range.low, self.range.low + reach[0])),
-            self.share(Interval(self.range.high - reach[1], self.range.high)),
+        ends = self.shares_of(
+            [
+                Interval(self.range.low, self.range.low + reach[0]),
+                Interval(self.range.high - reach[1], self.range.high),
+            ]
         )
+        at_ends = min(Fraction(1), *(high for _, high in ends))
         most = [high for _, high in self.shares]
+        if sum(most) > MOST_SHARES:
+            return at_ends
         least, _ = self._solve(most, self.width + 2 * widest + max(empty))
-        moved = Fraction(least + len(self.edges), SCALE) + max(most)
-        return min(moved, *(high for _, high in ends), Fraction(1))
+        return min(at_ends, Fraction(least + len(self.edges), SCALE) + max(most))
 
     def _solve(self, shares: Iterable[Fraction], width: Fraction) -> tuple[int, NDArray[np.int32]]:
         """Return the largest smallest cell between candidates, in units of 2^-60, and its cuts.

@@ -312,8 +312,8 @@ def _over_box(
             return widest
     slots = Slots.cut(expression, box, found=found, width=width, candidates=candidates)
     best = CutQuantizer(slots.best_edges())
-    shares = [slots.share(span)[0] for span in best.spans]
-    return replace(best, smallest_share=min(shares), share_limit=slots.limit())
+    smallest = min(low for low, _ in slots.shares_of(best.spans))
+    return replace(best, smallest_share=smallest, share_limit=slots.limit())
 
 
 def _widest_ends(

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.exact import parse_number
@@ -18,11 +18,14 @@ from hartley.ranges.boxes.volume import Volume, most_boxes, volume
 from hartley.ranges.joint_range import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from fractions import Fraction
 
     from hartley.ranges.boxes.box import Box
     from hartley.ranges.boxes.expression import Expression
+
+Part = TypeVar("Part")
+Measure = TypeVar("Measure")
 
 RANGE_GAP = 1e-9
 FEW_VARIABLES = 4
@@ -52,6 +55,22 @@ def volumes_reported(report: Callable[[float], None] | None) -> Iterator[None]:
         yield
     finally:
         _REPORT.reset(token)
+
+
+def measured_one_by_one(parts: Sequence[Part], measure: Callable[[Part], Measure]) -> list[Measure]:
+    """Return the measures of some parts, and report how many are done (``volumes_reported``)."""
+    report, measures = _REPORT.get(), []
+    for done, part in enumerate(parts, 1):
+        measures.append(measure(part))
+        if report is not None:
+            report(done / len(parts))
+    return measures
+
+
+def boxes_each(sides: int, cells: int) -> int | None:
+    """Return how many boxes a cell may take; None where a volume alone would take no fewer."""
+    share = BOXES_IN_ALL // max(1, cells)
+    return share if sides > FEW_VARIABLES and share < most_boxes(sides) else None
 
 
 @dataclass(frozen=True)
@@ -143,19 +162,11 @@ class CutBox:
 
     def _measured(self, cells: tuple[int, ...]) -> list[Volume]:
         """Return the volumes of some cells, and report how many are done."""
-        report, volumes = _REPORT.get(), []
-        for done, k in enumerate(cells, 1):
-            volumes.append(self.volume_of(k))
-            if report is not None:
-                report(done / len(cells))
-        return volumes
+        return measured_one_by_one(cells, self.volume_of)
 
     @cached_property
     def _most_boxes(self) -> int | None:
-        """How many boxes a cell may take; None where a volume alone would take no fewer."""
-        sides = len(self.query.names)
-        share = BOXES_IN_ALL // max(1, len(self.outputs))
-        return share if sides > FEW_VARIABLES and share < most_boxes(sides) else None
+        return boxes_each(len(self.query.names), len(self.outputs))
 
     def volume_of(self, k: int) -> Volume:
         """Return bounds on the volume of one cell, by its number."""

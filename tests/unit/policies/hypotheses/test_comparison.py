@@ -1,9 +1,14 @@
 """Blurring, stretching and meeting on whole kilograms and centimetres."""
 
+from fractions import Fraction
+
 import pytest
 
+from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.hypotheses.comparison import compare_policies
 from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.ranges.boxes.box import Box
 
 OBESE = "w >= 30*(h/100)**2"
 
@@ -27,6 +32,37 @@ def test_open_records_and_outputs_of_three_policies(step, cm, reach, expected):
     rows = compared(step, cm, reach)
     for name, counts in expected.items():
         assert (rows[name].counts.open, rows[name].counts.outputs) == counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "cm", "reach", "expected"),
+    [
+        ("1", "1", "4.3", {"blur": 16_399, "stretch": 17_271, "meet": 15_655}),
+        ("1", "1", "5", {"blur": 16_260, "stretch": 16_261, "meet": 15_251}),
+        ("0.1", "5", "5", {"blur": 33_610, "stretch": 33_621, "meet": 31_521}),
+    ],
+)
+def test_so_many_outputs_decide(step, cm, reach, expected):
+    columns = {"w": LatticeColumn(30, 200, step), "h": LatticeColumn(120, 220, cm)}
+    box = Box({"w": (30, 200), "h": (120, 220)})
+    line = Threshold.parse(OBESE)
+    policies = {
+        "blur": BlurringPolicy(line, Fraction(reach), box),
+        "stretch": StretchPolicy(line, Fraction(reach), box),
+        "meet": MeetPolicy(OBESE, columns, ["w"], reach),
+    }
+    heights = [columns["h"].value(k) for k in range(columns["h"].last + 1)]
+    weights = [columns["w"].value(k) for k in range(columns["w"].last + 1)]
+    for name, policy in policies.items():
+        deciding = 0
+        for h in heights:  # heights are released as they are
+            sides = {}
+            for w in weights:
+                released = policy.release({"w": w, "h": h})["w"]
+                sides.setdefault(released, set()).add(w >= 30 * (h / 100) ** 2)
+            deciding += sum(len(side) == 1 for side in sides.values())
+        assert deciding == expected[name]
 
 
 @pytest.mark.slow

@@ -25,6 +25,9 @@ from hartley.policies.hypotheses.hypothesis import Hypothesis
         ("x not in [1, 4, 9]", {0, 2, 3, 5}),
         ("2*x in {4, 4 + 2} or x in (0,)", {0, 2, 3}),
         ("0 < x in (0, 2, 5)", {2, 5}),
+        ("x in (4)", {4}),
+        ("x not in ( 1 + 1 )", {0, 1, 3, 4, 5}),
+        ("(x in ((5))) or x == 0", {0, 5}),
     ],
 )
 def test_a_hypothesis_holds_where_its_text_says(text, true_at):
@@ -68,6 +71,8 @@ def test_a_hypothesis_without_a_column_is_refused():
         ("x % 2 == 0", "uses %"),
         ("x >= y // 3", "uses //"),
         ("x in y", "no list after 'in'"),
+        ("(x in 5)", "no list after 'in'"),
+        ("x in (y) + 1", "no list after 'in'"),
         ("x in ('a', 'b')", "'a'"),
     ],
 )

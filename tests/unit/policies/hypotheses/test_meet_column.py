@@ -79,8 +79,21 @@ def test_whole_numbers_come_out_as_the_same_double():
     rules = PolicyDocument((column,)).to_map()
     released = apply_map(open_table(table), rules).expression.to_pyarrow()["kg"].to_pylist()
     assert released[:50] == released[50:]
-    everywhere = [(i / 10, (i + 100) / 10) for i in range(300, 1901)]
-    assert any(low + 5.0 != high - 5.0 for low, high in everywhere)  # doubles would have told
+
+
+def test_none_of_the_pairs_that_doubles_would_tell_apart_is_told_apart():
+    pairs = [(i / 10, (i + 100) / 10) for i in range(300, 1900)]
+    assert sum(low + 5.0 != high - 5.0 for low, high in pairs) == 40  # of 1,600
+    column = read_column(
+        FIELDS | {"hypothesis": "kg >= line", "others": {"line": ["30", "200", "0.1"]}}, 1
+    )
+    table = {
+        "kg": [low for low, _ in pairs] + [high for _, high in pairs],
+        "line": [(i + 50) / 10 for i in range(300, 1900)] * 2,
+    }
+    rules = PolicyDocument((column,)).to_map()
+    released = apply_map(open_table(table), rules).expression.to_pyarrow()["kg"].to_pylist()
+    assert released[:1600] == released[1600:] == [(i + 50) / 10 for i in range(300, 1900)]
 
 
 REFUSED = [

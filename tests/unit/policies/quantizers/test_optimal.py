@@ -1,6 +1,7 @@
 """Quantizers with explicit edges, and the best one within an error."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.policies.quantizers.candidate_edges import QueryRange
+from hartley.policies.quantizers.candidate_edges import QueryRange, Slots
 from hartley.policies.quantizers.optimal import CutQuantizer, optimal_quantizer
 from hartley.policies.quantizers.sorted_values import SortedValues
 from hartley.ranges.boxes.box import Box, Interval
@@ -407,3 +408,14 @@ def test_the_least_leakage_about_five_thousand_people_is_found_at_once():
     assert found.levels == 45
     assert found.error == Fraction(17, 10)
     assert found.smallest_share == found.share_limit
+
+
+def test_bounds_that_add_up_to_more_than_everything_leave_the_limit_of_the_ends():
+    # Volumes of many variables are enclosed only roughly: ten slots that may hold all each.
+    box = Box.cube(0, 1, size=2)
+    query = parse_expression("x1*x2")
+    known = QueryRange.of(query, box)
+    slots = Slots.cut(query, box, found=known, width=Fraction(1, 2), candidates=10)
+    rough = replace(slots, shares=((Fraction(0), Fraction(1)),) * len(slots.shares))
+    # x1*x2 >= 1/2 has the share 1/2 - log(2)/2 = 0.1534.
+    assert slots.limit() <= rough.limit() == pytest.approx(0.1534, abs=1e-3)
