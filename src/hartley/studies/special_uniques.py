@@ -62,28 +62,17 @@ class SpecialUniques(ReadableResult):
     @cached_property
     def combinations(self) -> tuple[UniqueCombination, ...]:
         """The combinations, those of most records first."""
-        starts = self._found.starts
-        masks, records = self._found.combinations[starts[:-1]], np.diff(starts)
         combinations = [
-            UniqueCombination(self._named(mask), number)
-            for mask, number in zip(masks.tolist(), records.tolist(), strict=True)
+            UniqueCombination(self._named(mask), records.size)
+            for mask, records in self._found.parts
         ]
         return tuple(sorted(combinations, key=lambda c: (-c.records, len(c.columns), c.columns)))
 
     @cached_property
     def by_size(self) -> NDArray[np.int64]:
         """How many combinations of each size, from 1 on, single each record out: a row a record."""
-        counts = np.zeros((self.rows, self.largest), np.int64)
-        starts, masks = self._found.starts, self._found.combinations
-        # Smaller combinations come first, so that those of one size stand together.
-        sizes = np.bitwise_count(masks[starts[:-1]])
-        for size in range(1, self.largest + 1):
-            of_size = np.flatnonzero(sizes == size)
-            if of_size.size:
-                first, last = starts[of_size[0]], starts[of_size[-1] + 1]
-                records = self._found.records[first:last]
-                counts[:, size - 1] = np.bincount(records, minlength=self.rows)
-        return counts
+        sizes = range(1, self.largest + 1)
+        return np.stack([self._found.times_of_size(size, self.rows) for size in sizes], axis=1)
 
     @property
     def singled_out(self) -> int:
@@ -115,7 +104,7 @@ class SpecialUniques(ReadableResult):
 
     def of(self, record: int) -> tuple[tuple[str, ...], ...]:
         """Return the minimal combinations that single a record out, the record counted from 0."""
-        own = self._found.combinations[self._found.records == record].tolist()
+        own = [mask for mask, records in self._found.parts if (records == record).any()]
         return tuple(sorted(map(self._named, own), key=lambda names: (len(names), names)))
 
     def _named(self, mask: int) -> tuple[str, ...]:
@@ -244,12 +233,12 @@ def _check_size(columns: int, rows: int, largest: int) -> None:
 
 def _reordered(found: FoundUniques, order: Sequence[int]) -> FoundUniques:
     """Return combinations with the bit of each column at its own place again."""
-    starts = found.starts
-    moved = [
-        sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1)
-        for mask in found.combinations[starts[:-1]].tolist()
-    ]
-    return FoundUniques(found.records, np.repeat(np.array(moved, np.uint64), np.diff(starts)))
+    return FoundUniques(
+        [
+            (sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1), records)
+            for mask, records in found.parts
+        ]
+    )
 
 
 def _check(names: Sequence[str], largest: int) -> None:
