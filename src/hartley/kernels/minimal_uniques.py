@@ -1,9 +1,11 @@
 """Combinations of columns that single a record out, none of whose parts does: minimal uniques.
 
-Columns are taken one after the other. Records that agree on the columns so far form a segment; a
-segment is split by the next column with tallies, so that each combination costs one pass over the
-records that are not singled out yet. Combinations of one size are looked at where all smaller ones
-are known; one bit per record says whether a combination singles it out.
+Columns are taken one after the other. Records that agree on the columns so far form a segment, and
+a segment is split by the next column; the last two columns of a combination split it in one pass,
+with a table of their cells. Records of a segment that agree on all columns to come are merged, so
+that combinations of narrow columns cost a pass over few cells instead of all records. Combinations
+of one size are looked at where all smaller ones are known; one bit per record says whether a
+combination singles it out.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
     Bits = NDArray[np.uint8]
     Part = tuple[int, NDArray[np.int32]]
+
+
+MOST_CELLS = 2**16
+"""A segment is merged into no more cells: their keys have two bytes."""
 
 
 class FoundUniques:
@@ -108,7 +114,7 @@ def minimal_uniques(
     rows = codes[0].size if codes else 0
     sizes = range(1, min(largest, len(codes)) + 1)
     everybody = _AgreeingRecords(
-        np.array([0, rows], np.uint64), list(codes), np.arange(rows, dtype=np.int32)
+        np.array([0, rows], np.uint64), list(codes), np.arange(rows, dtype=np.int32), None
     )
     parts: list[Part] = []
     smaller: dict[int, Bits] = {}
@@ -125,7 +131,10 @@ def minimal_uniques(
 
 
 class _AgreeingRecords(NamedTuple):
-    """Records that agree on some columns, in segments of two and more."""
+    """Records that agree on some columns, in segments.
+
+    Those of a segment that agree on all columns to come may be merged into a cell.
+    """
 
     starts: NDArray[np.uint64]
     """Where each segment begins, and the end of the last one."""
@@ -133,15 +142,8 @@ class _AgreeingRecords(NamedTuple):
     """Every column that may follow, segment by segment."""
     records: NDArray[np.int32]
     """The number of the record at each place."""
-
-
-class _MergedRecords(NamedTuple):
-    """Records that agree on some columns, those that agree on all that may follow as one."""
-
-    starts: NDArray[np.uint64]
-    codes: list[NDArray[Any]]
     held: NDArray[np.int64] | None
-    """What each merged cell holds; None: nothing is merged."""
+    """What each cell holds, with places before they were merged; None: nothing is merged."""
 
 
 class _UniquesOfSize:
@@ -162,30 +164,29 @@ class _UniquesOfSize:
         if self.size == 1:
             order = everybody.records
             return self._by_column(everybody, order, everybody.starts, column, 1 << column)
-        if self.size == 2:
-            return self._pairs_from(everybody, _merged(everybody), column, 0)
-        return self._below(everybody, column, 0)
+        return self._below(self._merge(everybody, column), column, 0)
 
     def _below(self, node: _AgreeingRecords, column: int, before: int) -> list[Part]:
         """Look at the combinations that add a column, and then later ones, to those before."""
-        combination = before | 1 << column
-        columns, missing = len(self.widths), self.size - combination.bit_count()
+        combination, columns = before | 1 << column, len(self.widths)
+        missing = self.size - combination.bit_count()
         if columns - column - 1 < missing:
             return []  # too few columns follow
+        if missing == 1:
+            return self._pairs_from(node, column, before)
         order, starts = self._split(node, column)
         later = [
             _gathered(codes, order) if at > column else codes[:0]
             for at, codes in enumerate(node.codes)
         ]
-        finer = _AgreeingRecords(starts, later, _gathered(node.records, order))
-        if missing > 2:
-            following = (self._below(finer, at, combination) for at in range(column + 1, columns))
-            return [part for parts in following for part in parts]
+        if node.held is None:
+            finer = _AgreeingRecords(starts, later, _gathered(node.records, order), None)
+        else:
+            finer = node._replace(starts=starts, codes=later, held=_gathered(node.held, order))
         parts = []
-        merged = _merged(finer)
-        for at in range(column + 1, columns):
-            merged = self._merge(merged, at)
-            parts += self._pairs_from(finer, merged, at, combination)
+        for following in range(column + 1, columns):
+            finer = self._merge(finer, following)
+            parts += self._below(finer, following, combination)
         return parts
 
     def _split(
@@ -194,28 +195,26 @@ class _UniquesOfSize:
         tally = np.zeros(self.widths[column], np.int32)
         return _split(node.starts, node.codes[column], tally, tally.copy())
 
-    def _merge(self, merged: _MergedRecords, first: int) -> _MergedRecords:
+    def _merge(self, node: _AgreeingRecords, first: int) -> _AgreeingRecords:
         """Merge the records of each segment that agree on a column and all later ones.
 
-        Done where it leaves at most half of them.
+        Done where there are few cells, and several combinations to look for among them.
         """
-        widths = self.widths[first:]
-        cells, segments = prod(widths), merged.starts.size - 1
-        amount = merged.codes[first].size
-        if not all(self.narrow[first:]) or cells > 2**16 or 2 * cells * segments > amount:
-            return merged
-        keys = np.zeros(amount, np.uint16)
-        for width, codes in zip(widths, merged.codes[first:], strict=True):
-            keys *= np.uint16(width % 2**16)  # 2**16 comes first alone, where all keys are 0
-            keys += codes
-        starts, keys, held = merged_cells(merged.starts, keys, merged.held, cells)
+        widths, amount = self.widths[first:], node.codes[first].size
+        cells = prod(widths)
+        few = cells <= MOST_CELLS and cells * (node.starts.size - 1) <= amount
+        if not few or len(widths) < 3 or not all(self.narrow[first:]):
+            return node
+        keys = node.codes[first].astype(np.uint16)
+        for width, codes in zip(widths[1:], node.codes[first + 1 :], strict=True):
+            _extend(keys, width, codes)
+        starts, keys, held = merged_cells(node.starts, keys, node.held, cells)
         values = np.unravel_index(np.arange(cells), widths)
         later = [_gathered(value.astype(np.uint8), keys) for value in values]
-        return _MergedRecords(starts, [keys[:0].astype(np.uint8)] * first + later, held)
+        chosen = [codes[:0] for codes in node.codes[:first]]
+        return node._replace(starts=starts, codes=chosen + later, held=held)
 
-    def _pairs_from(
-        self, node: _AgreeingRecords, merged: _MergedRecords, column: int, before: int
-    ) -> list[Part]:
+    def _pairs_from(self, node: _AgreeingRecords, column: int, before: int) -> list[Part]:
         """Look at the combinations of the columns before, a given one and one that follows."""
         parts: list[Part] = []
         wide = []
@@ -224,11 +223,11 @@ class _UniquesOfSize:
                 wide.append(second)
                 continue
             places = places_of_pair(
-                merged.starts,
-                merged.codes[column],
-                merged.codes[second],
+                node.starts,
+                node.codes[column],
+                node.codes[second],
                 (self.widths[column], self.widths[second]),
-                merged.held,
+                node.held,
             )
             parts += self._noted(before | 1 << column | 1 << second, node.records, places)
         if wide:
@@ -274,10 +273,6 @@ class _UniquesOfSize:
         return [(combination, alone)] if alone.size else []
 
 
-def _merged(node: _AgreeingRecords) -> _MergedRecords:
-    return _MergedRecords(node.starts, node.codes, None)
-
-
 @compiled
 def _gathered(codes: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
     """Return the codes at some places; other threads go on meanwhile."""
@@ -285,6 +280,13 @@ def _gathered(codes: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
     for i in range(order.size):
         gathered[i] = codes[np.uint64(order[i])]
     return gathered
+
+
+@compiled
+def _extend(keys: NDArray[np.uint16], width: int, codes: NDArray[np.uint8]) -> None:
+    """Make keys of some columns keys of one more column."""
+    for i in range(keys.size):
+        keys[i] = keys[i] * np.uint16(width) + codes[i]
 
 
 @compiled

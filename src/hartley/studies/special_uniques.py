@@ -75,13 +75,26 @@ class SpecialUniques(ReadableResult):
         return np.stack([self._found.times_of_size(size, self.rows) for size in sizes], axis=1)
 
     @property
+    def is_singled_out(self) -> NDArray[np.bool_]:
+        """Whether some combination singles each record out."""
+        return self._least <= self.largest
+
+    @property
     def singled_out(self) -> int:
         """How many records some combination singles out."""
-        return int(self.by_size.any(axis=1).sum())
+        return self.singled_out_by(self.largest)
 
     def singled_out_by(self, size: int) -> int:
         """How many records a combination of at most so many columns singles out."""
-        return int(self.by_size[:, :size].any(axis=1).sum())
+        return int(np.count_nonzero(self._least <= size))
+
+    @cached_property
+    def _least(self) -> NDArray[np.uint8]:
+        """The size of the smallest combination that singles each record out; 255: there is none."""
+        least = np.full(self.rows, 255, np.uint8)
+        for mask, records in reversed(self._found.parts):  # smaller combinations come first
+            least[records] = mask.bit_count()
+        return least
 
     @cached_property
     def scores(self) -> list[int]:
@@ -169,8 +182,8 @@ def special_uniques(
     A combination singles a record out if no other record agrees with it on all of its columns; it
     is minimal if no part of it does. Its score sums (M - m)! over a record's minimal combinations
     of m out of M columns (Elliot, Manning and Ford 2002). Exact. A missing value is a value of its
-    own. One pass over the records for every combination, those left out whom a part of it singles
-    out.
+    own. At most one pass over the records for every combination; combinations of columns with few
+    values cost a pass over the different records alone.
 
     Args:
         table: a table: a file, a data frame, a database table or a dictionary of columns.
