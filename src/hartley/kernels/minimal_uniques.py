@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from math import comb, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,18 +41,18 @@ class FoundUniques:
         self.parts = parts
         """Each combination, one bit per column, with the records that it singles out."""
 
-    @property
+    @cached_property
     def records(self) -> NDArray[np.int32]:
         """The records of all pairs, those of a combination beside each other."""
         return np.concatenate([np.empty(0, np.int32), *(records for _, records in self.parts)])
 
-    @property
+    @cached_property
     def combinations(self) -> NDArray[np.uint64]:
         """The combinations of all pairs."""
         masks = np.array([combination for combination, _ in self.parts], np.uint64)
         return np.repeat(masks, np.diff(self.starts))
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where the records of each combination begin among all, and the end."""
         return np.cumsum([0, *(records.size for _, records in self.parts)], dtype=np.int64)
