@@ -83,16 +83,11 @@ def product(path: str, warm: str) -> Job:
     scan(warm)  # compiles what is compiled
 
     def describe(report: ScanReport) -> list[int]:
-        found = report.uniques._found  # noqa: SLF001 - what no summary keeps
-        starts, masks = found.starts, found.combinations
-        parts = {
-            int(masks[start]): found.records[start:end]
-            for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-        }
+        parts = report.uniques._found.parts  # noqa: SLF001 - what no summary keeps
         unique = []
         for subset in subsets():
             whole = sum(1 << at for at in subset)
-            inside = [records for mask, records in parts.items() if mask & ~whole == 0]
+            inside = [records for mask, records in parts if mask & ~whole == 0]
             unique.append(int(np.unique(np.concatenate([np.empty(0, np.int32), *inside])).size))
         return unique
 

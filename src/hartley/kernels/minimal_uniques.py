@@ -1,22 +1,25 @@
 """Combinations of columns that single a record out, none of whose parts does: minimal uniques.
 
-Columns are taken one after the other. Records that agree on the columns so far form a segment; a
-segment is split by the next column with tallies, so that each combination costs one pass over the
-records that are not singled out yet. Combinations of one size are looked at where all smaller ones
-are known; one bit per record says whether a combination singles it out.
+Columns are taken one after the other. Records that agree on the columns so far form a segment, and
+a segment is split by the next column; the last two columns of a combination split it in one pass,
+with a table of their cells. Records of a segment that agree on all columns to come are merged, so
+that combinations of narrow columns cost a pass over few cells instead of all records. Combinations
+of one size are looked at where all smaller ones are known; one bit per record says whether a
+combination singles it out.
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from math import comb
+from functools import cached_property, partial
+from math import comb, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hartley.kernels import compiled
+from hartley.kernels.unique_pairs import merged_cells, places_of_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,25 +27,49 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Bits = NDArray[np.uint8]
-
-COPIED_AT = 2
-"""Segments of so many columns get copies of the later columns in their order: reading the codes of
-a segment then means reading neighbours."""
+    Part = tuple[int, NDArray[np.int32]]
 
 
-class FoundUniques(NamedTuple):
+MOST_CELLS = 2**16
+"""A segment is merged into no more cells: their keys have two bytes."""
+
+
+class FoundUniques:
     """Pairs of a record and a combination of columns, smaller combinations first."""
 
-    records: NDArray[np.int32]
-    combinations: NDArray[np.uint64]
-    """One bit per column. The records of a combination stand together."""
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        """Each combination, one bit per column, with the records that it singles out."""
 
-    @property
+    @cached_property
+    def records(self) -> NDArray[np.int32]:
+        """The records of all pairs, those of a combination beside each other."""
+        return np.concatenate([np.empty(0, np.int32), *(records for _, records in self.parts)])
+
+    @cached_property
+    def combinations(self) -> NDArray[np.uint64]:
+        """The combinations of all pairs."""
+        masks = np.array([combination for combination, _ in self.parts], np.uint64)
+        return np.repeat(masks, np.diff(self.starts))
+
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Where the records of each combination begin, and the end: found without sorting."""
-        changes = np.flatnonzero(self.combinations[1:] != self.combinations[:-1]) + 1
-        ends = [self.records.size] if self.records.size else []
-        return np.concatenate([[0], changes, ends]).astype(np.int64)
+        """Where the records of each combination begin among all, and the end."""
+        return np.cumsum([0, *(records.size for _, records in self.parts)], dtype=np.int64)
+
+    def times_of_size(self, size: int, rows: int) -> NDArray[np.int64]:
+        """Count the combinations of a size that single each record out.
+
+        Example:
+            >>> found = FoundUniques([(1, np.array([2, 0], "i4")), (3, np.array([1], "i4"))])
+            >>> found.times_of_size(1, 3)
+            array([1, 0, 1])
+        """
+        times = np.zeros(rows, np.int32)
+        for combination, records in self.parts:
+            if combination.bit_count() == size:
+                _count(times, records)
+        return times.astype(np.int64)
 
 
 def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:
@@ -77,7 +104,7 @@ def minimal_uniques(
 
     Exact: a record is singled out if no other agrees with it on all columns of a combination, and
     the combination is minimal if none of its parts does that. At most 64 columns; narrow codes
-    (``uint8``) are read fastest.
+    (``uint8``) are read fastest, and columns with many values should come first.
 
     Example:
         >>> found = minimal_uniques([np.array([0, 0, 1], "u1"), np.array([0, 1, 1], "u1")], 2)
@@ -87,41 +114,36 @@ def minimal_uniques(
     rows = codes[0].size if codes else 0
     sizes = range(1, min(largest, len(codes)) + 1)
     everybody = _AgreeingRecords(
-        np.arange(rows, dtype=np.int32),
-        np.array([0, rows], np.int64),
-        list(codes),
-        np.arange(rows, dtype=np.int32),
+        np.array([0, rows], np.uint64), list(codes), np.arange(rows, dtype=np.int32), None
     )
-    found: list[tuple[NDArray[np.int32], int]] = []
-    smaller: dict[int, Bits] = {0: np.packbits(np.full(rows, rows == 1), bitorder="little")}
+    parts: list[Part] = []
+    smaller: dict[int, Bits] = {}
     done = 0
     for size in sizes:
         search = _UniquesOfSize(codes, size, smaller, keep=size < sizes[-1])
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hartley-uniques") as pool:
-            for part in pool.map(partial(search.below, everybody), range(len(codes))):
-                found += part
+            for part in pool.map(partial(search.from_column, everybody), range(len(codes))):
+                parts += part
                 done += 1
                 progress(done / (len(codes) * len(sizes)))
         smaller = search.bits
-    records = [record for record, _ in found]
-    combinations = [np.full(r.size, combination, np.uint64) for r, combination in found]
-    return FoundUniques(
-        np.concatenate([np.empty(0, np.int32), *records]),
-        np.concatenate([np.empty(0, np.uint64), *combinations]),
-    )
+    return FoundUniques(parts)
 
 
 class _AgreeingRecords(NamedTuple):
-    """Records that agree on some columns, in segments of two and more."""
+    """Records that agree on some columns, in segments.
 
-    order: NDArray[np.int32]
-    """Places of the records, those of a segment beside each other."""
-    starts: NDArray[np.int64]
+    Those of a segment that agree on all columns to come may be merged into a cell.
+    """
+
+    starts: NDArray[np.uint64]
     """Where each segment begins, and the end of the last one."""
     codes: list[NDArray[Any]]
-    """Every column by place."""
+    """Every column that may follow, segment by segment."""
     records: NDArray[np.int32]
     """The number of the record at each place."""
+    held: NDArray[np.int64] | None
+    """What each cell holds, with places before they were merged; None: nothing is merged."""
 
 
 class _UniquesOfSize:
@@ -131,78 +153,166 @@ class _UniquesOfSize:
         self, codes: Sequence[NDArray[Any]], size: int, smaller: dict[int, Bits], *, keep: bool
     ) -> None:
         self.widths = [int(column.max(initial=0)) + 1 for column in codes]
+        self.narrow = [column.dtype == np.uint8 for column in codes]
         self.size, self.smaller, self.keep = size, smaller, keep
+        self.bytes = codes[0].size // 8 + 1
         self.bits: dict[int, Bits] = {}
+        """Whom a combination or a part of it singles out, where it is anybody."""
 
-    def below(
-        self, node: _AgreeingRecords, column: int, before: int = 0, depth: int = 1
-    ) -> list[tuple[NDArray[np.int32], int]]:
+    def from_column(self, everybody: _AgreeingRecords, column: int) -> list[Part]:
+        """Look at the combinations whose first column is a given one."""
+        if self.size == 1:
+            order = everybody.records
+            return self._by_column(everybody, order, everybody.starts, column, 1 << column)
+        return self._below(self._merge(everybody, column), column, 0)
+
+    def _below(self, node: _AgreeingRecords, column: int, before: int) -> list[Part]:
         """Look at the combinations that add a column, and then later ones, to those before."""
-        combination = before | 1 << column
-        if depth == self.size:
-            return self._singled_out(node, column, before, combination)
-        columns = len(self.widths)
-        if columns - column - 1 < self.size - depth:
-            return []  # too few columns are left
-        tally = np.zeros(self.widths[column], np.int32)
-        order, starts = _split(node.order, node.starts, node.codes[column], tally, tally.copy())
-        finer = node._replace(order=order, starts=starts)
-        if depth == COPIED_AT:
-            later = [
-                codes[order] if at > column else codes[:0] for at, codes in enumerate(node.codes)
-            ]
-            places = np.arange(order.size, dtype=np.int32)
-            finer = _AgreeingRecords(places, starts, later, node.records[order])
-        return [
-            part
-            for following in range(column + 1, columns)
-            for part in self.below(finer, following, combination, depth + 1)
+        combination, columns = before | 1 << column, len(self.widths)
+        missing = self.size - combination.bit_count()
+        if columns - column - 1 < missing:
+            return []  # too few columns follow
+        if missing == 1:
+            return self._pairs_from(node, column, before)
+        order, starts = self._split(node, column)
+        later = [
+            _gathered(codes, order) if at > column else codes[:0]
+            for at, codes in enumerate(node.codes)
         ]
+        if node.held is None:
+            finer = _AgreeingRecords(starts, later, _gathered(node.records, order), None)
+        else:
+            finer = node._replace(starts=starts, codes=later, held=_gathered(node.held, order))
+        parts = []
+        for following in range(column + 1, columns):
+            finer = self._merge(finer, following)
+            parts += self._below(finer, following, combination)
+        return parts
 
-    def _singled_out(
-        self, node: _AgreeingRecords, column: int, before: int, combination: int
-    ) -> list[tuple[NDArray[np.int32], int]]:
-        # Who is singled out by a part that has this column; by the others alone, nobody in a node.
-        parts = [combination & ~(1 << at) for at in range(column) if combination >> at & 1]
-        known = np.zeros_like(self.smaller[before])
-        for part in parts:
-            known |= self.smaller[part]
+    def _split(
+        self, node: _AgreeingRecords, column: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
         tally = np.zeros(self.widths[column], np.int32)
-        alone = _alone(
-            node.order, node.starts, node.codes[column], node.records, known, tally, tally.copy()
-        )
-        if self.keep:
-            known |= self.smaller[before]
+        return _split(node.starts, node.codes[column], tally, tally.copy())
+
+    def _merge(self, node: _AgreeingRecords, first: int) -> _AgreeingRecords:
+        """Merge the records of each segment that agree on a column and all later ones.
+
+        Done where there are few cells, and several combinations to look for among them.
+        """
+        widths, amount = self.widths[first:], node.codes[first].size
+        cells = prod(widths)
+        few = cells <= MOST_CELLS and cells * (node.starts.size - 1) <= amount
+        if not few or len(widths) < 3 or not all(self.narrow[first:]):
+            return node
+        keys = node.codes[first].astype(np.uint16)
+        for width, codes in zip(widths[1:], node.codes[first + 1 :], strict=True):
+            _extend(keys, width, codes)
+        starts, keys, held = merged_cells(node.starts, keys, node.held, cells)
+        values = np.unravel_index(np.arange(cells), widths)
+        later = [_gathered(value.astype(np.uint8), keys) for value in values]
+        chosen = [codes[:0] for codes in node.codes[:first]]
+        return node._replace(starts=starts, codes=chosen + later, held=held)
+
+    def _pairs_from(self, node: _AgreeingRecords, column: int, before: int) -> list[Part]:
+        """Look at the combinations of the columns before, a given one and one that follows."""
+        parts: list[Part] = []
+        wide = []
+        for second in range(column + 1, len(self.widths)):
+            if not (self.narrow[column] and self.narrow[second]):
+                wide.append(second)
+                continue
+            places = places_of_pair(
+                node.starts,
+                node.codes[column],
+                node.codes[second],
+                (self.widths[column], self.widths[second]),
+                node.held,
+            )
+            parts += self._noted(before | 1 << column | 1 << second, node.records, places)
+        if wide:
+            # A table of all pairs of codes would be too large: segments are split further.
+            order, starts = self._split(node, column)
+            for second in wide:
+                combination = before | 1 << column | 1 << second
+                parts += self._by_column(node, order, starts, second, combination)
+        return parts
+
+    def _by_column(
+        self,
+        node: _AgreeingRecords,
+        order: NDArray[np.int32],
+        starts: NDArray[np.uint64],
+        column: int,
+        combination: int,
+    ) -> list[Part]:
+        """Look at one combination: a column splits segments of an order of places."""
+        tally = np.zeros(self.widths[column], np.int32)
+        places = _alone(order, starts, node.codes[column], tally, tally.copy())
+        return self._noted(combination, node.records, places)
+
+    def _noted(
+        self, combination: int, records: NDArray[np.int32], places: NDArray[np.int32]
+    ) -> list[Part]:
+        """Note whom a combination singles out, and return those whom no part of it does."""
+        if not (places.size or self.keep):
+            return []
+        members = (1 << at for at in range(combination.bit_length()) if combination >> at & 1)
+        parts = (self.smaller.get(combination & ~member) for member in members)
+        bits = [part for part in parts if part is not None]
+        if not bits:
+            alone, known = _gathered(records, places), np.zeros(self.bytes, np.uint8)
+        else:
+            known = bits[0].copy() if len(bits) > 1 or self.keep else bits[0]
+            for more in bits[1:]:
+                known |= more
+            alone = _unknown(places, records, known)
+        if self.keep and (bits or alone.size):
             _set_bits(known, alone)
             self.bits[combination] = known
-        return [(alone, combination)] if alone.size else []
+        return [(combination, alone)] if alone.size else []
+
+
+@compiled
+def _gathered(codes: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
+    """Return the codes at some places; other threads go on meanwhile."""
+    gathered = np.empty(order.size, codes.dtype)
+    for i in range(order.size):
+        gathered[i] = codes[np.uint64(order[i])]
+    return gathered
+
+
+@compiled
+def _extend(keys: NDArray[np.uint16], width: int, codes: NDArray[np.uint8]) -> None:
+    """Make keys of some columns keys of one more column."""
+    for i in range(keys.size):
+        keys[i] = keys[i] * np.uint16(width) + codes[i]
 
 
 @compiled
 def _split(
-    order: NDArray[np.int32],
-    starts: NDArray[np.int64],
+    starts: NDArray[np.uint64],
     codes: NDArray[Any],
     tally: NDArray[np.int32],
     touched: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Split segments by a column; records that are alone are left out, since nobody joins them."""
-    finer = np.empty(order.size, np.int32)
-    ends = np.empty(order.size // 2 + 1, np.int64)
+    finer = np.empty(codes.size, np.int32)
+    ends = np.empty(codes.size // 2 + 1, np.uint64)
     placed, made = 0, 0
     ends[0] = 0
     for segment in range(starts.size - 1):
         first, last = starts[segment], starts[segment + 1]
         different = 0
         for i in range(first, last):
-            code = codes[order[i]]
+            code = np.uint64(codes[i])
             if tally[code] == 0:
                 touched[different] = code
                 different += 1
             tally[code] += 1
         # From here on a tally is where the next record of its value goes; -1: it is alone.
         for t in range(different):
-            code = touched[t]
+            code = np.uint64(touched[t])
             count = tally[code]
             if count == 1:
                 tally[code] = -1
@@ -212,9 +322,9 @@ def _split(
                 made += 1
                 ends[made] = placed
         for i in range(first, last):
-            code = codes[order[i]]
+            code = np.uint64(codes[i])
             if tally[code] >= 0:
-                finer[tally[code]] = order[i]
+                finer[tally[code]] = i
                 tally[code] += 1
         for t in range(different):
             tally[touched[t]] = 0
@@ -222,26 +332,25 @@ def _split(
 
 
 @compiled
-def _alone(  # noqa: C901, PLR0912, PLR0913, PLR0917 - one loop over records, compiled
+def _alone(  # noqa: C901, PLR0912 - one loop over places, compiled
     order: NDArray[np.int32],
-    starts: NDArray[np.int64],
+    starts: NDArray[np.uint64],
     codes: NDArray[Any],
-    records: NDArray[np.int32],
-    known: NDArray[np.uint8],
     tally: NDArray[np.int32],
     touched: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Return the records that a column makes the only ones of their segment, but those known."""
-    alone = np.empty(64, np.int32)
+    """Return the places of an order that a column makes the only ones of their segment."""
+    alone = np.empty(1024, np.int32)
     amount = 0
     for segment in range(starts.size - 1):
         first, last = starts[segment], starts[segment + 1]
-        if last - first == 2 and codes[order[first]] == codes[order[first + 1]]:
+        size = np.int64(last - first)
+        if size == 2 and codes[order[first]] == codes[order[last - np.uint64(1)]]:
             continue  # most segments are pairs
         different = 0
         singles = 0
-        if last - first > 2 * tally.size:
-            # Without a question per record: a long segment has nearly all values anyway.
+        if size > 2 * tally.size:
+            # Without a question per place: a long segment has nearly all values anyway.
             for i in range(first, last):
                 tally[codes[order[i]]] += 1
             for code in range(tally.size):
@@ -259,22 +368,40 @@ def _alone(  # noqa: C901, PLR0912, PLR0913, PLR0917 - one loop over records, co
                     singles -= 1
                 tally[code] += 1
         if singles:
+            if amount + singles >= alone.size:
+                larger = np.empty(2 * alone.size + singles, np.int32)
+                larger[:amount] = alone[:amount]
+                alone = larger
             for i in range(first, last):
                 if tally[codes[order[i]]] == 1:
-                    record = records[order[i]]
-                    if not known[record >> 3] >> (record & 7) & 1:
-                        if amount == alone.size:
-                            larger = np.empty(2 * alone.size, np.int32)
-                            larger[:amount] = alone
-                            alone = larger
-                        alone[amount] = record
-                        amount += 1
+                    alone[amount] = order[i]
+                    amount += 1
         for t in range(different):
             tally[touched[t]] = 0
     return alone[:amount].copy()
 
 
 @compiled
-def _set_bits(bits: NDArray[np.uint8], records: NDArray[np.int32]) -> None:
+def _unknown(
+    places: NDArray[np.int32], records: NDArray[np.int32], known: Bits
+) -> NDArray[np.int32]:
+    """Return the records at some places, but those known."""
+    unknown = np.empty(places.size + 1, np.int32)
+    amount = 0
+    for place in places:
+        record = records[np.uint64(place)]
+        unknown[amount] = record
+        amount += 1 - (known[np.uint64(record) >> np.uint64(3)] >> (record & 7) & 1)
+    return unknown[:amount].copy()
+
+
+@compiled
+def _set_bits(bits: Bits, records: NDArray[np.int32]) -> None:
     for record in records:
         bits[record >> 3] |= np.uint8(1 << (record & 7))
+
+
+@compiled
+def _count(times: NDArray[np.int32], records: NDArray[np.int32]) -> None:
+    for record in records:
+        times[np.uint64(record)] += 1

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.tables.reading_options import ReadingOptions
     from hartley.engines.tables.table import Table
+    from hartley.studies.special_uniques import SpecialUniques
 
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
@@ -125,7 +126,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         },
         uniques=uniques,
         not_combined=not_combined,
-        duplicates=_duplicates(list(coded.values()), rows),
+        duplicates=_duplicates(list(coded.values()), rows, uniques),
         notes=_notes(opened),
         reading=_reading(reading, coded),
         class_sizes=sizes[classes],
@@ -253,10 +254,15 @@ def _given_away(classes: NDArray[np.int64], sizes: NDArray[np.int64], column: Co
     return int(np.bincount(classes[present], minlength=sizes.size)[low == high].sum())
 
 
-def _duplicates(columns: Sequence[CodedColumn], rows: int) -> int:
+def _duplicates(columns: Sequence[CodedColumn], rows: int, uniques: SpecialUniques | None) -> int:
     """Count the rows that repeat an earlier one; none where a column differs in every row."""
     if any(column.scanned.once == rows for column in columns):
         return 0
     ordered = sorted(columns, key=lambda column: -column.width)
-    combined, _ = combine_codes([c.codes for c in ordered], [c.width for c in ordered])
-    return rows - np.unique(combined).size
+    codes = [column.codes for column in ordered]
+    if uniques is not None:
+        # A row that some columns single out has no copy: only the others are compared.
+        others = np.flatnonzero(~uniques.is_singled_out)
+        codes = [column[others] for column in codes]
+    combined, _ = combine_codes(codes, [column.width for column in ordered])
+    return int(combined.size - np.unique(combined).size)

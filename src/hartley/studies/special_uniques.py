@@ -62,37 +62,39 @@ class SpecialUniques(ReadableResult):
     @cached_property
     def combinations(self) -> tuple[UniqueCombination, ...]:
         """The combinations, those of most records first."""
-        starts = self._found.starts
-        masks, records = self._found.combinations[starts[:-1]], np.diff(starts)
         combinations = [
-            UniqueCombination(self._named(mask), number)
-            for mask, number in zip(masks.tolist(), records.tolist(), strict=True)
+            UniqueCombination(self._named(mask), records.size)
+            for mask, records in self._found.parts
         ]
         return tuple(sorted(combinations, key=lambda c: (-c.records, len(c.columns), c.columns)))
 
     @cached_property
     def by_size(self) -> NDArray[np.int64]:
         """How many combinations of each size, from 1 on, single each record out: a row a record."""
-        counts = np.zeros((self.rows, self.largest), np.int64)
-        starts, masks = self._found.starts, self._found.combinations
-        # Smaller combinations come first, so that those of one size stand together.
-        sizes = np.bitwise_count(masks[starts[:-1]])
-        for size in range(1, self.largest + 1):
-            of_size = np.flatnonzero(sizes == size)
-            if of_size.size:
-                first, last = starts[of_size[0]], starts[of_size[-1] + 1]
-                records = self._found.records[first:last]
-                counts[:, size - 1] = np.bincount(records, minlength=self.rows)
-        return counts
+        sizes = range(1, self.largest + 1)
+        return np.stack([self._found.times_of_size(size, self.rows) for size in sizes], axis=1)
+
+    @property
+    def is_singled_out(self) -> NDArray[np.bool_]:
+        """Whether some combination singles each record out."""
+        return self._least <= self.largest
 
     @property
     def singled_out(self) -> int:
         """How many records some combination singles out."""
-        return int(self.by_size.any(axis=1).sum())
+        return self.singled_out_by(self.largest)
 
     def singled_out_by(self, size: int) -> int:
         """How many records a combination of at most so many columns singles out."""
-        return int(self.by_size[:, :size].any(axis=1).sum())
+        return int(np.count_nonzero(self._least <= size))
+
+    @cached_property
+    def _least(self) -> NDArray[np.uint8]:
+        """The size of the smallest combination that singles each record out; 255: there is none."""
+        least = np.full(self.rows, 255, np.uint8)
+        for mask, records in reversed(self._found.parts):  # smaller combinations come first
+            least[records] = mask.bit_count()
+        return least
 
     @cached_property
     def scores(self) -> list[int]:
@@ -115,7 +117,7 @@ class SpecialUniques(ReadableResult):
 
     def of(self, record: int) -> tuple[tuple[str, ...], ...]:
         """Return the minimal combinations that single a record out, the record counted from 0."""
-        own = self._found.combinations[self._found.records == record].tolist()
+        own = [mask for mask, records in self._found.parts if (records == record).any()]
         return tuple(sorted(map(self._named, own), key=lambda names: (len(names), names)))
 
     def _named(self, mask: int) -> tuple[str, ...]:
@@ -180,8 +182,8 @@ def special_uniques(
     A combination singles a record out if no other record agrees with it on all of its columns; it
     is minimal if no part of it does. Its score sums (M - m)! over a record's minimal combinations
     of m out of M columns (Elliot, Manning and Ford 2002). Exact. A missing value is a value of its
-    own. One pass over the records for every combination, those left out whom a part of it singles
-    out.
+    own. At most one pass over the records for every combination; combinations of columns with few
+    values cost a pass over the different records alone.
 
     Args:
         table: a table: a file, a data frame, a database table or a dictionary of columns.
@@ -244,12 +246,12 @@ def _check_size(columns: int, rows: int, largest: int) -> None:
 
 def _reordered(found: FoundUniques, order: Sequence[int]) -> FoundUniques:
     """Return combinations with the bit of each column at its own place again."""
-    starts = found.starts
-    moved = [
-        sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1)
-        for mask in found.combinations[starts[:-1]].tolist()
-    ]
-    return FoundUniques(found.records, np.repeat(np.array(moved, np.uint64), np.diff(starts)))
+    return FoundUniques(
+        [
+            (sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1), records)
+            for mask, records in found.parts
+        ]
+    )
 
 
 def _check(names: Sequence[str], largest: int) -> None:

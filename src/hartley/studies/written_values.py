@@ -141,11 +141,8 @@ def read_values(column: Any) -> tuple[WrittenValues, NDArray[Any]]:  # noqa: ANN
     counts = np.bincount(codes, minlength=width + 1)[:width]
     if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
         values, moved = _read_texts(encoded.dictionary, counts)
-        codes = moved[codes]
-        width = len(values.values)
-    else:
-        values = _read_typed(encoded.dictionary, counts)
-    return values, narrow_codes(codes, width)
+        return values, narrow_codes(moved, len(values.values))[codes]
+    return _read_typed(encoded.dictionary, counts), narrow_codes(codes, width)
 
 
 def _read_typed(values: Any, counts: NDArray[np.int64]) -> WrittenValues:  # noqa: ANN401 - Arrow

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
 from hartley.kernels import minimal_uniques as kernel
+from hartley.kernels.unique_pairs import places_of_pair
 from hartley.studies.special_uniques import special_uniques
 
 
@@ -99,6 +100,81 @@ def test_long_and_short_segments_agree():
     table = {str(at): column.tolist() for at, column in enumerate(codes)}
     right = by_definition(table, 3)
     assert Counter(found.records.tolist()) == Counter({r: len(c) for r, c in right.items() if c})
+
+
+def by_counting(codes, largest):
+    """Return pairs of a record and a minimal combination, all rows of a combination at once."""
+    pairs, unique = set(), {}
+    for size in range(1, min(largest, len(codes)) + 1):
+        for columns in itertools.combinations(range(len(codes)), size):
+            rows = np.stack([codes[at].astype(np.int64) for at in columns], axis=1)
+            _, inverse, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+            alone = counts[inverse.reshape(-1)] == 1
+            parts = [unique[part] for part in itertools.combinations(columns, size - 1) if part]
+            known = np.logical_or.reduce([np.zeros_like(alone), *parts])
+            unique[columns] = alone
+            mask = sum(1 << at for at in columns)
+            pairs |= {(record, mask) for record in np.flatnonzero(alone & ~known).tolist()}
+    return pairs
+
+
+def pairs_of(found):
+    pairs = [*zip(found.records.tolist(), found.combinations.tolist(), strict=True)]
+    assert len(pairs) == len(set(pairs)) == found.starts[-1]
+    return set(pairs)
+
+
+@pytest.mark.parametrize(
+    ("rows", "widths", "largest", "merges"),
+    [
+        (900, (6, 5, 4, 3, 2, 2), 4, True),  # before and after columns are chosen
+        (900, (3, 3, 3, 2, 2, 2, 2), 6, True),
+        (600, (300, 40, 20, 6, 3, 2), 4, True),  # a column of two bytes, first
+        (400, (3, 2, 300, 290, 280), 4, False),  # and such columns as the last ones
+        (300, (256, 256, 40), 4, False),  # as many values as a byte has
+        (100_000, (70, 9, 2), 3, True),  # more than 2**16 records in one cell
+        (3, (1, 1, 1), 3, True),
+        (1, (1, 1), 2, False),
+    ],
+)
+def test_every_way_to_count_finds_what_counting_each_combination_does(
+    rows, widths, largest, merges, monkeypatch
+):
+    rng = np.random.default_rng(rows)
+    merged = []
+    real = kernel.merged_cells
+    monkeypatch.setattr(kernel, "merged_cells", lambda *a: merged.append(a) or real(*a))
+    codes = []
+    for width in widths:
+        shares = 1.0 / np.arange(1, width + 1) ** (3 if rows > 10_000 else 1.2)
+        codes.append(
+            kernel.narrow_codes(rng.choice(width, rows, p=shares / shares.sum()), width - 1)
+        )
+    found = kernel.minimal_uniques(codes, largest)
+    right = by_counting(codes, largest)
+    assert pairs_of(found) == right
+    assert bool(merged) == merges
+    masks = [mask for mask, _ in found.parts]
+    assert sorted(masks, key=int.bit_count) == masks
+    for size in range(1, largest + 1):
+        times = Counter(record for record, mask in right if mask.bit_count() == size)
+        assert found.times_of_size(size, rows).tolist() == [times[r] for r in range(rows)]
+
+
+def test_places_that_carry_over_in_a_cell_do_not_look_like_one_record():
+    """A cell counts records above its 32 bits of places, whose sum overflows here."""
+    starts, zeros = np.array([0, 100_000], np.uint64), np.zeros(100_000, np.uint8)
+    assert places_of_pair(starts, zeros, zeros, (1, 1), None).size == 0
+    one = zeros.copy()
+    one[99_999] = 1
+    assert places_of_pair(starts, zeros, one, (1, 2), None).tolist() == [99_999]
+
+
+def test_records_that_are_singled_out_are_counted_by_the_smallest_combination():
+    table = {"age": [30, 30, 40, 40, 30], "sex": ["F", "M", "F", "F", "F"], "job": [1, 1, 1, 2, 1]}
+    uniques = special_uniques(table)
+    assert uniques.is_singled_out.tolist() == [False, True, True, True, False]
+    assert [uniques.singled_out_by(size) for size in (1, 2, 3)] == [2, 3, 3]
 
 
 def test_nothing_of_a_record_is_shown():
