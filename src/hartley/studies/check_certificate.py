@@ -10,6 +10,7 @@ import numpy as np
 from hartley.errors import CertificateError, OptionError
 from hartley.files import parse_toml, write_whole
 from hartley.guarantees.table_certificate import (
+    ATTACKER,
     FORMAT,
     KIND,
     NOT_PROMISED,
@@ -71,7 +72,7 @@ def certify_tables(report: CheckReport) -> TableCertificate:
         "insider": report.insider,
         "confidential": private or report.insider != "none",
         "contributor": report.contributor,
-        "attacker": "anybody who has all outputs and knows how they were made",
+        "attacker": ATTACKER,
         "not_promised": list(NOT_PROMISED),
         "outputs": [
             {"name": name, "sha256": digest}

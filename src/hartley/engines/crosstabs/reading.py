@@ -412,7 +412,10 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
     if factor == 1:
         return table
     cells = tuple(
-        cell._replace(low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
+        cell._replace(
+            low=None if cell.low is None else cell.low * factor,
+            high=None if cell.high is None else cell.high * factor,
+        )
         for cell in table.cells
     )
     return replace(table, cells=cells, places=places)
