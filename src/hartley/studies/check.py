@@ -11,7 +11,9 @@ from hartley.engines.crosstabs.dbt_manifest import read_manifest
 from hartley.engines.crosstabs.description import Descriptions, read_descriptions
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
+from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
 from hartley.errors import InputError, OptionError
+from hartley.files import one_line
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
 from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Cover, Selections, cover, relation_words
@@ -106,6 +108,12 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         named += files
         described = replace(described, outputs={**models.outputs, **described.outputs})
     tables, notes = read_outputs(named, described)
+    notes += [
+        f"'{one_line(key, 40)}' of {dim} in {table.name} is the sum of all others, and is read as "
+        "a category: if it is a total, declare it with total."
+        for table in tables
+        for dim, key in unnamed_totals(table, described.trees)
+    ]
     known_schema = read_schema(schema)
     if len(tables) > 1 and not all(t.where for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")
