@@ -63,6 +63,8 @@ class TableCertificate:
     content: dict[str, Any]
     compared: bool = False
     """Whether its contributions were compared with the microdata."""
+    tables: tuple[Crosstab, ...] = ()
+    """The outputs as they were read again, where it was verified."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -158,13 +160,13 @@ def verify_tables(
         seal = content.pop("seal")
         if content["kind"] != KIND or content["format"] != FORMAT or seal != sealed(content):
             raise _changed(name)
-        _verify(content, [str(path) for path in outputs], table, name)
+        tables = _verify(content, [str(path) for path in outputs], table, name)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
         raise CertificateError(
             f"{name} is not one of checked tables",
             hint="pass a file that this version of hartley check has written",
         ) from None
-    return TableCertificate(content, compared=table is not None)
+    return TableCertificate(content, table is not None, tuple(tables))
 
 
 def _changed(name: str) -> CertificateError:
@@ -175,7 +177,9 @@ def _wrong(name: str, what: str) -> CertificateError:
     return CertificateError(f"{name} does not hold: {what}", hint="check the outputs again")
 
 
-def _verify(content: dict[str, Any], outputs: list[str], table: object, name: str) -> None:
+def _verify(
+    content: dict[str, Any], outputs: list[str], table: object, name: str
+) -> list[Crosstab]:
     digests = {file_digest(path): path for path in outputs}
     listed = {output["sha256"] for output in content["outputs"]}
     if listed != set(digests):
@@ -220,6 +224,7 @@ def _verify(content: dict[str, Any], outputs: list[str], table: object, name: st
             counts[verdict] += 1
     if counts != content["counts"]:
         raise _wrong(name, "the verdicts do not add up to its counts")
+    return [output for tables in files for output in tables]
 
 
 def _check_terms(content: dict[str, Any], rules: Sequence[Rule], name: str) -> None:

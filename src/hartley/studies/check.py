@@ -160,6 +160,7 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         contributor=contributor,
         schema=known_schema,
         questions=tuple(questions),
+        conditions=answers.conditions,
     )
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from hartley.agent.agent import Agent
 from hartley.errors import CertificateError, OptionError
 from hartley.guarantees.table_certificate import sealed, verify_tables
 from hartley.studies.check import check
@@ -274,6 +275,10 @@ def test_the_price_and_the_conditions_are_proved(tmp_path):
     for change in (
         lambda body: body["price"].update(publications="2"),
         lambda body: body["price"]["questions"].pop(),
+        lambda body: body["price"].update(
+            questions=body["price"]["questions"][:1], publications="2"
+        ),
+        lambda body: body["price"].clear(),
         lambda body: body["statistics"][0]["selections"].update(patterns=[[True], [True]]),
     ):
         saved.write_text(forged(content, change))
@@ -415,3 +420,46 @@ def test_the_microdata_are_compared_whatever_a_forger_says(firms, change):
     saved.write_text(forged(content, change))
     with pytest.raises(CertificateError):
         verify_check([path], saved, PAY)
+
+
+@pytest.mark.slow
+def test_answers_of_a_ledger_are_part_of_the_proof(tmp_path):
+    data = {"g": ["a"] * 15 + ["b"] * 3, "age": [0] * 15 + [2] * 3}
+    ledger, path = tmp_path / "ledger.db", tmp_path / "line.csv"
+    with Agent(data, SCHEMA, budget=20, ledger=ledger) as agent:
+        agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a'", error=0)
+        agent.ask("SELECT SUM(age) FROM t WHERE g = 'b'", error=0)
+    path.write_text("g,n\na,x\nb,x\nTotal,18\n")
+    alone = check(path, rules=["frequency<8"], schema=SCHEMA)
+    report = check(path, rules=["frequency<8"], schema=SCHEMA, against=ledger)
+    assert alone.counts["disclosed"] == 0
+    assert {c.outer for c in report.cells if c.keys == {"g": "b"}} == {(3, 3)}
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert verify_check([path], saved).counts == report.counts
+    content = certify_tables(report).content
+    (part,) = (part for part in content["statistics"] if part["statistic"] == "count")
+    assert [answer["low"] for answer in part["answers"]] == [15, 18]  # and the number of rows
+
+    def another_answer(body):
+        for part in body["statistics"]:
+            for answer in part["answers"]:
+                answer["low"] -= 1
+
+    def no_answer(body):
+        for part in body["statistics"]:
+            part["answers"].clear()
+
+    def other_rows(body):
+        for part in body["statistics"]:
+            part["selections"]["possible"] = [
+                [keys, [0, 1]] for keys, _ in part["selections"]["possible"]
+            ]
+
+    def no_schema(body):
+        other_rows(body)
+        body["price"] = None
+
+    for change in (another_answer, no_answer, other_rows, no_schema):
+        saved.write_text(forged(content, change))
+        with pytest.raises(CertificateError):
+            verify_check([path], saved)
