@@ -122,7 +122,7 @@ def _proofs(folder: Path) -> str:
 def command(*words: object) -> None:
     """Run a command in this process; raise what it said, and whether that was a sentence."""
     errors, shown = io.StringIO(), io.StringIO()
-    again = ["--force"] if "-o" in words else []  # each case replaces what the one before wrote
+    again = ("--force",) if "-o" in words else ()  # every case writes the same file anew
     before, sys.argv = sys.argv, ["hartley", *map(str, words), *again]
     try:
         with redirect_stdout(shown), redirect_stderr(errors):

@@ -31,21 +31,24 @@ from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Selections, cover
-from hartley.ranges.tables.system import HIGH, LOW
+from hartley.ranges.tables.system import LOW
+from hartley.ranges.tables.universes import categories_of, universes
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from hartley.measures.sensitivity import Rule
+    from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover
 
 KIND = "hartley table certificate"
 FORMAT = 2
 NO_END = "."
 """Stands for an end or a number that is not known."""
+ATTACKER = "anybody who has all outputs and knows how they were made"
 NOT_PROMISED = (
     "what somebody knows beside the outputs listed here",
     "outputs and earlier publications that are not listed",
@@ -60,6 +63,8 @@ class TableCertificate:
     content: dict[str, Any]
     compared: bool = False
     """Whether its contributions were compared with the microdata."""
+    tables: tuple[Crosstab, ...] = ()
+    """The outputs as they were read again, where it was verified."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -155,13 +160,13 @@ def verify_tables(
         seal = content.pop("seal")
         if content["kind"] != KIND or content["format"] != FORMAT or seal != sealed(content):
             raise _changed(name)
-        _verify(content, [str(path) for path in outputs], table, name)
+        tables = _verify(content, [str(path) for path in outputs], table, name)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
         raise CertificateError(
             f"{name} is not one of checked tables",
             hint="pass a file that this version of hartley check has written",
         ) from None
-    return TableCertificate(content, compared=table is not None)
+    return TableCertificate(content, table is not None, tuple(tables))
 
 
 def _changed(name: str) -> CertificateError:
@@ -172,7 +177,9 @@ def _wrong(name: str, what: str) -> CertificateError:
     return CertificateError(f"{name} does not hold: {what}", hint="check the outputs again")
 
 
-def _verify(content: dict[str, Any], outputs: list[str], table: object, name: str) -> None:
+def _verify(
+    content: dict[str, Any], outputs: list[str], table: object, name: str
+) -> list[Crosstab]:
     digests = {file_digest(path): path for path in outputs}
     listed = {output["sha256"] for output in content["outputs"]}
     if listed != set(digests):
@@ -188,37 +195,95 @@ def _verify(content: dict[str, Any], outputs: list[str], table: object, name: st
         for tree in content["trees"]
     )
     rules = [read_rule(text) for text in content["rules"]]
+    _check_terms(content, rules, name)
+    files = [_files(part, digests, name) for part in content["statistics"]]
+    _check_decimals(content["statistics"], files, name)
+    read = [_read(part, mine) for part, mine in zip(content["statistics"], files, strict=True)]
+    _check_division([tables for tables, _ in read], name)
     counts = dict.fromkeys(WORDS, 0)
-    for part in content["statistics"]:
-        tables, selections = _read(part, digests, name)
+    for part, (tables, selections) in zip(content["statistics"], read, strict=True):
+        if dict(part["categories"]) != categories_of(tables, trees):
+            raise _wrong(name, "its outputs have other categories")
         try:
             joint = cover(tables, trees, selections)
         except HartleyError as error:
             raise _wrong(name, error.problem) from None
+        views = [_view(joint, view, name) for view in part["views"]]
+        verdicts = _verdicts(joint, part, views, rules, int(content["left"]), name)
         if table is not None and content["confidential"]:
-            _compare(joint, tables, selections, part, rules, table, content, name)
-        for verdict in _verdicts(joint, part, rules, int(content["left"]), name):
+            known = read_contributors(
+                joint,
+                tables[0],
+                selections,
+                table,
+                content["contributor"],
+                signed=bool((joint.system.low < 0).any()),
+            )
+            _compare(known, views[0], part, rules, content["insider"], name)
+        for verdict in verdicts:
             counts[verdict] += 1
     if counts != content["counts"]:
         raise _wrong(name, "the verdicts do not add up to its counts")
+    return [output for tables in files for output in tables]
 
 
-def _verdicts(
-    joint: Cover, part: dict[str, Any], rules: Sequence[Rule], left: int, name: str
+def _check_terms(content: dict[str, Any], rules: Sequence[Rule], name: str) -> None:
+    """Refuse terms that no check has: verdicts would follow from them all the same."""
+    private = any(isinstance(rule, (PPercent, Dominance)) for rule in rules)
+    if (
+        not rules
+        or int(content["left"]) < 2
+        or content["insider"] not in {"none", "sole"}
+        or content["confidential"] is not (private or content["insider"] != "none")
+        or content["attacker"] != ATTACKER
+        or content["not_promised"] != list(NOT_PROMISED)
+    ):
+        raise _wrong(name, "no check has its terms")
+
+
+def _check_decimals(
+    parts: Sequence[dict[str, Any]], files: Sequence[Sequence[Crosstab]], name: str
+) -> None:
+    """Refuse another unit than the last digit that some output of a statistic has."""
+    finest = {part["statistic"]: 0 for part in parts}
+    for output in (output for tables in files for output in tables):
+        finest[output.statistic] = max(finest[output.statistic], output.places)
+    if any(part["decimals"] != finest[part["statistic"]] for part in parts):
+        raise _wrong(name, "its outputs have other decimals")
+
+
+def _check_division(parts: Sequence[Sequence[Crosstab]], name: str) -> None:
+    """Refuse outputs that are looked at one by one, though they are about the same rows."""
+
+    def named(groups: Iterable[Sequence[Crosstab]]) -> list[list[tuple[str, ...]]]:
+        return sorted(sorted((t.digest, t.name, t.where or "") for t in group) for group in groups)
+
+    for statistic in {table.statistic for part in parts for table in part}:
+        mine = [part for part in parts if part[0].statistic == statistic]
+        divided = universes([table for part in mine for table in part])
+        if named(divided.groups) != named(mine):
+            raise _wrong(name, "it divides the outputs in another way")
+
+
+def _verdicts(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is judged under
+    joint: Cover,
+    part: dict[str, Any],
+    views: Sequence[ProvedView],
+    rules: Sequence[Rule],
+    left: int,
+    name: str,
 ) -> list[str]:
     """Work out the verdicts on all cells from what each attacker knows; return those claimed."""
     worst = np.zeros(joint.system.size, np.int64)
-    proved: list[ProvedView] = []
-    if not part["views"] or part["views"][0]["knows"] is not None:
+    if not views or part["views"][0]["knows"] is not None:
         raise _wrong(name, "what anybody sees is missing in it")
     counts, needs = part["statistic"] == "count", _needs(part)
-    for view in part["views"]:
-        proved.append(_view(joint, view, name))
-        verdicts = proved[-1].verdicts(joint, rules, left, needs, counts=counts)
+    for view, proved in zip(part["views"], views, strict=True):
+        verdicts = proved.verdicts(joint, rules, left, needs, counts=counts)
         if view["knows"] is not None:
             verdicts[int(view["knows"][0])] = SAFE
         np.maximum(worst, verdicts, out=worst)
-    return _claims(joint, part["cells"], proved[0], worst, name)
+    return _claims(joint, part["cells"], views[0], worst, name)
 
 
 def _needs(part: dict[str, Any]) -> dict[int, list[Fraction]]:
@@ -228,10 +293,22 @@ def _needs(part: dict[str, Any]) -> dict[int, list[Fraction]]:
     }
 
 
-def _read(
-    part: dict[str, Any], digests: dict[str, str], name: str
-) -> tuple[list[Crosstab], Selections]:
-    """Read the outputs again; answers of a ledger stand in the certificate."""
+def _files(part: dict[str, Any], digests: dict[str, str], name: str) -> list[Crosstab]:
+    """Read the outputs of a part again, as it describes them."""
+    try:
+        files = [
+            read_crosstab(digests[output["sha256"]], read_description(output["described"]))
+            for output in part["outputs"]
+        ]
+    except HartleyError as error:
+        raise _wrong(name, error.problem) from None
+    if {table.statistic for table in files} - {part["statistic"]}:
+        raise _wrong(name, "an output is about another statistic")
+    return files
+
+
+def _read(part: dict[str, Any], files: Sequence[Crosstab]) -> tuple[list[Crosstab], Selections]:
+    """Return all that a part looks at; answers of a ledger stand in the certificate."""
     chosen = part["selections"]
     selections = Selections(
         tuple(chosen["conditions"]),
@@ -239,18 +316,7 @@ def _read(
         tuple(chosen["dims"]),
         {tuple(keys): frozenset(patterns) for keys, patterns in chosen["possible"]},
     )
-    try:
-        tables = [
-            with_places(
-                read_crosstab(digests[output["sha256"]], read_description(output["described"])),
-                part["decimals"],
-            )
-            for output in part["outputs"]
-        ]
-    except HartleyError as error:
-        raise _wrong(name, error.problem) from None
-    if {table.statistic for table in tables} - {part["statistic"]}:
-        raise _wrong(name, "an output is about another statistic")
+    tables = [with_places(table, part["decimals"]) for table in files]
     for answer in part["answers"]:
         cell = PublishedCell((), int(answer["low"]), int(answer["high"]), "number", "", 1)
         tables.append(
@@ -270,20 +336,14 @@ def _read(
 
 
 def _compare(  # noqa: PLR0913, PLR0917 - a part and the microdata
-    joint: Cover,
-    tables: Sequence[Crosstab],
-    selections: Selections,
+    known: Contributors,
+    proved: ProvedView,
     part: dict[str, Any],
     rules: Sequence[Rule],
-    table: object,
-    content: dict[str, Any],
+    insider: str,
     name: str,
 ) -> None:
     """Compare the contributions and the insiders of a certificate with the microdata."""
-    signed = bool((joint.system.low < 0).any())
-    known = read_contributors(
-        joint, tables[0], selections, table, content["contributor"], signed=signed
-    )
     if (
         part["statistic"] != "count"
         and stated_contributions(known.truth, known.start, known.amount, rules)
@@ -291,23 +351,14 @@ def _compare(  # noqa: PLR0913, PLR0917 - a part and the microdata
     ):
         raise _wrong(name, "the microdata have other contributions")
     insiders = {tuple(view["knows"]) for view in part["views"] if view["knows"] is not None}
-    low, high = followed(joint.system)
     for cell, value in insiders:
         if known.number[cell] != 1 or known.truth[cell] != value:
             raise _wrong(name, "an insider of it is none")
-    if content["insider"] == "sole":
-        alone = set(np.flatnonzero((known.number == 1) & (low < high)).tolist())
-        settled = {int(c) for c, ends in _settled(part) if ends}
-        if alone - settled - {int(cell) for cell, _ in insiders}:
+    if insider == "sole":
+        # Who is alone in a cell that is settled learns nothing new from knowing it.
+        alone = np.flatnonzero((known.number == 1) & (proved.low < proved.high))
+        if set(alone.tolist()) - {int(cell) for cell, _ in insiders}:
             raise _wrong(name, "an insider is missing in it")
-
-
-def _settled(part: dict[str, Any]) -> list[tuple[int, bool]]:
-    """Return the cells that multipliers settle: their sole contributor learns nothing new."""
-    proofs = part["views"][0]["multipliers"]
-    cells, ends = numbers(proofs["cell"]).tolist(), numbers(proofs["side"]).tolist()
-    both = {cell for cell, side in zip(cells, ends, strict=True) if side == LOW}
-    return [(cell, cell in both) for cell, side in zip(cells, ends, strict=True) if side == HIGH]
 
 
 def stated_contributions(
@@ -403,7 +454,7 @@ def _view(joint: Cover, view: dict[str, Any], name: str) -> ProvedView:
 def _claims(
     joint: Cover, cells: dict[str, str], proved: ProvedView, worst: NDArray[np.int64], name: str
 ) -> list[str]:
-    """Compare every claim with what is proved, and return the verdicts; open needs no proof."""
+    """Compare every claim with what is proved, and return the verdicts."""
     claimed = numbers(cells["cell"])
     verdicts = cells["verdict"].split()
     if not refer_to(np.array([0, claimed.size]), claimed, joint.system.size):
@@ -418,7 +469,9 @@ def _claims(
             if mine != other:
                 raise _wrong(name, f"the interval of {joint.name(cell)} comes out differently")
     for cell, verdict in zip(claimed.tolist(), verdicts, strict=True):
-        if verdict not in {"open", WORDS[worst[cell]]} or (verdict, worst[cell]) == ("open", SAFE):
+        # A check may overlook what protects a cell, and no more than that.
+        unnoticed = verdict == "open" and worst[cell] == PROTECTED
+        if verdict != WORDS[worst[cell]] and not unnoticed:
             raise _wrong(name, f"the verdict on {joint.name(cell)} does not follow")
     silent = np.ones(joint.system.size, bool)
     silent[claimed] = False

@@ -147,9 +147,7 @@ class ProofRows:
         start = np.concatenate([[0], np.cumsum(lengths)])
         factors = np.array([self.numerator[j] for j in keep.tolist()], np.int64)
         y = csr_array((factors, self.relation[keep], start), shape=(chosen.size, system.relations))
-        a = csr_array(
-            (system.sign, system.column, system.start), shape=(system.relations, system.size)
-        )
+        a = system.matrix
         below = np.array([self.denominator[i] for i in rows], np.int64)
         unit = csr_array(
             (below, (np.arange(chosen.size), self.cell[chosen])), shape=(chosen.size, system.size)
@@ -189,14 +187,15 @@ class Witnesses:
             return False  # sums could overflow
         settled = low == high
         base, known, moved = self.base, self.known, self.base[self.cell] + self.change
-        a = csr_array(
-            (system.sign, system.column, system.start), shape=(system.relations, system.size)
-        )
+        a = system.matrix
         touched = (abs(a) @ (known & ~settled).astype(np.int64)) > 0
         unknown = (abs(a) @ (~known).astype(np.int64)) > 0
         sums = a @ np.where(known, base, 0)
+        # A copy: scipy sorts the cells of a change in place, and others are read in their order.
         z = csr_array(
-            (self.change, self.cell, self.start), shape=(self.start.size - 1, system.size)
+            (self.change, self.cell, self.start),
+            shape=(self.start.size - 1, system.size),
+            copy=True,
         )
         z.sum_duplicates()
         return bool(

@@ -11,12 +11,15 @@ from hartley.engines.crosstabs.dbt_manifest import read_manifest
 from hartley.engines.crosstabs.description import Descriptions, read_descriptions
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
+from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
 from hartley.errors import InputError, OptionError
+from hartley.files import one_line
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
 from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Cover, Selections, cover, relation_words
 from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.system import NoTableFits
+from hartley.ranges.tables.universes import categories_of, universes
 from hartley.studies.check_effects import effects_now
 from hartley.studies.check_judging import Judge
 from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
@@ -26,8 +29,8 @@ from hartley.studies.check_questions import (
     read_schema,
     select,
 )
-from hartley.studies.check_report import CheckedStatistic, CheckReport, PlacedCell
-from hartley.wording import bits_down, bits_up
+from hartley.studies.check_report import CheckedCell, CheckedStatistic, CheckReport, PlacedCell
+from hartley.wording import bits_down, bits_up, listed
 
 if TYPE_CHECKING:
     import os
@@ -105,6 +108,12 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         named += files
         described = replace(described, outputs={**models.outputs, **described.outputs})
     tables, notes = read_outputs(named, described)
+    notes += [
+        f"'{one_line(key, 40)}' of {dim} in {table.name} is the sum of all others, and is read as "
+        "a category: if it is a total, declare it with total."
+        for table in tables
+        for dim, key in unnamed_totals(table, described.trees)
+    ]
     known_schema = read_schema(schema)
     if len(tables) > 1 and not all(t.where for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")
@@ -151,6 +160,7 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         contributor=contributor,
         schema=known_schema,
         questions=tuple(questions),
+        conditions=answers.conditions,
     )
 
 
@@ -243,101 +253,66 @@ def _check_statistic(
 ) -> list[CheckedStatistic]:
     places = max(table.places for table in job.tables)
     tables = [with_places(table, places) for table in job.tables]
-    groups, nested = _universes(tables)
+    divided = universes(tables)
     parts: list[CheckedStatistic] = []
-    for group in groups:
-        selections = _selections(group, job)
-        parts.append(_check_group(group, selections, job, len(before) + len(parts)))
-    for small, large in nested:
+    for group in divided.groups:
+        parts.append(_check_group(group, _selections(group, job), job, len(before) + len(parts)))
+    said = {_keys(cell): cell.verdict for part in parts for cell in part.cells}
+    # Assumptions are about the outputs alone: the microdata could tell, but nobody else.
+    job = replace(job, data=None)
+    for small, large in divided.nested:
         # The smaller output may be a part of the larger one; nobody says so.
         condition = f"rows of {small.name}"
-        pair = [large, replace(small, where=condition)]
+        pair = [replace(large, where=None), replace(small, where=condition)]
         try:
-            found = _check_group(pair, Selections.part(condition), job, len(before) + len(parts))
+            part = _check_group(pair, Selections.part(condition), job, len(before) + len(parts))
         except InputError:
             continue
         notes.append(
             f"{small.name} is nowhere larger than {large.name}: if it is a part of it, the "
             "differences follow; declare with where which rows each output is about."
         )
-        doubtful = [
-            replace(
-                cell, verdict="open", certain=False, why=f"if {small.name} is a part: {cell.why}"
+        cells = [c for c in part.cells if c.derived and c.verdict in {"disclosed", "open"}]
+        parts.append(_assumed(part, cells, f"if {small.name} is a part"))
+    for group, others in divided.joined:
+        for more in ([*others], *([other] for other in others if len(others) > 1)):
+            tables = [*group, *more]
+            try:
+                number = len(before) + len(parts)
+                part = _check_group(tables, _selections(tables, job), job, number)
+            except InputError:
+                continue  # no table fits: they are not about the same rows
+            names = listed([table.name for table in more])
+            notes.append(
+                f"{names} may be about the same rows as {listed([t.name for t in group])}: "
+                "declare with where which rows each output is about."
             )
-            for cell in found.cells
-            if cell.derived and cell.verdict in {"disclosed", "open"}
-        ]
-        parts.append(replace(found, cells=tuple(doubtful), assumed=True))
+            bad = [c for c in part.cells if c.verdict in {"disclosed", "open"}]
+            cells = [c for c in bad if said.get(_keys(c)) not in {"disclosed", "open"}]
+            if cells:
+                parts.append(_assumed(part, cells, f"if {names} is about these rows"))
+            break
     return parts
 
 
-def _universes(
-    tables: list[Crosstab],
-) -> tuple[list[list[Crosstab]], list[tuple[Crosstab, Crosstab]]]:
-    """Split outputs that cannot be about the same rows, and find pairs that may be nested."""
-    groups: list[list[Crosstab]] = []
-    nested: list[tuple[Crosstab, Crosstab]] = []
-    for table in tables:
-        for group in groups:
-            rivals = [other for other in group if _differ(table, other)]
-            if not rivals:
-                group.append(table)
-                break
-            for other in rivals:
-                if _nowhere_larger(table, other):
-                    nested.append((table, other))
-                elif _nowhere_larger(other, table):
-                    nested.append((other, table))
-                else:
-                    raise InputError(
-                        f"{table.name} and {other.name} state different numbers for the same cells",
-                        hint="declare with where which rows each of them is about",
-                    )
-        else:
-            groups.append([table])
-    return groups, nested
+def _keys(cell: CheckedCell) -> frozenset[tuple[str, str]]:
+    return frozenset(cell.keys.items())
 
 
-def _differ(table: Crosstab, other: Crosstab) -> bool:
-    """Tell whether two outputs about the same cells state what cannot both be true."""
-    if table.where != other.where or set(table.dims) != set(other.dims):
-        return False
-    return any(
-        _is_below(first.high, second.low) or _is_below(second.high, first.low)
-        for first, second in _pairs(table, other)
-    )
-
-
-def _nowhere_larger(table: Crosstab, other: Crosstab) -> bool:
-    """Tell whether an output can be a part of another; sums with signs can be larger than all."""
-    return not table.signed and not any(
-        _is_below(second.high, first.low) for first, second in _pairs(table, other)
-    )
-
-
-def _is_below(high: int | None, low: int | None) -> bool:
-    return high is not None and low is not None and high < low
-
-
-def _pairs(table: Crosstab, other: Crosstab) -> list[tuple[Any, Any]]:
-    order = [other.dims.index(dim) for dim in table.dims]
-    theirs = {tuple(cell.keys[at] for at in order): cell for cell in other.cells}
-    return [(cell, theirs[cell.keys]) for cell in table.cells if cell.keys in theirs]
-
-
-def _categories(tables: Sequence[Crosstab], trees: Sequence[CategoryTree]) -> dict[str, list[str]]:
-    """Return the categories of each dimension that are sums of no others."""
-    parents = {parent for tree in trees for parent in tree.parents}
-    dims = sorted({dim for table in tables for dim in table.dims})
-    return {
-        dim: sorted({k for t in tables if dim in t.dims for k in t.categories(dim)} - parents)
-        for dim in dims
-    }
+def _assumed(
+    part: CheckedStatistic, cells: Sequence[CheckedCell], condition: str
+) -> CheckedStatistic:
+    """Return cells of which nobody declares what they follow from: all of them are open."""
+    doubtful = [
+        replace(cell, verdict="open", certain=False, why=f"{condition}: {cell.why}")
+        for cell in cells
+    ]
+    return replace(part, cells=tuple(doubtful), assumed=True)
 
 
 def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
     conditions = sorted({table.where for table in tables if table.where})
-    return select(conditions, _categories(tables, job.trees), job.schema, job.resolved)
+    return select(conditions, categories_of(tables, job.trees), job.schema, job.resolved)
 
 
 def _check_group(
@@ -376,7 +351,7 @@ def _check_group(
         known=known,
         tables=tuple(tables),
         selections=selections,
-        categories=_categories(tables, job.trees),
+        categories=categories_of(tables, job.trees),
     )
 
 

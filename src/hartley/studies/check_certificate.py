@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.errors import CertificateError, OptionError
+from hartley.agent.questions.batch import from_plain, to_plain
+from hartley.errors import CertificateError, HartleyError, OptionError
 from hartley.files import parse_toml, write_whole
 from hartley.guarantees.table_certificate import (
+    ATTACKER,
     FORMAT,
     KIND,
     NOT_PROMISED,
@@ -24,7 +26,12 @@ from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.schema.schema import Schema
 from hartley.ranges.tables.system import HIGH, LOW
-from hartley.studies.check_questions import price_publication, select
+from hartley.studies.check_questions import (
+    counted_rows,
+    price_publication,
+    publication_questions,
+    select,
+)
 
 if TYPE_CHECKING:
     import os
@@ -56,7 +63,6 @@ def certify_tables(report: CheckReport) -> TableCertificate:
     """
     rules = [read_rule(text) for text in report.rules]
     parts = [part for part in report.statistics if not part.assumed]
-    private = any(isinstance(rule, (PPercent, Dominance)) for rule in rules)
     written = [_part(part, rules) for part in parts]
     published = {o["sha256"] for part in written for o in part["outputs"]}
     if any(table.path is None and table.dims for part in parts for table in part.tables):
@@ -69,9 +75,9 @@ def certify_tables(report: CheckReport) -> TableCertificate:
         "rules": list(report.rules),
         "left": report.left,
         "insider": report.insider,
-        "confidential": private or report.insider != "none",
+        "confidential": _is_private(rules) or report.insider != "none",
         "contributor": report.contributor,
-        "attacker": "anybody who has all outputs and knows how they were made",
+        "attacker": ATTACKER,
         "not_promised": list(NOT_PROMISED),
         "outputs": [
             {"name": name, "sha256": digest}
@@ -107,24 +113,52 @@ def verify_check(
         table: the microdata, to compare contributions with.
     """
     proved = verify_tables(outputs, certificate, table)
-    stated = proved.content["price"]
-    if stated is None:
-        return proved
-    schema = Schema.read(parse_toml(stated["schema"], what="schema", kind=CertificateError))
-    cells, _ = price_publication(stated["questions"], schema)
-    same = str(cells) == stated["publications"]
-    for part in proved.content["statistics"]:
-        chosen = part["selections"]
-        if not chosen["conditions"] or any(answer["where"] for answer in part["answers"]):
-            continue  # conditions of a ledger stand in it as the agent resolved them
-        again = select(chosen["conditions"], dict(part["categories"]), schema)
-        same &= _written_selections(again) == chosen
+    try:
+        same = _same_price(proved) and _same_conditions(proved)
+    except (HartleyError, KeyError, TypeError, ValueError, IndexError, AttributeError):
+        same = False
     if not same:
         raise CertificateError(
             f"The certificate {certificate} does not hold: the schema says something else",
             hint="check the outputs again",
         )
     return proved
+
+
+def _same_price(proved: TableCertificate) -> bool:
+    """Tell whether a certificate states the price of its outputs."""
+    content, stated = proved.content, proved.content["price"]
+    if stated is None:
+        return True
+    schema = _schema(stated)
+    rules = [read_rule(text) for text in content["rules"]]
+    reads = content["contributor"] if content["insider"] != "none" or _is_private(rules) else None
+    questions = publication_questions(proved.tables, schema, reads)
+    cells, _ = price_publication(stated["questions"], schema)
+    return sorted(questions) == sorted(stated["questions"]) and str(cells) == stated["publications"]
+
+
+def _same_conditions(proved: TableCertificate) -> bool:
+    """Tell whether conditions lie to each other as a certificate states."""
+    stated = proved.content["price"]
+    schema = None if stated is None else _schema(stated)
+    conditions = {} if stated is None else stated["conditions"]
+    resolved = {name: from_plain(plain).where for name, plain in conditions.items()}
+    return all(
+        _written_selections(
+            select(part["selections"]["conditions"], dict(part["categories"]), schema, resolved)
+        )
+        == part["selections"]
+        for part in proved.content["statistics"]
+    )
+
+
+def _schema(stated: dict[str, Any]) -> Schema:
+    return Schema.read(parse_toml(stated["schema"], what="schema", kind=CertificateError))
+
+
+def _is_private(rules: Sequence[Rule]) -> bool:
+    return any(isinstance(rule, (PPercent, Dominance)) for rule in rules)
 
 
 def _price(report: CheckReport) -> dict[str, Any] | None:
@@ -134,6 +168,9 @@ def _price(report: CheckReport) -> dict[str, Any] | None:
         "publications": str(report.effects),
         "questions": list(report.questions),
         "schema": report.schema.to_toml(),
+        "conditions": {
+            name: to_plain(counted_rows(where)) for name, where in report.conditions.items()
+        },
     }
 
 

@@ -71,7 +71,7 @@ class Judge:
         unknown = [c for c in published if inference.outer_low[c] < inference.outer_high[c]]
         inference.widen(unknown[:MOST_WIDENED], exact=self.exact)
         mine = replace(self, rules=tuple(rule for rule in self.rules if _is_about(rule, counts)))
-        views = [CheckedView(inference, mine._opinions(joint, inference, known, counts))]  # noqa: SLF001 - the same judge
+        views = [CheckedView(inference, mine._settled(joint, inference, known, counts))]  # noqa: SLF001 - the same judge
         if self.insider == "sole" and known is not None:
             views += mine._insiders(joint, inference, known, counts)  # noqa: SLF001 - likewise
         return views
@@ -112,6 +112,26 @@ class Judge:
         ]
 
     # --- rules ------------------------------------------------------------------------------
+
+    def _settled(
+        self,
+        joint: Cover,
+        inference: Inference,
+        known: Contributors | None,
+        counts: bool,  # noqa: FBT001 - a fact about the statistic
+    ) -> dict[int, Opinion]:
+        """Judge all cells, and those that are open once more with both of their ends.
+
+        What is found out about one cell can settle another, and an end that a rule did not ask for
+        can settle the cell: one that is certainly empty is no open one.
+        """
+        opinions = self._opinions(joint, inference, known, counts)
+        doubtful = sorted(cell for cell, o in opinions.items() if o.verdict == "open")
+        if not doubtful:
+            return opinions
+        lines = [joint.system.relation(o.line)[0] for o in opinions.values() if o.line is not None]
+        inference.widen([*doubtful, *lines][:MOST_WIDENED], exact=self.exact)
+        return self._opinions(joint, inference, known, counts)
 
     def _opinions(
         self,
@@ -187,6 +207,7 @@ class Judge:
             attained = sum(inference.reach(child, 1) for child in possible)
             if attained >= 2:
                 continue
+            possible = [child for child in possible if inference.outer_high[child] > 0]
             line = joint.name(parent)
             if len(possible) == 1 and (attained or inference.outer_low[parent] > 0):
                 why = f"everybody in {line} has this category"
@@ -224,7 +245,7 @@ class Judge:
         for cell in np.flatnonzero(unknown).tolist():
             value = int(known.truth[cell])
             inside = Inference(system.knowing(cell, value), known.truth, joint.axes)
-            opinions = self._opinions(joint, inside, known, counts)
+            opinions = self._settled(joint, inside, known, counts)
             opinions.pop(cell, None)  # the own cell is no news
             yield CheckedView(inside, opinions, (cell, value))
 
@@ -289,6 +310,8 @@ def _small(inference: Inference, cell: int, name: str, otherwise: str) -> Opinio
     if ends.low == ends.high:
         return Opinion(cell, "disclosed", name, "it is known exactly")
     if ends.low == 0 and not inference.reach(cell, 1):
+        if not inference.outer_high[cell]:
+            return _safe(cell)
         # Nobody may be in it at all; a bound alone does not say that somebody is.
         return Opinion(cell, "open", name, "no table with somebody in it was found")
     return Opinion(cell, "disclosed", name, f"every table that fits is {otherwise}")

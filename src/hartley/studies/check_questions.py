@@ -102,7 +102,7 @@ def _by_schema(
 ) -> Selections:
     """Decide on the ranges of the schema, as the agent does for its prices."""
     asked = [
-        _counted(resolved[text]) if text in resolved else resolve_condition(text, schema)
+        counted_rows(resolved[text]) if text in resolved else resolve_condition(text, schema)
         for text in conditions
     ]
     used = {name for question in asked for name in columns_of(question.where)}
@@ -143,7 +143,7 @@ def resolve_condition(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a que
         return questions_of(plans)[0]
 
 
-def _counted(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
+def counted_rows(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
     """Return the count of the rows of a condition."""
     return Question(Statistic.COUNT, where, None, None, 0, 1)
 

@@ -161,6 +161,8 @@ class CheckReport(ReadableResult):
     schema: Schema | None = None
     questions: tuple[str, ...] = ()
     """All that the publication reads, as questions to an agent."""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    """The conditions of answers of a ledger, as its agent resolved them, by their names."""
 
     @property
     def cells(self) -> tuple[CheckedCell, ...]:

@@ -2,9 +2,11 @@
 
 import json
 import random
+from itertools import pairwise
 
 import pytest
 
+from hartley.agent.agent import Agent
 from hartley.errors import CertificateError, OptionError
 from hartley.guarantees.table_certificate import sealed, verify_tables
 from hartley.studies.check import check
@@ -273,6 +275,10 @@ def test_the_price_and_the_conditions_are_proved(tmp_path):
     for change in (
         lambda body: body["price"].update(publications="2"),
         lambda body: body["price"]["questions"].pop(),
+        lambda body: body["price"].update(
+            questions=body["price"]["questions"][:1], publications="2"
+        ),
+        lambda body: body["price"].clear(),
         lambda body: body["statistics"][0]["selections"].update(patterns=[[True], [True]]),
     ):
         saved.write_text(forged(content, change))
@@ -288,3 +294,172 @@ def test_a_table_that_is_no_file_has_no_certificate(square):
     bare = replace(square[1].statistics[0].tables[0], path=None)
     with pytest.raises(OptionError, match="bound to files"):
         certify_tables(check(bare))
+
+
+def unsorted_cells(body):
+    """List the cells of a change backwards: each must be compared with bounds of its own."""
+    moves = body["statistics"][0]["views"][0]["moves"]
+    start = [int(word) for word in moves["start"].split()]
+    for name in ("cell", "change"):
+        words = moves[name].split()
+        rows = [words[a:b][::-1] for a, b in pairwise(start)]
+        moves[name] = " ".join(word for row in rows for word in row)
+
+
+def test_a_change_beyond_a_bound_is_refused_in_any_order(tmp_path):
+    # b is at most 4 by its mark; a and the total are free, so only b's own bound forbids b = 9.
+    path = tmp_path / "line.csv"
+    path.write_text("g,n\na,x\nb,<5\nTotal,x\n")
+    report = check(path, rules=["frequency<8"])
+    content = certify_tables(report).content
+    saved = tmp_path / "c.json"
+    saved.write_text(forged(content, unsorted_cells))
+    assert verify_tables([path], saved).counts == report.counts
+    base = [int(word) for word in content["statistics"][0]["views"][0]["base"].split()]
+
+    def beyond(body):
+        part = body["statistics"][0]
+        # cells: 0 everything, 1 a, 2 b; everything and b grow by 8
+        part["views"][0]["moves"] = {"start": "0 2", "cell": "2 0", "change": "8 8"}
+        for name, ends in (("least", base), ("most", [base[0] + 8, base[1], base[2] + 8])):
+            part["cells"][name] = " ".join(map(str, ends))
+
+    saved.write_text(forged(content, beyond))
+    with pytest.raises(CertificateError, match="does not fit"):
+        verify_tables([path], saved)
+
+
+def test_a_line_inside_a_tree_is_proved(tmp_path):
+    path = tmp_path / "tree.csv"
+    path.write_text("g,n\na,3\nb,0\nc,12\nup,3\nTotal,15\n")
+    spec = {"outputs": [{"file": "tree.csv"}], "trees": [{"dim": "g", "up": ["a", "b"]}]}
+    report = check(path, spec=spec, rules=["homogeneous"])
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert verify_tables([path], saved).counts == report.counts
+    assert report.counts["disclosed"] == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_verdict("disclosed", "open"),
+        lambda body: body.update(left=1),
+        lambda body: body.update(rules=[]),
+        lambda body: body.update(insider="sole"),
+        lambda body: body.update(confidential=True),
+        lambda body: body.update(attacker="nobody"),
+        lambda body: body["not_promised"].pop(),
+        lambda body: body["statistics"][0].update(decimals=1),
+        lambda body: body["statistics"][0].update(categories=[["r", ["x"]]]),
+    ],
+)
+def test_terms_that_no_check_has_are_refused(square, change):
+    path, report, saved = square
+    saved.write_text(forged(certify_tables(report).content, change))
+    with pytest.raises(CertificateError):
+        verify_tables([path], saved)
+
+
+def test_outputs_cannot_be_looked_at_one_by_one(tmp_path):
+    inside, total = tmp_path / "inside.csv", tmp_path / "total.csv"
+    inside.write_text("g,n\na,15\nb,x\nc,x\n")
+    total.write_text("g,n\nTotal,23\n")
+    spec = {"outputs": [{"file": "total.csv", "dims": ["g"], "value": "n"}]}
+    rules = ["frequency<11"]
+    saved = tmp_path / "c.json"
+    apart = [
+        certify_tables(check(path, spec=spec, rules=rules)).content for path in (inside, total)
+    ]
+    assert check(inside, total, spec=spec, rules=rules).counts["disclosed"] == 2
+    counts = {name: sum(c["counts"][name] for c in apart) for name in apart[0]["counts"]}
+    assert counts["disclosed"] == 0
+
+    def one_by_one(body):
+        body["outputs"] += apart[1]["outputs"]
+        body["statistics"] += apart[1]["statistics"]
+        body["counts"] = counts
+
+    saved.write_text(forged(apart[0], one_by_one))
+    with pytest.raises(CertificateError, match="divides the outputs"):
+        verify_tables([inside, total], saved)
+
+
+def test_outputs_of_different_rows_have_a_certificate(tmp_path):
+    everybody, part, total = (tmp_path / name for name in ("all.csv", "part.csv", "total.csv"))
+    everybody.write_text("g,n\na,15\nb,12\n")
+    part.write_text("g,n\na,14\nb,12\n")
+    total.write_text("h,n\nx,13\ny,14\n")
+    report = check(everybody, part, total)
+    saved = save_certificate(report, tmp_path / "c.json")
+    verify_check([everybody, part, total], saved)
+
+
+def unproved_ends(body):
+    """Leave an insider out, and list multipliers that prove nothing for its cell."""
+    view = body["statistics"][0]["views"][0]
+    view["multipliers"] |= {
+        "cell": "2 2",
+        "side": "0 1",
+        "start": "0 0 0",
+        "relation": "",
+        "numerator": "",
+        "denominator": "1 1",
+    }
+    del body["statistics"][0]["views"][1]
+
+
+def not_confidential(body):
+    body["confidential"] = False
+    milder(body)
+
+
+@pytest.mark.parametrize("change", [unproved_ends, not_confidential])
+def test_the_microdata_are_compared_whatever_a_forger_says(firms, change):
+    path, report, saved = firms
+    content = certify_tables(report).content
+    saved.write_text(forged(content, change))
+    with pytest.raises(CertificateError):
+        verify_check([path], saved, PAY)
+
+
+@pytest.mark.slow
+def test_answers_of_a_ledger_are_part_of_the_proof(tmp_path):
+    data = {"g": ["a"] * 15 + ["b"] * 3, "age": [0] * 15 + [2] * 3}
+    ledger, path = tmp_path / "ledger.db", tmp_path / "line.csv"
+    with Agent(data, SCHEMA, budget=20, ledger=ledger) as agent:
+        agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a'", error=0)
+        agent.ask("SELECT SUM(age) FROM t WHERE g = 'b'", error=0)
+    path.write_text("g,n\na,x\nb,x\nTotal,18\n")
+    alone = check(path, rules=["frequency<8"], schema=SCHEMA)
+    report = check(path, rules=["frequency<8"], schema=SCHEMA, against=ledger)
+    assert alone.counts["disclosed"] == 0
+    assert {c.outer for c in report.cells if c.keys == {"g": "b"}} == {(3, 3)}
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert verify_check([path], saved).counts == report.counts
+    content = certify_tables(report).content
+    (part,) = (part for part in content["statistics"] if part["statistic"] == "count")
+    assert [answer["low"] for answer in part["answers"]] == [15, 18]  # and the number of rows
+
+    def another_answer(body):
+        for part in body["statistics"]:
+            for answer in part["answers"]:
+                answer["low"] -= 1
+
+    def no_answer(body):
+        for part in body["statistics"]:
+            part["answers"].clear()
+
+    def other_rows(body):
+        for part in body["statistics"]:
+            part["selections"]["possible"] = [
+                [keys, [0, 1]] for keys, _ in part["selections"]["possible"]
+            ]
+
+    def no_schema(body):
+        other_rows(body)
+        body["price"] = None
+
+    for change in (another_answer, no_answer, other_rows, no_schema):
+        saved.write_text(forged(content, change))
+        with pytest.raises(CertificateError):
+            verify_check([path], saved)

@@ -587,3 +587,70 @@ def test_totals_of_shown_cells_leave_other_totals_in_place(tmp_path):
 def test_what_is_no_condition_is_refused(tmp_path, where):
     with pytest.raises(InputError, match="condition"):
         check(line(tmp_path, 12, 13, 25), spec=spec({"file": "line.csv", "where": where}))
+
+
+def lines(path, dim, **numbers):
+    path.write_text("\n".join([f"{dim},n", *(f"{k},{n}" for k, n in numbers.items())]) + "\n")
+    return path
+
+
+def test_an_output_is_tried_with_every_group_that_it_fits(tmp_path):
+    # The two outputs by g are about different rows; the one by h fits either, and only with the
+    # second does it say that b has 2 people.
+    everybody = lines(tmp_path / "all.csv", "g", a=30, b="x")
+    part = lines(tmp_path / "part.csv", "g", a=25, b="x")
+    total = lines(tmp_path / "total.csv", "h", u=13, v=14)
+    report = check(everybody, part, total)
+    assert report.counts["disclosed"] == 0
+    doubtful = [cell for cell in report.cells if not cell.certain]
+    whole = [cell for cell in doubtful if not {"h", "selection"} & set(cell.keys)]
+    assert [(cell.keys, cell.verdict, cell.outer) for cell in whole] == [
+        ({"g": "b"}, "open", (2, 2))
+    ]
+    assert any("total.csv may be about the same rows as part.csv" in note for note in report.notes)
+
+
+def test_outputs_of_one_condition_may_be_nested(tmp_path):
+    large = lines(tmp_path / "large.csv", "g", a=30, b=20)
+    small = lines(tmp_path / "small.csv", "g", a=29, b=20)
+    block = {"where": "age >= 20"}
+    both = spec({"file": "large.csv", **block}, {"file": "small.csv", **block})
+    report = check(large, small, spec=both)
+    derived = {(cell.keys.get("g"), cell.verdict) for cell in report.cells if cell.derived}
+    assert derived == {("a", "open"), (None, "open")}
+
+
+def test_a_certainly_empty_derived_cell_is_not_open(tmp_path):
+    # Nobody can be outside z >= 1: what is published about it leaves no room for anybody.
+    everybody = lines(tmp_path / "all.csv", "g", a=2, b=2, Total=2)
+    some = lines(tmp_path / "some.csv", "g", a=3, b=3, Total=6)
+    block = {"file": "some.csv", "where": "z >= 1", "rounding": "random 3"}
+    both = spec({"file": "all.csv", "rounding": "midpoint 4"}, block)
+    report = check(everybody, some, spec=both, rules=["frequency<5"])
+    assert "open" not in {cell.verdict for cell in report.cells}
+
+
+def test_a_total_alone_is_an_output(tmp_path):
+    report = check(
+        lines(tmp_path / "a.csv", "g", Total=23), spec=spec({"file": "a.csv", "value": "n"})
+    )
+    assert [(cell.name, cell.outer) for cell in report.cells] == [("everything", (23, 23))]
+
+
+def test_a_condition_rules_out_parts_that_a_tree_alone_names(tmp_path):
+    # up = a + b is published for everybody; the second output is about c alone.
+    everybody = lines(tmp_path / "all.csv", "g", up=12, c="x", Total="x")
+    some = lines(tmp_path / "some.csv", "g", c="x", Total=3)
+    tree = {"dim": "g", "up": ["a", "b"]}
+    both = spec(
+        {"file": "all.csv"},
+        {"file": "some.csv", "where": "g = 'c'", "absent": "hidden"},
+        trees=[tree],
+    )
+    report = check(everybody, some, spec=both)
+    assert {cell.outer for cell in report.cells if cell.keys.get("g") == "c"} == {(3, 3)}
+
+
+def test_a_suspected_total_is_named(tmp_path):
+    report = check(lines(tmp_path / "a.csv", "g", a=30, b=20, alle=50))
+    assert any("'alle' of g in a.csv is the sum of all others" in note for note in report.notes)

@@ -166,7 +166,7 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
             f"The description of an output has an unknown field '{one_line(min(strange))}'",
             hint=f"the fields are {', '.join(sorted(FIELDS))}",
         )
-    rounding, statistic = block.get("rounding"), str(block.get("statistic", "count")).strip()
+    rounding, statistic = _words(block, "rounding"), str(block.get("statistic", "count")).strip()
     if not STATISTIC.fullmatch(statistic):
         raise OptionError(
             f"The statistic '{one_line(statistic)}' is not covered",
@@ -191,7 +191,7 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
         where=_words(block, "where"),
         total=_words(block, "total"),
         marks=read_marks(marks),
-        rounding=None if rounding in {None, "none"} else Rounding.parse(str(rounding)),
+        rounding=None if rounding in {None, "none"} else Rounding.parse(rounding),
         decimal=_choice(block, "decimal", (".", ",")),
         absent=_choice(block, "absent", ("zero", "hidden")),
         margins=_choice(block, "margins", ("all", "shown")),

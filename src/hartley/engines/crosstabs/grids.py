@@ -27,6 +27,8 @@ class TextGrid:
     lines: tuple[int, ...]
     block: bool
     """Whether it comes from a spreadsheet, in which a header can take several lines."""
+    short: frozenset[int] = frozenset()
+    """The lines with fewer cells than the widest one."""
 
 
 def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
@@ -68,6 +70,7 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
         tuple(row + ("",) * (width - len(row)) for _, row in numbered),
         tuple(line for line, _ in numbered),
         block=suffix in EXCEL,
+        short=frozenset(line for line, row in numbered if len(row) < width),
     )
 
 

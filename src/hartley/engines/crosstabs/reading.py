@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from hartley.engines.crosstabs.description import OutputDescription
     from hartley.engines.crosstabs.grids import TextGrid
 
-TOTALS = ("total", "all", "sum", "ensemble", "insgesamt")
+TOTALS = (
+    "total",
+    "all",
+    "sum",
+    "ensemble",
+    "insgesamt",
+    "gesamt",
+    "totaal",
+    "total général",
+    "suma",
+    "totale",
+)
 """Labels that are taken for a total where none is declared."""
 NUMBERS = ("count", "n", "freq", "frequency", "value", "obs", "sum")
 """Names of the column of numbers in a table with one cell a line."""
@@ -82,6 +93,12 @@ def _laid_out(
     head = _header_rows(rows, grid, described)
     names = rows[head - 1] if head > 1 else rows[0]
     body = list(zip(lines[head:], rows[head:], strict=True))
+    short = [line for line in lines[head:] if line in grid.short]
+    if short:  # what is missing is not hidden, and nobody can say which cell it is
+        raise TableError(
+            f"line {short[0]} has fewer cells than the others",
+            hint="write every cell; one that is hidden has a mark, or is empty between separators",
+        )
     marking = described.marking
     width = len(rows[0])
     if head > 1:  # the last line names the rows, those above it name the columns
@@ -412,7 +429,10 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
     if factor == 1:
         return table
     cells = tuple(
-        cell._replace(low=cell.low * factor, high=None if cell.high is None else cell.high * factor)
+        cell._replace(
+            low=None if cell.low is None else cell.low * factor,
+            high=None if cell.high is None else cell.high * factor,
+        )
         for cell in table.cells
     )
     return replace(table, cells=cells, places=places)

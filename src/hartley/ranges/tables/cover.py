@@ -65,7 +65,8 @@ class CoverAxis:
             below = {part for kids in inside.values() for part in kids}
             top = [node for node in (*leaves, *inside) if node not in below]
             _check_leaves(name, inside, leaves)
-            sums.append((0, tuple(sorted(place[node] for node in top))))
+            if top:  # an output may publish the total of a dimension alone
+                sums.append((0, tuple(sorted(place[node] for node in top))))
             sums += [
                 (place[parent], tuple(sorted(place[part] for part in kids)))
                 for parent, kids in inside.items()
@@ -387,7 +388,8 @@ def _relations(
     axes: Sequence[CoverAxis], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return all sums along all dimensions, as rows of a sparse matrix."""
-    lengths, columns, signs = [], [], []
+    nothing = np.empty(0, np.int64)
+    lengths, columns, signs = [nothing], [nothing], [nothing]
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     for at, axis in enumerate(axes):
         others = [np.arange(size) if i != at else np.array([0]) for i, size in enumerate(shape)]

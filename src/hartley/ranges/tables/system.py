@@ -8,7 +8,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,6 +93,17 @@ class LinearSystem:
         """Return the parent and the children of a relation."""
         parent, *children = self.column[self.start[r] : self.start[r + 1]].tolist()
         return parent, children
+
+    @cached_property
+    def matrix(self) -> Any:  # noqa: ANN401 - a sparse matrix of scipy's, untyped
+        """The relations as a sparse matrix, which shares no memory with the system.
+
+        scipy sorts the columns of a row in place, and here the first of them is the parent.
+        """
+        from scipy.sparse import csr_array
+
+        parts = self.sign, self.column, self.start
+        return csr_array(parts, shape=(self.relations, self.size), copy=True)
 
     @cached_property
     def transposed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,8 +14,9 @@ from hartley.engines.crosstabs.description import (
     read_description,
     read_descriptions,
 )
-from hartley.engines.crosstabs.reading import read_crosstab
+from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import read_results_folder
+from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
 from hartley.errors import InputError
 
 ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
@@ -125,6 +126,9 @@ def test_sums_count_the_last_digit(tmp_path):
         ("r,n\na,7\n", {"colour": "red"}, "unknown field 'colour'"),
         ("r,n\na,7\n", {"absent": "maybe"}, "absent"),
         ("nothing\n", {}, "holds no table"),
+        ("r,F,M\na,1,2\nb,3\n", {}, "line 3 has fewer cells"),
+        ("r,n\na,7\n", {"rounding": {"a": "nearest 5"}}, "rounding"),
+        ("r,n\na,7\n", {"rounding": ["nearest 5"]}, "rounding"),
         ("r,n\na,99999999999999999\n", {}, "too large"),
     ],
 )
@@ -132,6 +136,44 @@ def test_a_mistake_is_one_sentence_with_a_hint(tmp_path, text, fields, problem):
     with pytest.raises(InputError, match=problem) as caught:
         read(tmp_path, text, **fields)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "label", ["Gesamt", "Insgesamt", "Totaal", "Total général", "Suma", "Totale", "TOTAL"]
+)
+def test_totals_of_other_languages_are_totals(tmp_path, label):
+    table = read(tmp_path, f"r,n\na,7\nb,x\n{label},12\n")
+    assert ends(table)[None,] == (12, 12)
+    assert table.guesses[-1] == f"'{label}' is the total of r"
+
+
+TREE = CategoryTree("r", {"up": ("a", "b")})
+
+
+@pytest.mark.parametrize(
+    ("text", "trees", "suspects"),
+    [
+        ("r,n\na,7\nb,5\nalle,12\n", (), [("r", "alle")]),
+        ("r,n\na,7\nb,5\nalle,13\n", (), []),
+        ("r,n\na,7\nb,7\n", (), []),  # two equal numbers
+        ("r,n\na,7\nb,x\nalle,12\n", (), []),  # nothing shows that it is one
+        ("r,n\na,7\nb,5\nup,12\n", (TREE,), []),
+        ("r,n\na,7\nb,5\nc,2\nup,12\nalle,14\n", (TREE,), [("r", "alle")]),
+        ("r,n\na,7\nb,5\nalle,12\nTotal,24\n", (), []),
+        ("r,F,M,X\na,1,2,3\nb,2,2,4\n", (), [("columns", "X")]),
+        ("r,F,M,X\na,1,2,3\nb,2,2,5\n", (), []),
+        ("r,F,M,X\na,1,2,3\nb,x,2,5\n", (), [("columns", "X")]),
+        ("r,F,M,X\na,0,0,0\nb,0,0,0\n", (), []),
+    ],
+)
+def test_a_category_that_is_the_sum_of_all_others_is_suspected(tmp_path, text, trees, suspects):
+    assert unnamed_totals(read(tmp_path, text), trees) == suspects
+
+
+def test_finer_units_leave_open_ends_open(tmp_path):
+    fields = {"statistic": "sum(pay)", "bounds": [-5, 9]}
+    table = with_places(read(tmp_path, "r,n\na,x\nb,-2\nTotal,x\n", **fields), 1)
+    assert ends(table) == {("a",): (-50, 90), ("b",): (-20, -20), (None,): (None, None)}
 
 
 def test_merged_cells_and_unnamed_sheets_are_refused(tmp_path):
