@@ -338,3 +338,30 @@ MANIFESTS = (
 "config": {"location": "output.csv", "meta": {"hartley": {"dims": ["region", "sex"],
 "margins": "all"}}}}}}""",
 )
+
+ROLES = (
+    """confirmed = true
+[reading]
+null = ["?", "NA"]
+trim = true
+encoding = "utf-8"
+decimal = "."
+[columns.person]
+role = "identifier"
+[columns.age]
+role = "key"
+levels = [5, 10, 20]
+[columns.sex]
+role = "key"
+[columns.seen]
+role = "key"
+levels = ["month", "quarter", "year"]
+[columns.region]
+role = "key"
+rare = [2, 3]
+[columns.income]
+role = "confidential"
+[columns.height]
+role = "kept"
+""",
+)

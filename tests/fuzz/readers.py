@@ -30,6 +30,7 @@ from hartley.policies.hypotheses.blurring import Threshold
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.quantizers.query import parse_query
 from hartley.policies.records.hierarchy import read_hierarchy
+from hartley.ranges.schema.roles import Roles
 from hartley.ranges.schema.schema import Schema
 from hartley.studies.check_certificate import certify_tables, verify_check
 from hartley.studies.specification import Specification
@@ -91,6 +92,7 @@ def prepare(folder: Path) -> Stage:
         "export": ((folder / "ledger.jsonl").read_text(),),
         "head": (head.to_json(),),
         "hierarchy": valid.HIERARCHIES,
+        "roles": valid.ROLES,
         "matrix": valid.MATRICES,
         "covariance": valid.COVARIANCES,
         "condition": valid.CONDITIONS,
@@ -122,8 +124,8 @@ def _proofs(folder: Path) -> str:
 def command(*words: object) -> None:
     """Run a command in this process; raise what it said, and whether that was a sentence."""
     errors, shown = io.StringIO(), io.StringIO()
-    again = ("--force",) if "-o" in words else ()  # every case writes the same file anew
-    before, sys.argv = sys.argv, ["hartley", *map(str, words), *again]
+    force = ("--force",) if "-o" in words else ()  # what an earlier run wrote is replaced
+    before, sys.argv = sys.argv, ["hartley", *map(str, words), *force]
     try:
         with redirect_stdout(shown), redirect_stderr(errors):
             main()
@@ -241,6 +243,17 @@ def _hierarchy(document, stage, luck):
             "-k", 2, "-o", out, "--text",
         ),
     )[luck.randrange(2)]()  # fmt: skip
+
+
+def _roles(document, stage, luck):
+    path = _file(stage, "changed.roles.toml", document)
+    people, out = stage.folder / "people.csv", stage.folder / "out.csv"
+    (
+        lambda: Roles.read(path),
+        lambda: command("anonymity", people, "--roles", path, "--text"),
+        lambda: command("anonymize", people, "--roles", path, "-k", 2, "-o", out, "--text"),
+        lambda: command("schema", "draft", people, "--roles", path),
+    )[luck.choice((0, 0, 0, 1, 2, 3))]()
 
 
 def _matrix(document, stage, luck):
@@ -405,6 +418,7 @@ READERS = {
     "export": _export,
     "head": _head,
     "hierarchy": _hierarchy,
+    "roles": _roles,
     "matrix": _matrix,
     "covariance": _covariance,
     "condition": _condition,

@@ -15,7 +15,7 @@ from hartley.errors import OptionError, printable
 from hartley.files import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hartley.engines.tables.table import Table
     from hartley.ranges.schema.roles import Roles
@@ -210,7 +210,10 @@ def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, t
     from hartley.policies.records.hierarchy import read_hierarchy
 
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
-    return {column: read_hierarchy(name, column, table) for column, name in settings.items()}
+    groups = {column: read_hierarchy(name, column, table) for column, name in settings.items()}
+    declared = {column: [*lines] for column, lines in groups.items()}
+    warn_near(table, declared, "is not in its hierarchy")
+    return groups
 
 
 # --- reading tables -------------------------------------------------------------------------------
@@ -357,7 +360,6 @@ def open_tables(
     that miss a mark of missing values by spaces or case are warned about. An agent's table is
     opened without: what an answer does not say is not said beside it.
     """
-    from hartley.engines.tables.declared_values import near_misses
     from hartley.engines.tables.sources import open_table
 
     source: Any = tables[0] if len(tables) == 1 else tables
@@ -368,10 +370,22 @@ def open_tables(
 
         confirmed = read_roles(roles, reading)
         opened, reading = open_with_roles(source, confirmed)[0], confirmed.reading
+        if warn:
+            read_hierarchies(
+                [f"{c.name}={c.hierarchy}" for c in confirmed.columns.values() if c.hierarchy],
+                opened,
+            )
     if warn and reading.null:
-        for sentence in near_misses(opened, dict.fromkeys(opened.columns, reading.null)):
-            typer.echo(f"Warning: {printable(sentence)}, and counts as a value", err=True)
+        warn_near(opened, dict.fromkeys(opened.columns, reading.null), "counts as a value")
     return opened
+
+
+def warn_near(table: Table, declared: Mapping[str, Sequence[object]], instead: str) -> None:
+    """Warn about texts that miss a declared value by spaces or case; say what becomes of them."""
+    from hartley.engines.tables.declared_values import near_misses
+
+    for sentence in near_misses(table, declared):
+        typer.echo(f"Warning: {printable(sentence)}, and {instead}", err=True)
 
 
 def read_roles(roles: Path, reading: ReadingOptions) -> Roles:

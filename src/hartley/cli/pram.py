@@ -18,6 +18,7 @@ from hartley.cli.options import (
     open_tables,
     reads_tables,
     split_columns,
+    warn_near,
 )
 from hartley.cli.output import (
     Format,
@@ -166,6 +167,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley pram people.parquet --column region --retain 0.8 --invariant
     --keep age --policy-out policy.toml -o masked.parquet[/dim]
     """
+    from hartley.policies.document import PolicyDocument
     from hartley.reports import write_html
     from hartley.reports.pages.pram import print_pram
     from hartley.studies.pram import pram
@@ -177,6 +179,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"table": table, **{what: [path] for what, path in read.items() if path is not None}},
     )
     opened = open_tables(table, reading, roles=roles)
+    if policy is not None:
+        warn_near(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
         written_together(),

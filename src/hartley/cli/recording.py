@@ -72,6 +72,7 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
         if added:
             paths = (*map(options.get, ("out", "html", "risks")), extra["script"])
             refuse_replacing(paths, read=read, force=extra["force"])
+            check_script(extra["script"], read, given)
         writes = tuple(str(given[key]) for key in _outputs(name) if key in given)
         made = Recording(WORDS.get(), given, () if name in PRICED else read, writes)
         with recording(made):
@@ -108,6 +109,20 @@ def refuse_replacing(paths: Iterable[Path | None], *, read: Iterable[str], force
             f"The file {path} exists already",
             hint="give another name, or add --force to replace it",
         )
+
+
+def check_script(script: Path | None, read: Iterable[str], given: Mapping[str, Any]) -> None:
+    """Raise an error for a script that would overwrite a file of its own command.
+
+    The command knows nothing of the script, so that it cannot refuse it.
+    """
+    from hartley.files import check_files
+
+    others = [str(given[key]) for key in OUTPUTS if key in given and key != "script"]
+    check_files(
+        {"script": script},
+        {"file that the command reads": read, "file that the command writes": others},
+    )
 
 
 def _outputs(name: str) -> list[str]:

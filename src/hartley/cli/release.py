@@ -13,6 +13,7 @@ from hartley.cli.options import (
     Tables,
     open_tables,
     reads_tables,
+    warn_near,
 )
 from hartley.cli.output import (
     Format,
@@ -57,11 +58,13 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --certificate certificate.json[/dim]
     """
     from hartley.guarantees.certificate import Certificate
+    from hartley.policies.document import PolicyDocument
     from hartley.reports.terminal import print_release
     from hartley.studies.release import release
 
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
     opened = open_tables(table, reading)
+    warn_near(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
     with progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress:
         report = release(
             opened,

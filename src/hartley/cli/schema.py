@@ -12,6 +12,7 @@ from hartley.cli.options import (
     RolesFile,
     open_tables,
     reads_tables,
+    warn_near,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
@@ -103,7 +104,12 @@ def check_command(
     from hartley.ranges.schema.schema import Schema
 
     described = Schema.read(schema)
-    rows = None if table is None else _coded_rows(described, open_tables([table], reading))
+    rows = None
+    if table is not None:
+        opened = open_tables([table], reading)
+        listed = {name: column.values or () for name, column in described.columns.items()}
+        warn_near(opened, listed, "is not what the schema lists")
+        rows = _coded_rows(described, opened)
     if wants_json(json):
         content = {"sound": True, "table_fits": None if rows is None else True}
         print_json({"schema": str(schema), **content, **_summary(described)})

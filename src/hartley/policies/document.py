@@ -17,6 +17,7 @@ from hartley.files import parse_toml, read_text_file, whole_file
 from hartley.policies.kinds import Pram, read_column
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Interval
+from hartley.ranges.boxes.category_list import CategoryList
 
 if TYPE_CHECKING:
     import os
@@ -159,6 +160,30 @@ class PolicyDocument:
     def stepped(self) -> dict[str, ColumnPolicy]:
         """The columns that leave a hypothesis open on data with a step, by name."""
         return {column.name: column for column in self.columns if column.lattice is not None}
+
+    @property
+    def categories(self) -> dict[str, tuple[object, ...]]:
+        """The values that columns list, by column, where they list some.
+
+        Example:
+            >>> from hartley.policies.perturbation.pram import Pram
+            >>> PolicyDocument((Pram.retaining(0.5, ["F", "M"]).on("sex"),)).categories
+            {'sex': ('F', 'M')}
+        """
+        listed: dict[str, tuple[object, ...]] = {}
+        for column in self.columns:
+            draws = column.draws
+            if draws is None:
+                listed |= {
+                    name: values.values
+                    for name, values in column.declared_values().items()
+                    if isinstance(values, CategoryList)
+                }
+            elif len(column.columns) == 1:
+                listed[column.name] = draws.values
+            else:  # drawn together: a value of each column in every tuple
+                listed |= dict(zip(column.columns, zip(*draws.values, strict=True), strict=True))
+        return listed
 
     @property
     def digest(self) -> str:

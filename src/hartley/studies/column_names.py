@@ -8,7 +8,7 @@ import unicodedata
 _WORDS = {
     "identifier": (
         "id ids identifier pid uid uuid guid ssn nhs mrn nino passport licence iban account "
-        "acct email mail phone tel telephone mobile cell fax ip url name surname firstname "
+        "acct license email mail phone tel telephone mobile cell fax ip url name surname firstname "
         "lastname fullname forename nom prenom nombre apellido vorname nachname kennung "
         "kennziffer aktenzeichen address street strasse adresse direccion rue caseid "
         "patientid personid recordid rowid ident nif dni siren svnr ahv record"
@@ -36,6 +36,12 @@ _WORDS = {
     "weight": "wgt wght fnlwgt pweight pwgt sampweight samplingweight gewicht ponderation wt",
 }
 _HINTS = {word: hint for hint, words in _WORDS.items() for word in words.split()}
+_PEOPLE = {
+    *("customer", "client", "patient", "person", "user", "member", "employee", "subject"),
+    *("respondent", "participant", "citizen", "resident", "kunde", "kundin", "kunden"),
+    *("patienten", "cliente", "paciente", "persona", "personne"),
+}
+_NUMBERS = {"id", "ids", "no", "nr", "nummer", "num", "number", "code", "key", "ref", "numero"}
 _PLACES = {"country", "region", "city", "county", "state", "product", "company", "school", "drug"}
 """What has a name without being a person."""
 _ORDER = ("household", "weight", "identifier", "confidential", "key")
@@ -56,6 +62,25 @@ def name_hint(name: str) -> str | None:
     if "name" in words and _PLACES & {*words}:
         hints.discard("identifier")
     return next((hint for hint in _ORDER if hint in hints), None)
+
+
+def numbers_people(name: str) -> str | None:
+    """Return whether a name is a number of people ("number"), or people alone ("people").
+
+    Such a column identifies people however many rows each of them has.
+
+    Example:
+        >>> [numbers_people(name) for name in ("customer_id", "Patientennummer", "Customer")]
+        ['number', 'number', 'people']
+        >>> numbers_people("customer_age") is None
+        True
+    """
+    # German writes them as one word.
+    split = [re.sub(r"(?<=...)(nummer|nr|id)$", r" \1", word) for word in _words(name)]
+    parts = {*" ".join(split).split()}
+    if not parts & _PEOPLE or parts - _PEOPLE - _NUMBERS:
+        return None
+    return "number" if parts & _NUMBERS else "people"
 
 
 def _words(name: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.studies.column_names import name_hint
+from hartley.studies.column_names import name_hint, numbers_people
 from hartley.studies.written_values import WrittenValues, read_values
 from hartley.wording import counted, percent_up
 
@@ -49,6 +49,8 @@ FEW_ROWS = 20
 MOST_CODES = 100
 LONG_TEXT = 30
 MANY_WORDS = 4
+LONG_CODE = 5
+"""Codes of so many characters are rarely those of few categories."""
 NEARLY_SURE = 0.8
 """The share of values of a form that makes a column one of that form."""
 FEW_NUMBERS = 200
@@ -179,11 +181,14 @@ def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN4
 
 
 def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind, the surest first
-    if facts.different <= 1:
-        return CONSTANT, "every row has the same value" if facts.present else "it has no values"
+    if not facts.present:
+        return CONSTANT, "it has no values"
     named = _identifier(facts)
     if named is not None:
         return IDENTIFIER, named
+    # The only row of a table shares its values with nobody.
+    if facts.different == 1 and facts.rows > 1:
+        return CONSTANT, "every row has the same value"
     for hint, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
         if facts.hint == hint and _fits(facts, hint):
             return what, f"its name says {hint}"
@@ -213,7 +218,7 @@ def _judge_by_values(facts: _Facts) -> tuple[str, str]:
     return CONFIDENTIAL, f"an amount with {many}, as if measured"
 
 
-def _identifier(facts: _Facts) -> str | None:
+def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
     """Say why a column identifies people; None if it does not seem to."""
     values = facts.values
     if values.is_text:
@@ -232,11 +237,31 @@ def _identifier(facts: _Facts) -> str | None:
                 "its name says so" if named else "they are numbered or have equally many digits"
             )
             return f"{differs}, and {reason}"
+    repeated = _repeated_identifier(facts)
+    if repeated is not None:
+        return repeated
     # An identifier of people with several rows each: many values, but not one for every row.
     many = facts.different >= max(FEW_ROWS, facts.present // 20)
     all_differ = facts.present < FEW_ROWS and facts.different == facts.present
-    if named and (many or all_differ):
-        return f"its name says so, and it has {facts.different:,} different values"
+    if named and (many or all_differ or facts.different == 1):
+        return f"its name says so, and it has {counted(facts.different, 'different value')}"
+    return None
+
+
+def _repeated_identifier(facts: _Facts) -> str | None:
+    """Say why a column identifies people though several rows share its values."""
+    values, about = facts.values, numbers_people(facts.name)
+    many = counted(facts.different, "different value")
+    if about == "number" or (about == "people" and facts.different >= FEW_ROWS):
+        return f"its name numbers people, and it has {many}"
+    if facts.hint is not None or facts.present < FEW_ROWS:
+        return None
+    if (values.code_length or 0) >= LONG_CODE and facts.different >= NEARLY_SURE * facts.present:
+        differs = f"{percent_up(facts.different, facts.present)} of its values are different"
+        return f"{differs}, and they are equally long codes"
+    complete = values.high - values.low + 1 == facts.different > FEW_NUMBERS
+    if values.holds == "whole numbers" and complete and values.low in {0, 1}:
+        return f"it numbers something from {values.low:.0f} to {values.high:,.0f} without a gap"
     return None
 
 

@@ -80,6 +80,44 @@ def test_a_value_next_to_a_mark_is_warned_about(people):
     assert "has 1 row whose value differs" in trimmed.stderr
 
 
+GROUPS = "nurse,care\nsmith,trade\n"
+SCHEMA = """[table]
+name = "jobs"
+[columns.job]
+kind = "private"
+values = ["nurse", "smith"]
+other = true
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("content", "words", "instead"),
+    [
+        (
+            GROUPS,
+            ("anonymize", "jobs.csv", "--keys", "job", "--hierarchy", "job=said", "-k", "2"),
+            "is not in its hierarchy",
+        ),
+        (
+            'confirmed = true\n[columns.job]\nrole = "key"\nhierarchy = "groups.csv"\n',
+            ("anonymity", "jobs.csv", "--roles", "said"),
+            "is not in its hierarchy",
+        ),
+        (SCHEMA, ("schema", "check", "said", "--table", "jobs.csv"), "is not what the schema"),
+    ],
+)
+def test_a_value_next_to_a_category_is_warned_about(tmp_path, monkeypatch, content, words, instead):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "said").write_text(content)
+    (tmp_path / "groups.csv").write_text(GROUPS)
+    (tmp_path / "jobs.csv").write_text("job,age\nnurse,1\nNurse,2\n nurse,3\nsmith,4\n")
+    out = ("-o", "out.csv") if words[0] == "anonymize" else ()
+    ran = run(*words, *out, "--text")
+    near = "Warning: Column 'job' has 2 rows whose value differs from 'nurse' only by spaces or"
+    assert f"{near} case, and {instead}" in ran.stderr
+
+
 @pytest.mark.slow
 def test_a_table_comes_from_standard_input():
     text = "age,sex\n30,F\n40,M\n"

@@ -185,3 +185,24 @@ def test_files_that_are_not_there_have_no_fingerprint(tmp_path):
     empty = hashlib.sha256(b"").hexdigest()
     names = [str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path), str(tmp_path / "a")]
     assert digests(names) == (FileDigest(names[0], empty),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (NASTY, "would overwrite the file that the command reads"),
+        ("link.csv", "would overwrite the file that the command reads"),
+        ("a.html", "would overwrite the file that the command writes"),
+        ("none/repeat.sh", "does not exist"),
+    ],
+)
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_script_replaces_no_file_of_its_command(people, script, problem, force):
+    before = people.read_bytes()
+    (people.parent / "link.csv").symlink_to(NASTY)
+    ran = run("audit", NASTY, *AUDIT, "--html", "a.html", "--script", script, *force)
+    assert ran.returncode == 2
+    assert problem in ran.stderr
+    assert people.read_bytes() == before
+    assert not (people.parent / "a.html").exists()

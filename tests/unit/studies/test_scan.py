@@ -120,6 +120,45 @@ def test_numbers_that_identify():
 
 
 @pytest.mark.parametrize(
+    ("name", "values", "why"),
+    [
+        # Readings of few customers: each has many rows, and the number is theirs all the same.
+        ("customer_id", [1 + i % 10 for i in range(400)], "numbers people"),
+        ("Customer", [1 + i % 60 for i in range(400)], "numbers people"),
+        ("Kunde Nr.", [7, 7, 8, 9] * 20, "numbers people"),
+        ("Patientennummer", ["A1", "A2", "A3"] * 20, "numbers people"),
+        ("v3", [i % 300 for i in range(900)], "without a gap"),
+        # A few people with two rows each.
+        ("ref", [f"P{max(i, 40):05d}" for i in range(400)], "equally long codes"),
+        ("name", ["Ann"], "its name says so"),
+        ("name", ["Ann"] * 30, "its name says so"),
+        ("x", ["ann@mail.example"] * 30, "e-mail"),
+    ],
+)
+def test_identifiers_that_repeat(name, values, why):
+    column = column_of(values, name)
+    assert (column.what, column.role) == ("identifier", "identifier")
+    assert why in column.why
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "what"),
+    [
+        ("customer", ["yes", "no"] * 30, "code list"),
+        ("region_id", [1, 2, 3] * 30, "code list"),
+        ("hours", [i % 300 for i in range(900)], "quasi-identifier candidate"),
+        ("customer_age", [i % 60 for i in range(400)], "quasi-identifier candidate"),
+        # One row: a value that all rows share is not public for that.
+        ("age", [33], "quasi-identifier candidate"),
+        ("diagnosis", ["hiv"], "confidential candidate"),
+        ("x", ["a"], "code list"),
+    ],
+)
+def test_what_is_no_identifier(name, values, what):
+    assert column_of(values, name).what == what
+
+
+@pytest.mark.parametrize(
     ("values", "looks"),
     [
         ([f"a{i}@mail.example" for i in range(9)] + ["none given"], "e-mail"),

@@ -85,7 +85,7 @@ def _number(mark: str, kind: Kind) -> int | float | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
-def near_misses(table: Table, declared: Mapping[str, Sequence[str]]) -> list[str]:
+def near_misses(table: Table, declared: Mapping[str, Sequence[object]]) -> list[str]:
     """Return a sentence for each column with texts that miss a declared value by spaces or case.
 
     Such a text is most often the declared value, written carelessly, and is not counted as it. The
@@ -93,7 +93,8 @@ def near_misses(table: Table, declared: Mapping[str, Sequence[str]]) -> list[str
 
     Args:
         table: the table.
-        declared: for each column, its categories and the marks of missing values.
+        declared: for each column, its categories and the marks of missing values; columns that
+            the table has not, and values that are no texts, are left aside.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -104,13 +105,14 @@ def near_misses(table: Table, declared: Mapping[str, Sequence[str]]) -> list[str
     asked: list[tuple[str, str]] = []
     counts: dict[str, Any] = {}
     for name, values in declared.items():
-        if not source[name].type().is_string():
+        texts = [value for value in values if isinstance(value, str) and value.strip()]
+        if not texts or name not in source.columns or not source[name].type().is_string():
             continue
         folded: dict[str, str] = {}
-        for value in filter(str.strip, values):
+        for value in texts:
             folded.setdefault(value.strip().lower(), value)
         for text, value in folded.items():
-            near = (source[name].strip().lower() == text) & source[name].notin(list(values))
+            near = (source[name].strip().lower() == text) & source[name].notin(texts)
             counts[f"n{len(asked)}"] = near.fill_null(False).sum()  # noqa: FBT003 - a value
             asked.append((name, value))
     if not asked:

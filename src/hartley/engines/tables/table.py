@@ -64,6 +64,8 @@ class Table:
     """Columns of times that had a time zone, which the engine could not hold as finely."""
     mixed: frozenset[str] = frozenset()
     """Columns of values of different types, which cannot be used; they are empty here."""
+    hidden: frozenset[str] = frozenset()
+    """Columns that were left out when it was opened, which nothing may use."""
     paths: tuple[str, ...] = ()
     """The files that it is read from, which nothing may overwrite."""
     read_paths: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.policies.perturbation.pram import Pram
 from hartley.policies.perturbation.values import write_values
+from hartley.readable import ReadableResult
 from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
@@ -32,8 +34,12 @@ RANK_TOLERANCE = 1e-10
 """Directions in which a matrix is smaller than this are taken for lost."""
 
 
+MOST_SHOWN = 12
+"""Estimates that a printed result shows."""
+
+
 @dataclass(frozen=True, eq=False)
-class FrequencyEstimate:
+class FrequencyEstimate(ReadableResult):
     """Estimated frequencies of the values before the perturbation, and how sure they are."""
 
     columns: tuple[str, ...]
@@ -98,6 +104,17 @@ class FrequencyEstimate:
         else:
             note = "They are unbiased, whatever the frequencies were."
         return about, note
+
+    def _headline_and_sentences(self) -> tuple[str, list[str]]:
+        first, *others = self.sentences
+        pairs = zip(self.shares.ravel(), self.errors.ravel(), strict=True)
+        cells = itertools.product(*self.values)
+        lines = [
+            f"{' + '.join(map(str, cell))}: {share:.4f} ± {error:.2g}"
+            for cell, (share, error) in itertools.islice(zip(cells, pairs, strict=True), MOST_SHOWN)
+        ]
+        more = self.shares.size - len(lines)
+        return first, [*others, *lines, *([f"and {counted(more, 'value')} more"] if more else [])]
 
     def project(self) -> FrequencyEstimate:
         """Return the nearest frequencies from 0 to 1 that add up to 1; these are biased."""

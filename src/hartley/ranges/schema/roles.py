@@ -159,6 +159,7 @@ def open_with_roles(
     # Spelled in another case, the engine would find it all the same.
     lower = {name.lower() for name in hidden}
     dropped = [name for name in table.columns if name.lower() in lower]
+    _refuse_lost_identifiers(table, confirmed, hidden, dropped)
     if not dropped:
         return table, confirmed
     if len(dropped) == len(table.columns):
@@ -167,7 +168,30 @@ def open_with_roles(
             hint=f"give a column another role in {confirmed.file}",
         )
     texts = None if table.texts is None else table.texts.drop(*dropped)
-    return replace(table, expression=table.expression.drop(*dropped), texts=texts), confirmed
+    shown = replace(
+        table,
+        expression=table.expression.drop(*dropped),
+        texts=texts,
+        hidden=table.hidden | {*dropped},
+    )
+    return shown, confirmed
+
+
+def _refuse_lost_identifiers(
+    table: Table, roles: Roles, hidden: Sequence[str], dropped: Sequence[str]
+) -> None:
+    """Raise an error for an identifier that is missing where a column without a role stands.
+
+    It may be that column, misspelled or renamed. What was released by the roles has neither.
+    """
+    present = {name.lower() for name in (*dropped, *table.hidden)}
+    lost = [name for name in hidden if name.lower() not in present]
+    others = [name for name in table.columns if name not in roles.columns and name not in dropped]
+    if lost and others:
+        raise ColumnError(
+            f"The identifier '{lost[0]}' of {roles.file} is not in {table.name}",
+            hint=f"give {first_of(others, 4)} a role, or leave '{lost[0]}' out of {roles.file}",
+        )
 
 
 def open_for(source: object, roles: RolesSource | None) -> tuple[Table, Roles | None]:

@@ -163,6 +163,16 @@ def test_roles_that_do_not_fit_a_table():
         open_with_roles({"name": ["x"]}, confirmed(name="identifier"))
 
 
+def test_an_identifier_that_is_not_found_hides_nothing_quietly():
+    # Misspelled, or renamed on the way in: the column would stay in the table under another name.
+    roles = confirmed(person="identifier", age="key")
+    with pytest.raises(ColumnError, match=r"identifier 'person' of the roles is not in the dict"):
+        open_with_roles({"persn": ["Ann"], "age": [3]}, roles)
+    # A release by the same roles has neither the identifier nor a column without a role.
+    released, _ = open_with_roles({"age": [3]}, roles)
+    assert released.columns == ("age",)
+
+
 def test_columns_are_those_that_were_named_or_those_of_the_role():
     roles = Roles.read(confirmed(person="identifier", age="key", ill="confidential"))
     assert chosen_columns(roles, None, "key", what="key") == ("age",)
