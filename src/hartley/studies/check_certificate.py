@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.errors import CertificateError, HartleyError, OptionError
 from hartley.files import parse_toml, write_whole
 from hartley.guarantees.table_certificate import (
@@ -27,10 +26,11 @@ from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.schema.schema import Schema
 from hartley.ranges.tables.system import HIGH, LOW
 from hartley.studies.check_questions import (
-    counted_rows,
     price_publication,
     publication_questions,
+    read_condition,
     select,
+    write_condition,
 )
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _same_conditions(proved: TableCertificate) -> bool:
     stated = proved.content["price"]
     schema = None if stated is None else _schema(stated)
     conditions = {} if stated is None else stated["conditions"]
-    resolved = {name: from_plain(plain).where for name, plain in conditions.items()}
+    resolved = {name: read_condition(plain) for name, plain in conditions.items()}
     return all(
         _written_selections(
             select(part["selections"]["conditions"], dict(part["categories"]), schema, resolved)
@@ -168,9 +168,7 @@ def _price(report: CheckReport) -> dict[str, Any] | None:
         "publications": str(report.effects),
         "questions": list(report.questions),
         "schema": report.schema.to_toml(),
-        "conditions": {
-            name: to_plain(counted_rows(where)) for name, where in report.conditions.items()
-        },
+        "conditions": {name: write_condition(where) for name, where in report.conditions.items()},
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.agent.asking import open_desk, price
-from hartley.agent.questions.batch import Question, Statistic, columns_of
+from hartley.agent.questions.batch import Question, Statistic, columns_of, from_plain, to_plain
 from hartley.agent.quotes import questions_of
 from hartley.agent.transcript import Domain, cut_column
 from hartley.engines.tables.condition import condition_columns, evaluate_condition
@@ -102,7 +102,7 @@ def _by_schema(
 ) -> Selections:
     """Decide on the ranges of the schema, as the agent does for its prices."""
     asked = [
-        counted_rows(resolved[text]) if text in resolved else resolve_condition(text, schema)
+        _counted(resolved[text]) if text in resolved else resolve_condition(text, schema)
         for text in conditions
     ]
     used = {name for question in asked for name in columns_of(question.where)}
@@ -143,9 +143,19 @@ def resolve_condition(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a que
         return questions_of(plans)[0]
 
 
-def counted_rows(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
+def _counted(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
     """Return the count of the rows of a condition."""
     return Question(Statistic.COUNT, where, None, None, 0, 1)
+
+
+def write_condition(where: Any) -> dict[str, Any]:  # noqa: ANN401 - a condition of the agent
+    """Return a condition that an agent resolved as plain values."""
+    return to_plain(_counted(where))
+
+
+def read_condition(plain: dict[str, Any]) -> Any:  # noqa: ANN401 - a condition of the agent
+    """Return the condition that ``write_condition`` wrote."""
+    return from_plain(plain).where
 
 
 def _literal(key: str, schema: Schema, dim: str) -> str:
