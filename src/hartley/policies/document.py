@@ -172,7 +172,7 @@ class PolicyDocument:
         """
         listed: dict[str, tuple[object, ...]] = {}
         for column in self.columns:
-            draws = column.draws
+            draws = column.draws()
             if draws is None:
                 listed |= {
                     name: values.values
