@@ -203,7 +203,8 @@ def publication_questions(
         number = "COUNT(*)" if table.statistic == "count" else f"SUM({table.statistic[4:-1]})"
         questions[_question(number, table.dims, table.where, schema)] = None
     if any(cell.kind == "hidden" for table in tables for cell in table.cells):
-        dims = list(dict.fromkeys(dim for table in tables for dim in table.dims))
+        # Sorted: the questions do not depend on the order of the outputs.
+        dims = sorted({dim for table in tables for dim in table.dims})
         if contributor in schema.columns and contributor not in {schema.unit, *dims}:
             dims.append(str(contributor))
         for where in dict.fromkeys(table.where for table in tables):

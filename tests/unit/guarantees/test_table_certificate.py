@@ -463,3 +463,15 @@ def test_answers_of_a_ledger_are_part_of_the_proof(tmp_path):
         saved.write_text(forged(content, change))
         with pytest.raises(CertificateError):
             verify_check([path], saved)
+
+
+def test_the_price_does_not_depend_on_the_order_of_the_outputs(tmp_path):
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("g,n\na,x\nb,12\n")
+    second.write_text("age,g,n\n" + "".join(f"{n},{g},10\n" for n in range(4) for g in "ab"))
+    spec = {"outputs": [{"file": "b.csv", "value": "n", "rounding": "random 10"}]}
+    for named in ((first, second), (second, first)):
+        report = check(*named, spec=spec, schema=SCHEMA)
+        saved = save_certificate(report, tmp_path / "c.json")
+        for given in ((first, second), (second, first)):
+            assert verify_check(given, saved).counts == report.counts
