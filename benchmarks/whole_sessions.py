@@ -11,7 +11,6 @@ questions, and of one price where nothing was asked.
 from __future__ import annotations
 
 import argparse
-import gc
 import random
 import statistics
 import tempfile
@@ -171,9 +170,6 @@ def after(before: int, asked: int) -> Job:
     batches = drawn(asked)
 
     def run() -> tuple[list[float], int]:
-        # What drawing the questions left behind would be collected during some price, by chance:
-        # that takes longer than the price itself.
-        gc.collect()
         times, lowered = [], 0
         for batch in batches:
             began = time.process_time()

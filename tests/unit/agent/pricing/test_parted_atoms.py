@@ -186,11 +186,6 @@ def shifted(rng, asked):
     return replace(asked, statistic=Statistic.SQUARES, form=form, most=900 * ROWS, step=step)
 
 
-SEEDS = (*range(30), 145, 344, 418, 797)
-"""The last ones have a run beyond the cap behind runs that need not be looked at."""
-
-
-@pytest.mark.slow
 def test_larger_parts_leave_out_runs_and_change_no_price(monkeypatch):
     passes, passed = LooserParts.passes, []
 
@@ -198,13 +193,11 @@ def test_larger_parts_leave_out_runs_and_change_no_price(monkeypatch):
         passed.append(passes(self, *of))
         return passed[-1]
 
-    for name, points in {"a": 15, "b": 12, "c": 6, "d": 8}.items():
-        monkeypatch.setitem(POINTS, name, points)
-    for seed in SEEDS:
+    for seed in range(40):
         rng = np.random.default_rng([seed, 4])
         schema = schema_of(rng)
-        monkeypatch.setattr(atoms, "MOST_ATOMS", ((256, 4), (16, 0), (32, 0))[seed % 3])
-        earlier = [shifted(rng, question(rng, schema)) for _ in range(rng.integers(3, 16))]
+        monkeypatch.setattr(atoms, "MOST_ATOMS", ((256, 4), (40, 1))[seed % 2])
+        earlier = [shifted(rng, question(rng, schema)) for _ in range(rng.integers(3, 12))]
         earlier += [
             Question(Statistic.COUNT, asked.where, None, None, 0, ROWS)
             for asked in earlier
@@ -224,7 +217,7 @@ def test_larger_parts_leave_out_runs_and_change_no_price(monkeypatch):
             monkeypatch.setattr(LooserParts, "passes", lambda *_: False)
             plain = price_given(batch, told)
             assert (price.cells, price.rows) == (plain.cells, plain.rows)
-    assert passed.count(True) > 20, "larger parts show nothing"
+    assert passed.count(True) > 20
 
 
 @pytest.mark.parametrize("cap", [None, (16, 0), (10, 1)])
