@@ -384,21 +384,17 @@ def multiply(
 ) -> dict[int, AtomState]:
     """Multiply states by the classes of one more column, and merge those with equal fates."""
     by_fate: dict[int, AtomState] = {}
-    steps = []
-    for number, (own, least, most, size) in enumerate(parts):
-        # A coefficient may be negative.
-        ends = [(k, *sorted((times * least, times * most))) for k, times in moved]
-        steps.append((own, size, bit << number if moved else 0, ends))
     for mask, (points, ranges, held) in states.items():
-        for own, size, holds, ends in steps:
-            spans = ranges
-            if ends:
+        for number, (own, least, most, size) in enumerate(parts):
+            spans, holds = ranges, held
+            if moved:
                 wider = list(ranges)
-                for k, first, last in ends:
+                for k, times in moved:
                     low, high = wider[k]
-                    wider[k] = (low + first, high + last)
-                spans = tuple(wider)
-            new = (points * size, spans, held | holds)
+                    ends = (times * least, times * most)  # a coefficient may be negative
+                    wider[k] = (low + min(ends), high + max(ends))
+                spans, holds = tuple(wider), held | bit << number
+            new = (points * size, spans, holds)
             fate = mask & own
             old = by_fate.get(fate)
             by_fate[fate] = new if old is None else union(old, new)

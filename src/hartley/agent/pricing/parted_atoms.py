@@ -1,20 +1,15 @@
 """The atoms of a batch, sorted by the part that earlier filters leave them in.
 
 A price after what was told looks at the same questions and filters in many runs of codes. Here the
-columns are cut once for all runs, and what runs have in common is multiplied once. The search for
-the part that costs most leaves out parts and runs that cannot be it.
+columns are cut once for all runs, and what runs have in common is multiplied once.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import (
-    Atom,
     Atoms,
-    bits_of,
     leaves_of,
     merge,
     most_atoms,
@@ -24,29 +19,16 @@ from hartley.agent.pricing.atoms import (
     start,
     union,
 )
-from hartley.agent.pricing.one_row import crossed_in, price_part
-from hartley.agent.pricing.regions import regions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from hartley.agent.pricing.atoms import Asked, AtomState, CodeClass, IntRange, Segment
-    from hartley.agent.pricing.one_row import Windows
-    from hartley.agent.pricing.regions import CellGrid
     from hartley.ranges.schema.schema import Schema
 
 PartStates: TypeAlias = "dict[int, AtomState]"
 """The records of a part by the questions that count them, as bits."""
 
-PartBounds: TypeAlias = dict[object, int]
-"""What atoms and parts cost at most, by all that it depends on."""
-PartStack: TypeAlias = "list[tuple[PartStates, Windows]]"
-"""Parts, with how far directions can vary in them."""
-
-MOST_FAILED = 2
-"""Runs in which larger parts are looked at in vain, one after the other, before it is given up."""
-MANY = 1 << 4096
-"""More records than any part has."""
 WIDEST = 4
 """States common to all runs are multiplied first, up to this many times the cap on atoms."""
 
@@ -123,22 +105,18 @@ class PartedAtoms:
         self._states: dict[tuple[IntRange | None, ...], dict[int, AtomState]] = {}
         self._masks: dict[tuple[IntRange | None, ...], set[int] | None] = {}
         self._fates: dict[int, tuple[int, int]] = {}
-        self._parts: dict[tuple[IntRange | None, ...], dict[int, PartStates]] = {}
 
     def within(self, ranges: Mapping[str, IntRange]) -> dict[int, PartStates] | None:
         """Return the parts of a run, each by the bits of the filters that hold there.
 
         None if there are more atoms than allowed.
         """
-        key = tuple([ranges.get(column) for column in self._cuts])
-        known = self._parts.get(key)
-        if known is not None:
-            return known
-        if not self.fits(ranges):
+        states = self._multiplied(ranges)
+        if states is None:
             return None
         parts: dict[int, PartStates] = {}
         fates = self._fates
-        for mask, state in self._multiplied(ranges).items():
+        for mask, state in states.items():
             fate = fates.get(mask)
             if fate is None:
                 fate = fates[mask] = self._fate(mask)
@@ -149,7 +127,6 @@ class PartedAtoms:
             else:
                 old = part.get(alive)
                 part[alive] = state if old is None else union(old, state)
-        self._parts[key] = parts
         return parts
 
     def empty(self, ranges: Mapping[str, IntRange]) -> Atoms:
@@ -172,18 +149,16 @@ class PartedAtoms:
 
     # --- products of columns ----------------------------------------------------------------------
 
-    def fits(self, ranges: Mapping[str, IntRange]) -> bool:
-        """Whether a run has no more atoms than allowed, without forming them."""
+    def _multiplied(self, ranges: Mapping[str, IntRange]) -> dict[int, AtomState] | None:
         least = largest = 1
         for column, cut in self._cuts.items():
             parts, apart = cut.of(ranges.get(column))
             largest *= len(parts)
             least *= apart
             if least > self._most:
-                return False
-        return largest <= self._most or self._holds_few(ranges)
-
-    def _multiplied(self, ranges: Mapping[str, IntRange]) -> dict[int, AtomState]:
+                return None
+        if largest > self._most and not self._holds_few(ranges):
+            return None
         key: tuple[IntRange | None, ...] = ()
         states = self._start
         for column in self._order:
@@ -216,148 +191,3 @@ class PartedAtoms:
             if masks is None:
                 return False
         return True
-
-
-# --- the part that costs most ---
-
-
-class CodeRun(NamedTuple):
-    """Ranges of columns that are looked at alone."""
-
-    empty: Atoms
-    """What columns are cut into, without an atom."""
-    sizes: Mapping[str, int]
-    """How many codes the columns that are asked about have."""
-
-
-class PartSearch:
-    """Looks for the part that costs most, and prices no part that cannot be it."""
-
-    def __init__(
-        self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int, bounds: PartBounds
-    ) -> None:
-        self.numbers, self.grids = numbers, grids
-        self.most = most
-        """The largest price of any part, as far as it is above what it began with."""
-        self.nowhere = self.joined = 0
-        """The largest price of the part of nobody: of present records, and with an absent one."""
-        self._bounds = bounds
-
-    def look(self, states: PartStates, windows: Windows, run: CodeRun, *, nobody: bool) -> None:
-        """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
-        if not nobody and (
-            self._outputs(states, windows, run) <= self.most
-            or self._price_of_many(states, windows, run) <= self.most
-        ):
-            return
-        members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
-        codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
-        points = min(codes, sum([atom.points for atom in members]))
-        if points <= self.most and not nobody:
-            return
-        part = replace(run.empty, atoms=members, points=points)
-        cells = price_part(self.numbers, part, self.grids, windows, absent=False).cells
-        self.most = max(self.most, cells)
-        if nobody:
-            self.nowhere = max(self.nowhere, cells)
-            joined = price_part(self.numbers, part, self.grids, windows, absent=True).cells
-            self.joined = max(self.joined, joined)
-
-    def passes(self, run: CodeRun, parts: PartStack) -> bool:
-        """Whether no part inside these can cost more than what was seen; takes off those that pass.
-
-        Inside, a part has no other atoms, and their ranges and windows are no wider. Each of the
-        bounds that a price is the least of only grows with them.
-        """
-        while parts:
-            states, windows = parts[-1]
-            if (
-                self._outputs(states, windows, run) > self.most
-                and self._price_of_many(states, windows, run) > self.most
-            ):
-                return False
-            parts.pop()
-        return True
-
-    # A price only falls where there are fewer records. So what a part would cost with any number
-    # of records in the same ranges is a bound, which many parts, runs and types have in common.
-
-    def _outputs(self, states: PartStates, windows: Windows, run: CodeRun) -> int:
-        """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
-        total = 0
-        for alive, (_, ranges, _) in states.items():
-            if not alive:
-                total += 1
-                continue
-            key = (alive, ranges, windows.key)
-            outputs = self._bounds.get(key)
-            if outputs is None:
-                atom = Atom(bits_of(alive), MANY, ranges, 0)
-                crossed = crossed_in(atom, run.empty, self.grids, windows)
-                outputs = self._bounds[key] = regions(crossed) if crossed else 1
-            total += outputs
-        return total
-
-    def _price_of_many(self, states: PartStates, windows: Windows, run: CodeRun) -> int:
-        """Return what a part would cost if its ranges held any number of records."""
-        spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
-        key = (spans, windows.key)
-        price = self._bounds.get(key)
-        if price is None:
-            part = replace(
-                run.empty,
-                points=MANY,
-                atoms=tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans]),
-                sizes=dict.fromkeys(run.empty.sizes, ((0, MANY),)),
-            )
-            price = price_part(self.numbers, part, self.grids, windows, absent=False).cells
-            self._bounds[key] = price
-        return price
-
-
-class LooserParts:
-    """Larger parts, by fewer filters or in no run: every part of a run lies in one of them.
-
-    There are fewer of them than parts in all runs, and often they show that none of those costs
-    more than what was seen.
-    """
-
-    def __init__(
-        self,
-        atoms: Iterator[tuple[PartedAtoms, Sequence[int]]],
-        windows: Callable[[int], Windows],
-    ) -> None:
-        self._atoms, self._windows = atoms, windows
-        self._waiting: list[tuple[CodeRun, PartStack]] = []
-        self._first: tuple[PartedAtoms, Sequence[int]] | None = None
-        self._failed = 0
-        """Runs one after the other in which larger parts showed nothing."""
-
-    def passes(self, search: PartSearch, within: Mapping[str, IntRange]) -> bool:
-        """Whether certainly no part of a run costs more than what was seen."""
-        if any(search.passes(run, parts) for run, parts in self._waiting):
-            return True
-        following = next(self._atoms, None)
-        if following is not None:
-            self._first = self._first or following
-            formed = self._formed(*following, {})
-            if formed is not None:
-                self._waiting.append(formed)
-                if search.passes(*formed):
-                    return True
-        if self._first is None or self._failed == MOST_FAILED:
-            return False
-        formed = self._formed(*self._first, within)
-        passed = formed is not None and search.passes(*formed)
-        self._failed = 0 if passed else self._failed + 1
-        return passed
-
-    def _formed(
-        self, parted: PartedAtoms, filters: Sequence[int], within: Mapping[str, IntRange]
-    ) -> tuple[CodeRun, PartStack] | None:
-        parts = parted.within(within)
-        if parts is None:
-            return None
-        held = [sum([1 << filters[k] for k in bits_of(alive)]) for alive in parts]
-        stack = list(zip(parts.values(), map(self._windows, held), strict=True))
-        return CodeRun(parted.empty(within), {}), stack

@@ -8,24 +8,25 @@ earlier sum allows (rule W). The proofs are in docs/accountant.md, section "What
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 from itertools import product
-from math import isqrt
+from math import isqrt, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from hartley.agent.pricing.atoms import form_atoms
+from hartley.agent.pricing.atoms import Atom, bits_of, form_atoms
 from hartley.agent.pricing.known_types import Resolved, independent
-from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, price_part
-from hartley.agent.pricing.parted_atoms import CodeRun, LooserParts, PartedAtoms, PartSearch
+from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part
+from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.public_parts import PublicParts
-from hartley.agent.pricing.regions import CellGrid
+from hartley.agent.pricing.regions import CellGrid, regions
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 
-    from hartley.agent.pricing.atoms import Asked, Direction, IntRange
+    from hartley.agent.pricing.atoms import Asked, Atoms, Direction, IntRange
     from hartley.agent.pricing.known_types import KnownType
-    from hartley.agent.pricing.parted_atoms import PartBounds
+    from hartley.agent.pricing.parted_atoms import PartStates
     from hartley.agent.pricing.told import ToldBefore
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.condition import Conjunction
@@ -34,34 +35,15 @@ if TYPE_CHECKING:
 MOST_RUNS = 32
 """Combinations of runs of classes that one group of questions is priced in."""
 
+MANY = 1 << 4096
+"""More records than any part has."""
+_Bounds: TypeAlias = dict[object, int]
 NOT_COUNTED = {0}
 """The records of a part that no question counts: it has one output."""
 T = TypeVar("T")
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
 ALWAYS: _Terms = ((),)
 """The filter that every present record of a type passes."""
-
-
-class _PartWindows:
-    """The windows of parts, by the filters that hold in them, as bits."""
-
-    def __init__(self, filters: Sequence[Asked], sums: Sequence[_Window], *, absent: bool) -> None:
-        self._sums, self._absent = sums, absent
-        self._deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
-        told_by = {terms for terms, _, _ in sums}
-        self._mattering = sum([bit for bit, terms in self._deciding if terms in told_by])
-        self._known: dict[tuple[int, bool], Windows] = {}
-
-    def of(self, alive: int) -> Windows:
-        """Return how far directions vary in a part."""
-        there = not self._absent or alive > 0  # the record is there
-        which = (alive & self._mattering, there)
-        windows = self._known.get(which)
-        if windows is None:
-            true = {terms for bit, terms in self._deciding if alive & bit}
-            windows = _windows(self._sums, true | {ALWAYS} if there else true)
-            self._known[which] = windows
-        return windows
 
 
 class _Window(NamedTuple):
@@ -92,7 +74,7 @@ class PartPricing:
         self._grid_names = [first.setdefault(grid, k) for k, grid in enumerate(self.grids)]
         self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
         self._parted: dict[object, PartedAtoms] = {}
-        self._bounds: dict[object, PartBounds] = {}
+        self._bounds: dict[object, _Bounds] = {}
 
     @property
     def rows(self) -> set[int]:
@@ -250,45 +232,31 @@ class PartPricing:
         bounds = self._bounds.setdefault((steps, questions), {})
         # A part that costs as much as the group alone ends the search, so it must be looked for:
         # a cap that a later run passes does not matter then.
-        search = PartSearch(numbers, grids, min(least, largest - 1), bounds)
-        windows = _PartWindows(filters, sums, absent=self.absent).of
-        bounded = LooserParts(self._looser(questions, filters, runs), windows)
+        search = _PartSearch(numbers, grids, min(least, largest - 1), bounds)
+        deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
+        told_by = {terms for terms, _, _ in sums}
+        mattering = sum([bit for bit, terms in deciding if terms in told_by])
+        windows_of: dict[tuple[int, bool], Windows] = {}
         for within in runs:
-            if bounded.passes(search, within):
-                if not parted.fits(within):
-                    return None
-                continue
             parts = parted.within(within)
             if parts is None:
                 return None
-            run = CodeRun(parted.empty(within), _asked_sizes(questions, within, self.schema))
+            run = _CodeRun(parted.empty(within), _asked_sizes(questions, within, self.schema))
             for alive, states in parts.items():
                 nobody = self.absent and not alive
                 if search.most and not nobody and states.keys() == NOT_COUNTED:
                     continue
-                search.look(states, windows(alive), run, nobody=nobody)
+                there = not self.absent or alive > 0  # the record is there
+                which = (alive & mattering, there)
+                windows = windows_of.get(which)
+                if windows is None:
+                    true = {terms for bit, terms in deciding if alive & bit}
+                    windows = _windows(sums, true | {ALWAYS} if there else true)
+                    windows_of[which] = windows
+                search.look(states, windows, run, nobody=nobody)
                 if search.most >= largest and not self.absent:
                     return largest, largest, largest
         return search.most, search.nowhere, max(search.joined, 1)
-
-    def _looser(
-        self,
-        questions: tuple[Asked, ...],
-        filters: Sequence[Asked],
-        runs: Sequence[Mapping[str, IntRange]],
-    ) -> Iterator[tuple[PartedAtoms, Sequence[int]]]:
-        """Yield atoms of the same questions with fewer filters, or no fewer, by their places."""
-        if len(runs) == 1 or self.absent:
-            return
-        still = [k for k, f in enumerate(filters) if f.columns.isdisjoint(runs[0])]
-        for chosen in (range((len(filters) + 1) // 2), still, range(len(filters))):
-            if not chosen:
-                continue
-            names = (questions, tuple([filters[k] for k in chosen]), None)
-            parted = self._parted.get(names)
-            if parted is None:
-                parted = self._parted[names] = PartedAtoms(questions, names[1], self.schema)
-            yield parted, chosen
 
     def _window(self, told: Question, asked: Asked) -> _Window | None:
         """Return how far the form of an earlier sum can vary within its cell, where it counts.
@@ -341,6 +309,84 @@ def _usable(
             key = (terms, direction)
             shortest[key] = min(shortest.get(key, length), length)
     return tuple([_Window(*key, length) for key, length in sorted(shortest.items())])
+
+
+class _PartSearch:
+    """Looks for the part that costs most, and prices no part that cannot be it."""
+
+    def __init__(
+        self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int, bounds: _Bounds
+    ) -> None:
+        self.numbers, self.grids = numbers, grids
+        self.most = most
+        """The largest price of any part, as far as it is above what it began with."""
+        self.nowhere = self.joined = 0
+        """The largest price of the part of nobody: of present records, and with an absent one."""
+        self._bounds = bounds
+
+    def look(self, states: PartStates, windows: Windows, run: _CodeRun, *, nobody: bool) -> None:
+        """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
+        if not nobody and (
+            self._outputs(states, windows, run) <= self.most
+            or self._price_of_many(states, windows, run) <= self.most
+        ):
+            return
+        members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
+        codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
+        points = min(codes, sum([atom.points for atom in members]))
+        if points <= self.most and not nobody:
+            return
+        part = replace(run.empty, atoms=members, points=points)
+        cells = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+        self.most = max(self.most, cells)
+        if nobody:
+            self.nowhere = max(self.nowhere, cells)
+            joined = price_part(self.numbers, part, self.grids, windows, absent=True).cells
+            self.joined = max(self.joined, joined)
+
+    # A price only falls where there are fewer records. So what a part would cost with any number
+    # of records in the same ranges is a bound, which many parts, runs and types have in common.
+
+    def _outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+        """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
+        total = 0
+        for alive, (_, ranges, _) in states.items():
+            if not alive:
+                total += 1
+                continue
+            key = (alive, ranges, windows.key)
+            outputs = self._bounds.get(key)
+            if outputs is None:
+                atom = Atom(bits_of(alive), MANY, ranges, 0)
+                crossed = crossed_in(atom, run.empty, self.grids, windows)
+                outputs = self._bounds[key] = regions(crossed) if crossed else 1
+            total += outputs
+        return total
+
+    def _price_of_many(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+        """Return what a part would cost if its ranges held any number of records."""
+        spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
+        key = (spans, windows.key)
+        price = self._bounds.get(key)
+        if price is None:
+            part = replace(
+                run.empty,
+                points=MANY,
+                atoms=tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans]),
+                sizes=dict.fromkeys(run.empty.sizes, ((0, MANY),)),
+            )
+            price = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+            self._bounds[key] = price
+        return price
+
+
+class _CodeRun(NamedTuple):
+    """Ranges of columns that are looked at alone."""
+
+    empty: Atoms
+    """What columns are cut into, without an atom."""
+    sizes: Mapping[str, int]
+    """How many codes the columns that are asked about have."""
 
 
 def _asked_sizes(

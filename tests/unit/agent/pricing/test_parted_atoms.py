@@ -1,6 +1,5 @@
 """Parts of atoms against the atoms of questions and filters together, formed for each run anew."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +9,7 @@ from hartley.agent.pricing import atoms, told_parts
 from hartley.agent.pricing.atoms import Asked, form_atoms
 from hartley.agent.pricing.given_price import price_given
 from hartley.agent.pricing.one_row import price_part
-from hartley.agent.pricing.parted_atoms import LooserParts, PartedAtoms
+from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.ranges.schema.schema import Column, Schema
@@ -154,7 +153,7 @@ def plain_parts(self, numbers, questions, filters, sums, least):  # noqa: ARG001
                 low, high = within.get(c, (1, self.schema.columns[c].size))
                 points *= windows.codes(c, high - low + 1)
             points = min(points, sum(atom.points for atom in members))
-            part = replace(formed, asked=questions, atoms=tuple(members), points=points)
+            part = told_parts.replace(formed, asked=questions, atoms=tuple(members), points=points)
             cells = price_part(numbers, part, grids, windows, absent=False).cells
             most = max(most, cells)
             if most >= largest and not self.absent:
@@ -170,54 +169,6 @@ def near_windows(sums, questions, _):
     """Keep every window over a column of the questions, whether or not it can be used."""
     columns = {c for asked in questions for c in asked.columns}
     return tuple(window for window in sums if columns & {c for c, _ in window.direction})
-
-
-def shifted(rng, asked):
-    """Return a question with another sign and constant, or about squares."""
-    if asked.statistic is not Statistic.SUM:
-        return asked
-    (first, *others) = asked.form.terms
-    sign = int(rng.choice([-1, 1]))
-    terms = (first, *((name, sign * times) for name, times in others))
-    form = Form(terms, int(rng.integers(-3, 4)), Fraction(1))
-    if rng.integers(3):
-        return replace(asked, form=form, least=-40 * ROWS, most=40 * ROWS)
-    step = asked.step * int(rng.integers(1, 9))
-    return replace(asked, statistic=Statistic.SQUARES, form=form, most=900 * ROWS, step=step)
-
-
-def test_larger_parts_leave_out_runs_and_change_no_price(monkeypatch):
-    passes, passed = LooserParts.passes, []
-
-    def watched(self, *of):
-        passed.append(passes(self, *of))
-        return passed[-1]
-
-    for seed in range(40):
-        rng = np.random.default_rng([seed, 4])
-        schema = schema_of(rng)
-        monkeypatch.setattr(atoms, "MOST_ATOMS", ((256, 4), (40, 1))[seed % 2])
-        earlier = [shifted(rng, question(rng, schema)) for _ in range(rng.integers(3, 12))]
-        earlier += [
-            Question(Statistic.COUNT, asked.where, None, None, 0, ROWS)
-            for asked in earlier
-            if asked.form
-        ]
-        told = ToldBefore(schema, earlier)
-        for _ in range(3):
-            batch = [shifted(rng, question(rng, schema)) for _ in range(rng.integers(1, 4))]
-            if rng.integers(3) == 0:  # the same in each of some groups
-                where = batch[0].where
-                batch = [
-                    replace(batch[0], where=All((where, Leaf("c", ((code, code),)))))
-                    for code in range(POINTS["c"])
-                ]
-            monkeypatch.setattr(LooserParts, "passes", watched)
-            price = price_given(batch, told)
-            monkeypatch.setattr(LooserParts, "passes", lambda *_: False)
-            plain = price_given(batch, told)
-            assert (price.cells, price.rows) == (plain.cells, plain.rows)
-    assert passed.count(True) > 20
 
 
 @pytest.mark.parametrize("cap", [None, (16, 0), (10, 1)])
