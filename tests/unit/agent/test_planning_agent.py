@@ -26,7 +26,7 @@ def test_the_public_agent_is_an_agent(planner):
     assert hartley.Agent is PlanningAgent
     assert isinstance(planner, AnsweringAgent)
     assert isinstance(planner, hartley.Agent)
-    assert "PlanningAgent" in repr(planner)
+    assert "agent for people" in repr(planner)
     assert pickle.loads(pickle.dumps(hartley.Agent)) is hartley.Agent  # noqa: S301 - a class
     assert inspect.signature(hartley.Agent) == inspect.signature(AnsweringAgent)
     # Only the two verbs are new: an answer rests on the trusted class alone.
