@@ -179,8 +179,6 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"table": table, **{what: [path] for what, path in read.items() if path is not None}},
     )
     opened = open_tables(table, reading, roles=roles)
-    if policy is not None:
-        warn_near(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
         written_together(),
@@ -210,6 +208,8 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         )
         if html is not None:
             write_html(report, html)
+    if policy is not None:
+        warn_near(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
     promised = report.certificate
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):
