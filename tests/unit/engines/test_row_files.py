@@ -35,6 +35,12 @@ def column_of(table, name):
     return [row[name] for row in rows_of(table)]
 
 
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path_factory, monkeypatch):
+    """Keep copies apart from those that other processes make at the same time."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("copies")))
+
+
 def copies():
     return sorted(Path(tempfile.gettempdir()).glob(".hartley-copy.*"))
 

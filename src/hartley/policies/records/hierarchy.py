@@ -78,7 +78,7 @@ def key_levels(
         return [own, whole]
     if isinstance(hierarchy, Mapping):
         return [own, *nested_levels(column, values, hierarchy, table), whole]
-    if hierarchy and any(map(is_period, hierarchy)):
+    if isinstance(hierarchy, (list, tuple)) and any(map(is_period, hierarchy)):
         return [own, *_periods(column, values, hierarchy), whole]
     return [own, *_bins(column, values, hierarchy), whole]
 
