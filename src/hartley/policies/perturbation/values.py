@@ -12,6 +12,7 @@ import numpy as np
 
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.column import read_list
+from hartley.wording import BinnedNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,9 +37,17 @@ def as_list(values: object) -> Sequence[Value] | None:
     raise OptionError("The values of the matrix are not a list", hint="list them, one per row")
 
 
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a table
+    """Return the middle of a bin as the number that a policy file holds."""
+    return float(value) if isinstance(value, BinnedNumber) else value
+
+
 def check_values(values: Sequence[Value], columns: int) -> tuple[Value, ...]:
     """Return the values of a matrix, refusing what is doubled, mixed or of another form."""
-    listed = tuple(tuple(value) if isinstance(value, list) else value for value in values)
+    listed = tuple(
+        tuple(map(_plain, value)) if isinstance(value, (list, tuple)) else _plain(value)
+        for value in values
+    )
     if columns > 1 and not all(isinstance(v, tuple) and len(v) == columns for v in listed):
         raise OptionError(
             f"A value of a matrix over {columns} columns does not have {columns} parts",
