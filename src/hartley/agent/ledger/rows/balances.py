@@ -113,6 +113,7 @@ class Balance:
         """The bits left, rounded down.
 
         Example:
+            >>> from fractions import Fraction
             >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
             (2.0, 0.0)
         """
@@ -129,6 +130,7 @@ def promise(bits: Fraction, *, of: str = "") -> str:
     """Return the promise of a budget in words.
 
     Example:
+        >>> from fractions import Fraction
         >>> print(promise(Fraction(4)))
         all analysts together see at most 16 different transcripts as the data of one person varies
     """
@@ -169,6 +171,7 @@ class Period:
         """The day on which the next period begins.
 
         Example:
+            >>> from fractions import Fraction
             >>> Period("quarter", Fraction(2), "2027-Q4").following
             '2028-01-01'
         """
@@ -208,6 +211,7 @@ def period_words(period: Period | None) -> str:
     """Say what one person can lose in the present period, and what is left of that.
 
     Example:
+        >>> from fractions import Fraction
         >>> print(period_words(Period("year", Fraction(8), "2027")))
         at most 8 bits in every year; in 2027 0 bits are spent and 8 bits left until 2028-01-01
     """
