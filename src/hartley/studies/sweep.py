@@ -179,7 +179,7 @@ def people_of(relation: Relation, k: int) -> PeopleCounts:
         >>> from hartley.ranges.relations.relation import Relation
         >>> relation = Relation.from_pairs([("flu", "F"), ("flu", "F"), ("hiv", "M"), ("flu", "M")])
         >>> people_of(relation, 3).given_away, people_of(relation, 3).among_few
-        (1, 3)
+        (2, 4)
     """
     summary = relation.summary
     return PeopleCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
