@@ -209,6 +209,22 @@ def check_base(base: float) -> None:
         )
 
 
+def check_bits(bits: object, *, name: str) -> float:
+    """Return a number of bits as it is; refuse what is no number or a negative one.
+
+    Prices are doubles, so a limit on them is compared as the double that it is.
+
+    Example:
+        >>> check_bits(1.5, name="most_bits=")
+        1.5
+    """
+    if isinstance(bits, bool) or not isinstance(bits, (int, float)) or not bits >= 0:
+        raise OptionError(
+            f"{name} is not a number of bits", hint="pass a number that is not negative, as 1.5"
+        )
+    return bits
+
+
 def parse_number(number: object, *, name: str) -> Fraction:
     """Return a number as the rational that the user wrote.
 

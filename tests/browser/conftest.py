@@ -100,8 +100,9 @@ class Hospital:
             worker.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hospital(tmp_path_factory):
+    """A service that ends with its module, since its threads would run beside all other tests."""
     service = Hospital(tmp_path_factory.mktemp("hospital"))
     yield service
     service.close()

@@ -18,7 +18,7 @@ from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.engines.tables.sources import open_table
 from hartley.errors import OptionError
-from hartley.exact import bits_at_least
+from hartley.exact import bits_at_least, check_bits
 from hartley.guarantees.accountant import Accountant
 from hartley.ranges.schema.schema import Schema
 from hartley.wording import bits_down, bits_up, counted, exactly
@@ -166,6 +166,8 @@ class Agent:
             an ``Answer``, or a ``BatchAnswer`` for a list.
         """
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
+        if most_bits is not None:
+            most_bits = check_bits(most_bits, name="most_bits=")
         if isinstance(given, Quote):
             quoted = given.bits if given.due is None else given.due
             most_bits = quoted if most_bits is None else min(quoted, most_bits)

@@ -17,6 +17,7 @@ from hartley.client.remote_results import (
 )
 from hartley.client.service_connection import ServiceConnection
 from hartley.errors import InputError
+from hartley.exact import check_bits
 from hartley.files import parse_toml
 from hartley.wording import bits_down, bits_up, counted, exactly, listed
 
@@ -145,6 +146,8 @@ class RemoteAgent:
             a ``RemoteAnswer``, or a ``RemoteBatch`` for a list.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
+        if most_bits is not None:
+            most_bits = check_bits(most_bits, name="most_bits=")
         if isinstance(given, RemoteQuote):
             quoted = given.bits if given.due is None else given.due
             most_bits = quoted if most_bits is None else min(quoted, most_bits)

@@ -46,6 +46,7 @@ class AskRequest:
     key: str | None = None
     """The idempotency key."""
     most_bits: float | None = None
+    """What may be charged at most; None for whatever is due."""
 
     @property
     def account(self) -> str:
@@ -236,7 +237,7 @@ def own_refusal(bits: float, own: OwnBalance) -> Refused:
     """Return why a charge is refused, in words that say nothing about what others spent.
 
     The owner's budget covers all allowances (``hartley.service.coverage``), so the second sentence
-    is needed only where somebody changed the ledger without the resources.
+    is needed only where somebody changed the ledger without the service.
     """
     if bits > own.remaining:
         problem = (

@@ -1,6 +1,7 @@
 """Prices that fall with what was told: charged, quoted, kept in the ledger and verified."""
 
 import json
+import math
 from fractions import Fraction
 
 import pytest
@@ -353,3 +354,17 @@ def test_a_quote_of_earlier_data_charges_nothing(agent, people):
     agent.update(people)
     with pytest.raises(Stale, match="more is due now than the quote said"):
         agent.ask(YOUNG, given=quote)
+
+
+@pytest.mark.parametrize("limit", ["1", -0.5, float("nan"), True, [2]])
+def test_a_limit_that_is_no_number_of_bits_charges_nothing(agent, limit):
+    with pytest.raises(OptionError, match="most_bits= is not a number of bits"):
+        agent.ask(OLD, most_bits=limit)
+    assert agent.history() == []
+
+
+def test_a_limit_is_kept_to_the_last_digit(agent):
+    price = agent.price(OLD, bits=1).bits
+    with pytest.raises(Stale, match="Nothing was charged"):
+        agent.ask(OLD, bits=1, most_bits=math.nextafter(price, 0))
+    assert agent.ask(OLD, bits=1, most_bits=price).bits == price

@@ -323,7 +323,7 @@ def test_an_interrupted_release_leaves_neither_a_table_nor_a_certificate(
     replace = Path.replace
 
     def stop(self, target):
-        if tmp_path in Path(target).parents:  # and not of a service that another test runs beside
+        if tmp_path in Path(target).parents:
             raise KeyboardInterrupt
         return replace(self, target)
 

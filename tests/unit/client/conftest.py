@@ -39,9 +39,9 @@ TABLE = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def hosted(tmp_path_factory):
-    """A service on a free port, with an account of 24 bits; and an agent beside it."""
+    """A service on a free port, with accounts of 24 bits and of 1; and an agent beside it."""
     import datetime as dt
 
     import pyarrow as pa
@@ -57,6 +57,7 @@ def hosted(tmp_path_factory):
     table = pa.table(TABLE | {"born": dates})
     agent = Agent(table, folder / "people.toml", ledger=folder / "ledger.db", budget=48)
     agent.allow("ana", 24)
+    agent.allow("ben", 1)
     with open_accounts(str(folder / "ledger.db")) as accounts:
         accounts.first_owner()
         accounts.add("ana", "analyst", by="owner")
@@ -64,6 +65,9 @@ def hosted(tmp_path_factory):
         token = accounts.issue_token("ana", scopes="ask", by="owner")
         prices = accounts.issue_token("ana", scopes="price", by="owner")
         repeats = accounts.issue_token("ana", scopes="repeat", by="owner")
+        accounts.add("ben", "analyst", by="owner")
+        accounts.grant("ben", "people", by="owner")
+        small = accounts.issue_token("ben", scopes="ask", by="owner")
     app = create_app(read_settings(folder / "config.toml"))
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="on")
@@ -79,6 +83,7 @@ def hosted(tmp_path_factory):
         token=token.text,
         price_token=prices.text,
         repeat_token=repeats.text,
+        small_token=small.text,
         agent=agent,
         ledger=folder / "ledger.db",
         table=table,

@@ -209,10 +209,11 @@ def test_a_refused_question_points_at_its_place(people, beside):
     assert (remote.value.text, remote.value.place) == (local.value.text, local.value.place)
 
 
-def test_a_budget_that_is_too_small(people):
-    with pytest.raises(Refused, match="allowance of the account") as refusal:
-        people.ask(["SELECT SUM(age) FROM people", "SELECT MEDIAN(born) FROM people"], bits=14)
-    assert refusal.value.requested > refusal.value.remaining == people.remaining
+def test_a_budget_that_is_too_small(hosted):
+    with connect(hosted.url, token=hosted.small_token) as small:
+        with pytest.raises(Refused, match="allowance of the account") as refusal:
+            small.ask("SELECT SUM(age) FROM people", bits=4)
+        assert refusal.value.requested > refusal.value.remaining == small.remaining == 1
 
 
 def test_mistakes_are_option_errors(people):
