@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -61,3 +62,11 @@ def released(hold):
         return mapped.expression.to_pyarrow().to_pydict()
 
     return release
+
+
+@pytest.fixture
+def copies(tmp_path_factory, monkeypatch):
+    """List the copies that reading leaves behind, in a folder that no other process uses."""
+    folder = tmp_path_factory.mktemp("copies")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return lambda: sorted(folder.glob(".hartley-copy.*"))
