@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import signal
+import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))  # for command_line
 
 settings.register_profile(
     "hartley",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hartley
+from command_line import run
 from hartley.policies.document import PolicyDocument
 from hartley.studies.specification import Specification
 
@@ -48,17 +49,11 @@ def test_console_blocks_of_a_page_show_what_comes_out(page, tmp_path):
             command, _, expected = part.partition("\n")
             words = shlex.split(command)
             assert words[0] == "hartley"
-            found = subprocess.run(
-                [sys.executable, "-m", "hartley.cli", *words[1:]],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert found.returncode == 0, found.stderr
-            squeezed, wanted = (re.sub(r"[ \t]+", " ", t) for t in (found.stdout, expected))
+            ran = run(*words[1:], cwd=tmp_path)
+            assert ran.returncode == 0, ran.stderr
+            squeezed, wanted = (re.sub(r"[ \t]+", " ", t) for t in (ran.stdout, expected))
             matches = doctest.OutputChecker().check_output(wanted, squeezed, doctest.ELLIPSIS)
-            assert matches, f"{command}\n{found.stdout}"
+            assert matches, f"{command}\n{ran.stdout}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

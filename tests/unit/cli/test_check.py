@@ -1,22 +1,16 @@
 """The command: exit codes, files, and nothing confidential where it does not belong."""
 
 import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
+from command_line import run as hartley
+
 pytestmark = pytest.mark.slow  # every test starts a process
 HERE = {"capture_output": True, "text": True, "timeout": 120}
 SECRET = "7391"  # noqa: S105 - a number of people
-
-
-def hartley(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, arguments)], cwd=cwd, check=False, **HERE
-    )
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import hartley
+from command_line import run, run_process
 from hartley.cli import main
 
 
@@ -15,16 +16,6 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     assert run("sample", folder / "people.parquet").returncode == 0
     return folder
-
-
-def run(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
 
 
 @pytest.mark.slow
@@ -160,7 +151,7 @@ def test_a_fault_inside_says_so_without_a_traceback(folder, tmp_path):
         "a.audit = broken\n"
     )
     words = ("audit", folder / "people.parquet", "--secret", "age", "--released", "sex")
-    found = run(*words, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    found = run_process(*words, env=os.environ | {"PYTHONPATH": str(tmp_path)})
     assert found.returncode == 1
     assert "ZeroDivisionError" in found.stderr
     assert "SECRET-7741" not in found.stderr

@@ -1,23 +1,17 @@
 import json
 import os
-import subprocess
-import sys
+from unittest import mock
 
 import pyarrow.parquet
 import pytest
 
+import command_line
 from hartley.datasets.catalogue import ENTRIES, dataset
 
 
 def run(*words, cache, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"HARTLEY_DATA": str(cache)},
-        **options,
-    )
+    with mock.patch.dict(os.environ, HARTLEY_DATA=str(cache)):
+        return command_line.run(*words, **options)
 
 
 @pytest.mark.slow

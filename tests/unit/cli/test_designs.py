@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import hartley
+from command_line import run, run_process
 from hartley.cli import main
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -22,16 +22,6 @@ def folder(tmp_path_factory):
     assert run("sample", folder / "people.parquet").returncode == 0
     shutil.copytree(EXAMPLES, folder / "examples")
     return folder
-
-
-def run(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
 
 
 def call(monkeypatch, capsys, *words):
@@ -359,7 +349,7 @@ def test_a_signal_while_rows_are_written_leaves_nothing(certified, folder, tmp_p
     before = sorted(tmp_path.iterdir())
     words = ("release", folder / "people.parquet", policy, "-o", out, "--certificate", certificate)
     path = os.pathsep.join([str(tmp_path / "start"), os.environ.get("PYTHONPATH", "")])
-    found = run(*words, env=os.environ | {"PYTHONPATH": path})
+    found = run_process(*words, env=os.environ | {"PYTHONPATH": path})
     assert found.returncode == 130, found.stderr
     assert "Interrupted" in found.stderr
     assert sorted(tmp_path.iterdir()) == before

@@ -1,20 +1,14 @@
 """The command ``hartley reproduce``, as somebody runs it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+import command_line
 
-def run(*words, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", "reproduce", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
+
+def run(*words, cwd="."):
+    return command_line.run("reproduce", *words, cwd=cwd)
 
 
 @pytest.mark.slow

@@ -2,22 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+from command_line import run, run_process
 from hartley.cli.commands import load_commands
-
-
-def run(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
 
 
 @pytest.fixture
@@ -44,7 +33,7 @@ def people(tmp_path):
     ],
 )
 def test_commands_and_options_are_completed(shell, variables, wanted):
-    ran = run(env=os.environ | {"_HARTLEY_COMPLETE": f"complete_{shell}"} | variables)
+    ran = run_process(env=os.environ | {"_HARTLEY_COMPLETE": f"complete_{shell}"} | variables)
     assert wanted in ran.stdout
 
 
@@ -121,6 +110,6 @@ def test_a_value_next_to_a_category_is_warned_about(tmp_path, monkeypatch, conte
 @pytest.mark.slow
 def test_a_table_comes_from_standard_input():
     text = "age,sex\n30,F\n40,M\n"
-    ran = run("audit", "-", "--secret", "age", "--released", "sex", "--text", input=text)
+    ran = run_process("audit", "-", "--secret", "age", "--released", "sex", "--text", input=text)
     assert ran.returncode == 0, ran.stderr
     assert "at worst 1 of 2 values stays possible" in ran.stdout

@@ -1,10 +1,10 @@
 """The command ``hartley tradeoff``, as somebody runs it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+import command_line
 
 SPEC = """
 objective = "maximin"
@@ -24,12 +24,7 @@ def spec(tmp_path):
 
 
 def run(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", "tradeoff", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return command_line.run("tradeoff", *words)
 
 
 @pytest.mark.slow

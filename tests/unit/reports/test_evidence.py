@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import hartley
+from command_line import run
 from hartley.reports.document import render_html
 from hartley.reports.evidence import (
     Evidence,
@@ -32,16 +33,6 @@ def people(tmp_path, monkeypatch):
     (tmp_path / NASTY).write_text("age,sex\n30,F\n40,M\n41,M\n")
     (tmp_path / "sex").write_text("no input: the name of a column is no file")
     return tmp_path / NASTY
-
-
-def run(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
 
 
 AUDIT = ("--secret", "age", "--released", "sex")

@@ -2,8 +2,6 @@
 
 import json
 import shlex
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
+import command_line
 import hartley
 from hartley.cli.attack import attack_app
 from hartley.errors import InputError
@@ -33,10 +32,7 @@ def test_a_limit_that_makes_no_sense_is_refused(bits):
 
 
 def run(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "hartley.cli", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    return command_line.run(*arguments, cwd=folder)
 
 
 @pytest.fixture(scope="module")
