@@ -93,16 +93,17 @@ def high_is_one_short(question, cell):
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "planted", "kind"),
+    ("place", "name", "planted", "kind", "hopeless"),
     [
-        (price, "_price", one_cell_less, "too many answers"),
-        (price, "_price", nothing_is_missing, "too many answers"),
-        (answer, "cell_bounds", high_is_one_short, "the truth is outside"),
+        (price, "_price", one_cell_less, "too many answers", 19),
+        (price, "_price", nothing_is_missing, "too many answers", 2),
+        (answer, "cell_bounds", high_is_one_short, "the truth is outside", 3),
     ],
 )
-def test_the_enumerator_finds_a_planted_leak(place, name, planted, kind):
+def test_the_enumerator_finds_a_planted_leak(place, name, planted, kind, hopeless):
+    """The leak shows in none of the first worlds, which are left out to save their time."""
     with mock.patch.object(place, name, planted):
-        for seed in range(FIRST, FIRST + WORLDS):  # soon: in one of the first few
+        for seed in range(FIRST + hopeless, FIRST + WORLDS):
             _, problems = enumerate_world(draw_world(seed, most=8))
             if any(problem.startswith(kind) for problem in problems):
                 return
