@@ -65,7 +65,7 @@ def test_exp_and_log_are_designed_released_and_refused_where_they_are_not_comput
     from hartley.studies.release import release
 
     wanted = {
-        "objective": "maximin", "query": "exp(x) - log(y)", "error": "0.05",
+        "objective": "maximin", "query": "exp(x) - log(y)", "error": "0.25",
         "columns": {"x": {"range": [-1, 2]}, "y": {"range": [1, 100]}},
     }  # fmt: skip
     found = design(wanted)
@@ -73,7 +73,7 @@ def test_exp_and_log_are_designed_released_and_refused_where_they_are_not_comput
     xs, ys = np.linspace(-1, 2, 41), np.geomspace(1, 100, 41)
     release({"x": xs, "y": ys}, tmp_path / "policy.toml", tmp_path / "released.csv")
     released = np.loadtxt(tmp_path / "released.csv", skiprows=1)
-    assert np.abs(released - (np.exp(xs) - np.log(ys))).max() <= 0.05 + 1e-9
+    assert np.abs(released - (np.exp(xs) - np.log(ys))).max() <= 0.25 + 1e-9
     with pytest.raises(InputError, match=r"takes exp\(40\*x\) of numbers"):
         design(wanted | {"query": "exp(40*x) - log(y)"})
 
