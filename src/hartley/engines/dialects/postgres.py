@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.copy_names import marks_among, name_parts, sql_name, taken
 from hartley.engines.dialects.dialect import Dialect, builtin
+from hartley.engines.dialects.statement_stop import stoppable
 
 if TYPE_CHECKING:
     import threading
@@ -162,7 +163,10 @@ class PostgresStore:
             connection = self._backend.con
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
-                return _fetched(cursor.execute(text))
+                # A request to cancel has reached the server before the statement is given back, so
+                # that it cannot end the next one on this connection.
+                with stoppable(connection.cancel):
+                    return _fetched(cursor.execute(text))
 
     def close(self) -> None:
         """Leave the connection to its owner."""
