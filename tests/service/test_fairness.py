@@ -1,7 +1,9 @@
 """One account cannot keep a service busy: weights, caps, fair lanes, and work nobody waits for."""
 
+import json
+import socket
 import threading
-import time
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -109,9 +111,8 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
         try:
             ben = live.api("ben")
             for number in range(5):
-                begun = time.monotonic()
-                reply = ben.ask(above(number), bits=1)
-                assert (reply.status_code, time.monotonic() - begun < 10) == (200, True)
+                # In the queue behind ana's it would be late, and refused.
+                assert ben.ask(above(number), bits=1).status_code == 200
             assert ben.get("/v1/datasets/people/budget").status_code == 200
         finally:
             gate.set()
@@ -133,16 +134,13 @@ def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch, wait
 
     monkeypatch.setattr(Desk, "plan", slow)
     text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
-    with httpx.Client(base_url=live.url, trust_env=False) as api:
-        headers = {"Authorization": f"Bearer {live.place.tokens['ana']}"}
-        with pytest.raises(httpx.ReadTimeout):
-            api.post(
-                "/v1/datasets/people/ask",
-                json={"question": text, "bits": 2},
-                headers=headers,
-                timeout=0.5,
-            )
-    assert entered.is_set()
+    body = json.dumps({"question": text, "bits": 2})
+    address = urlsplit(live.url)
+    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+        head = f"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}"
+        head += f"\r\nAuthorization: Bearer {live.place.tokens['ana']}\r\n"
+        connection.sendall(f"{head}Content-Type: application/json\r\n\r\n{body}".encode())
+        assert entered.wait(60)
     service = live.app.state.service
     wait_until(lambda: 'route="/v1/datasets/{name}/ask"' in live.api().get("/metrics").text)
     gate.set()

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.dialects.copy_names import taken, unwritable
 from hartley.engines.dialects.dialect import Dialect
 from hartley.engines.dialects.probes import require_tried
-from hartley.engines.dialects.statement_stop import stoppable
 from hartley.engines.dialects.streams import reader
 from hartley.errors import EngineError, InputError, TableError
 from hartley.files import PrivateFolder, sync_folder
@@ -338,6 +337,8 @@ class EmbeddedStore:
 
     def fetch(self, text: str) -> Any:
         """Run a statement concurrently with those of other threads."""
+        from hartley.engines.dialects.statement_stop import stoppable  # for agents alone
+
         # A cursor is a connection of its own: ending its statement ends no other one.
         with self._connection.cursor() as cursor, stoppable(cursor.interrupt):
             return cursor.execute(text).fetch_arrow_table()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.copy_names import marks_among, name_parts, sql_name, taken
 from hartley.engines.dialects.dialect import Dialect, builtin
-from hartley.engines.dialects.statement_stop import stoppable
 
 if TYPE_CHECKING:
     import threading
@@ -157,6 +156,8 @@ class PostgresStore:
 
     def fetch(self, text: str) -> Any:
         """Run a statement after those of other threads, on a new connection if one was lost."""
+        from hartley.engines.dialects.statement_stop import stoppable  # for agents alone
+
         with self._lock:
             if self._backend.con.closed:
                 self._backend.reconnect()
