@@ -112,6 +112,8 @@ def make_place(folder, *, service="", limits="", ledger="ledger.db", analysts=("
     for name in ("people", "others"):
         (folder / f"{name}.toml").write_text(SCHEMA.format(name=name))
         pq.write_table(pa.table(TABLE), folder / f"{name}.parquet")
+    if "question_seconds" not in service:
+        service += "\nquestion_seconds = 100"  # for a busy machine
     config = folder / "config.toml"
     config.write_text(CONFIG.format(ledger=ledger, service=service, limits=limits))
     settings = read_settings(config)
@@ -134,7 +136,7 @@ class Api(httpx.Client):
 
     def __init__(self, url, token=None):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        super().__init__(base_url=url, headers=headers, timeout=60, trust_env=False)
+        super().__init__(base_url=url, headers=headers, timeout=150, trust_env=False)
 
     def ask(self, question=AVERAGE, dataset="people", headers=None, **body):
         body = body if question is None else {"question": question} | body

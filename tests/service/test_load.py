@@ -34,7 +34,7 @@ async def analyst(  # noqa: PLR0913 - one analyst, each by name
     """Ask while it goes on, of so many questions as there are by then; note what is seen."""
     choose = random.Random(seed)  # noqa: S311 - a choice of questions
     headers = {"Authorization": f"Bearer {token}"}
-    limits = httpx.Timeout(60)
+    limits = httpx.Timeout(150)
     async with httpx.AsyncClient(
         base_url=url, headers=headers, timeout=limits, trust_env=False, verify=UNUSED
     ) as api:
