@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from fractions import Fraction
 
@@ -13,6 +14,8 @@ from hartley.agent.questions.batch import All, Form, Question, Statistic, Test a
 from hartley.agent.statistics.statistics import totals
 from hartley.engines.coded.coding import ColumnCoding
 from hartley.engines.coded.copying import code_table
+from hartley.engines.dialects.postgres import PostgresStore
+from hartley.engines.dialects.statement_stop import StatementStop
 from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError
 
@@ -75,6 +78,31 @@ def test_times_whose_day_depends_on_the_session_are_refused(engine, codes_of):
             code_table(open_table(zoned), [day])
     plain = backend.sql("SELECT TIMESTAMP_NTZ '2022-01-08 23:30:00' AS t")
     assert codes_of(code_table(open_table(plain), [day])) == [(0,)]
+
+
+@only_postgres
+def test_a_slow_statement_of_a_server_ends_and_its_connection_stays_usable(engine):
+    backend = engine.load("statistics_any", pa.table({"x": [1]})).get_backend()
+    connection, stop = backend.con, StatementStop()
+    store = PostgresStore(backend, ("statistics_any",), threading.RLock())
+    entered, results = threading.Event(), []
+
+    def work():
+        with stop.present():
+            entered.set()
+            try:
+                results.append(store.fetch("SELECT 1 AS n FROM (SELECT pg_sleep(600)) AS s"))
+            except Exception as error:  # noqa: BLE001 - what the server says
+                results.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    assert entered.wait(60)
+    stop.stop()
+    thread.join(60)
+    assert store.dialect.was_stopped(results[0])
+    assert store.fetch("SELECT 7 AS n").to_pylist() == [{"n": 7}]
+    assert backend.con is connection  # the same one
 
 
 def postgres_table(engine, *statements):

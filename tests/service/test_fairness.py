@@ -1,12 +1,18 @@
 """One account cannot keep a service busy: weights, caps, fair lanes, and work nobody waits for."""
 
+import json
+import socket
 import threading
-import time
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from hartley.agent.ledger import open_ledger
 from hartley.agent.quotes import Desk
+from hartley.agent.repricing import verify_prices
+from hartley.engines.dialects.duckdb import EmbeddedStore
+from hartley.service.lanes import Lanes
 
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 AVERAGES = "SELECT {} FROM people"
@@ -84,7 +90,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
 
     def slow(desk, questions, *rest):
         if "AVG" in str(questions):
-            gate.wait(60)
+            gate.wait(300)
         return plan(desk, questions, *rest)
 
     with served_here(place) as live:
@@ -92,7 +98,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
         statuses = []
 
         def hog():
-            with httpx.Client(base_url=live.url, timeout=60, trust_env=False) as api:
+            with httpx.Client(base_url=live.url, timeout=300, trust_env=False) as api:
                 headers = {"Authorization": f"Bearer {place.tokens['ana']}"}
                 body = {"question": MANY, "bits": 8}
                 statuses.append(
@@ -105,9 +111,8 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
         try:
             ben = live.api("ben")
             for number in range(5):
-                begun = time.monotonic()
-                reply = ben.ask(above(number), bits=1)
-                assert (reply.status_code, time.monotonic() - begun < 10) == (200, True)
+                # In the queue behind ana's it would be late, and refused.
+                assert ben.ask(above(number), bits=1).status_code == 200
             assert ben.get("/v1/datasets/people/budget").status_code == 200
         finally:
             gate.set()
@@ -129,16 +134,13 @@ def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch, wait
 
     monkeypatch.setattr(Desk, "plan", slow)
     text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
-    with httpx.Client(base_url=live.url, trust_env=False) as api:
-        headers = {"Authorization": f"Bearer {live.place.tokens['ana']}"}
-        with pytest.raises(httpx.ReadTimeout):
-            api.post(
-                "/v1/datasets/people/ask",
-                json={"question": text, "bits": 2},
-                headers=headers,
-                timeout=0.5,
-            )
-    assert entered.is_set()
+    body = json.dumps({"question": text, "bits": 2})
+    address = urlsplit(live.url)
+    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+        head = f"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}"
+        head += f"\r\nAuthorization: Bearer {live.place.tokens['ana']}\r\n"
+        connection.sendall(f"{head}Content-Type: application/json\r\n\r\n{body}".encode())
+        assert entered.wait(60)
     service = live.app.state.service
     wait_until(lambda: 'route="/v1/datasets/{name}/ask"' in live.api().get("/metrics").text)
     gate.set()
@@ -168,3 +170,99 @@ def test_a_question_that_is_late_before_its_charge_is_not_charged(
         gate.set()
         wait_until(lambda: not live.app.state.service.lanes.admitted)
         assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 0
+
+
+class SlowStatements:
+    """Makes the statements over the copy of a dataset really slow while ``on`` is set."""
+
+    def __init__(self, monkeypatch):
+        self.on, self.begun, fetch = threading.Event(), threading.Event(), EmbeddedStore.fetch
+
+        def slow(store, text):
+            if self.on.is_set():
+                text = text.replace('FROM "coded"', 'FROM "coded", range(1000000000) AS many')
+                assert "many" in text
+                self.begun.set()
+            return fetch(store, text)
+
+        monkeypatch.setattr(EmbeddedStore, "fetch", slow)
+
+
+@pytest.mark.slow
+def test_a_charged_question_is_stopped_at_its_limit_and_finished_by_asking_again(
+    a_place, served_here, monkeypatch, wait_until
+):
+    """The lane is free, the charge stays, and nobody else's statement ends."""
+    place = a_place(service="question_seconds = 2\nengine_lanes = 1\nqueue = 4")
+    slow = SlowStatements(monkeypatch)
+    with served_here(place) as live:
+        ana, ben = live.api("ana"), live.api("ben")
+        lanes = live.app.state.service.lanes
+
+        def asked(api, code):
+            """Ask until a reply has a code; on a busy machine a question is late before it."""
+            replies = []
+
+            def ask():
+                replies.append(api.ask(COUNT, bits=1).json())
+                seen = replies[-1].get("error", {"code": "answered"})["code"]
+                assert seen in {code, "busy"}, replies[-1]
+                return seen == code
+
+            wait_until(ask)
+            return replies[-1]
+
+        slow.on.set()
+        asked(ana, "pending")
+        assert slow.begun.is_set()
+        wait_until(lambda: not lanes.admitted)
+        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 1
+        asked(ana, "pending")  # paid for by now, and still slow
+        slow.on.clear()
+        wait_until(lambda: not lanes.admitted)
+        # Another account, in the same lane and on the same copy.
+        assert asked(ben, "answered")["rows"][0]["COUNT(*)"]["value"] == 15
+        finished = asked(ana, "answered")
+        assert (finished["bits"], finished["spent_bits"]) == (0, 1)
+        assert finished["rows"][0]["COUNT(*)"]["value"] == 15
+        (row,) = ana.get("/v1/datasets/people/history").json()["rows"]
+        assert (row["bits"], row["answered"]) == (1, True)
+    with open_ledger(place.settings.ledger) as ledger:
+        assert verify_prices(ledger).holds
+
+
+@pytest.mark.slow
+def test_a_stopped_question_ends_none_that_runs_beside_it(a_place, served_here, monkeypatch):
+    """Two slow statements on one copy; one of them is late."""
+    place = a_place(service="question_seconds = 600\nengine_lanes = 2")
+    slow, tickets = SlowStatements(monkeypatch), {}
+    engine = Lanes.engine
+
+    def noted(lanes, work, ticket=None):
+        tickets[ticket.account] = ticket
+        return engine(lanes, work, ticket)
+
+    monkeypatch.setattr(Lanes, "engine", noted)
+    with served_here(place) as live:
+        slow.on.set()
+        replies, threads = {}, []
+        for account in ("ana", "ben"):
+            slow.begun.clear()
+            api = live.api(account)
+
+            def ask(account=account, api=api):
+                replies[account] = api.ask(COUNT, bits=1)
+
+            threads.append(threading.Thread(target=ask))
+            threads[-1].start()
+            assert slow.begun.wait(60)
+        slow.on.clear()
+        tickets["ana"].statements.stop()
+        threads[0].join(60)
+        assert replies["ana"].json()["error"]["code"] == "pending"
+        assert threads[1].is_alive()
+        tickets["ben"].statements.stop()
+        threads[1].join(60)
+        for account in ("ana", "ben"):
+            content = live.api(account).ask(COUNT, bits=1).json()
+            assert (content["bits"], content["spent_bits"]) == (0, 1)

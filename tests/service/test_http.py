@@ -14,7 +14,7 @@ FIELDS = {"code", "message", "hint", "place", "requested_bits", "remaining_bits"
 def converse(live, *parts, pause=None):
     """Send bytes and return the whole reply."""
     host, port = live.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         try:
             for part in parts:
                 connection.sendall(part)

@@ -39,7 +39,7 @@ def test_a_service_over_postgresql(a_place, served_here, database, wait_until):
         assert (reply.status_code, reply.json()["error"]["code"]) == (503, "unavailable")
         assert database.address not in reply.text
         assert live.api().get("/healthz").status_code == 200
-        wait_until(lambda: live.api().get("/readyz").status_code == 503, 10)
+        wait_until(lambda: live.api().get("/readyz").status_code == 503)
         database.start()
         wait_until(lambda: ana.ask("SELECT MAX(age) FROM people", bits=1).status_code == 200)
         assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 4
@@ -83,7 +83,7 @@ def test_a_backup_is_restored_under_a_running_service(
         body = {"dataset": "people", "account": "ana", "bits": 12}
         assert refused(owner.put("/v1/allowances", json=body))
         assert refused(owner.post("/v1/datasets/people/versions", json={}))
-        wait_until(lambda: live.api().get("/readyz").status_code == 503, 10)
+        wait_until(lambda: live.api().get("/readyz").status_code == 503)
         assert "older than" in live.api().get("/readyz").json()["checks"]["ledger"]
         assert live.api().get("/healthz").status_code == 200
         with open_ledger(database.address) as ledger:
@@ -91,11 +91,11 @@ def test_a_backup_is_restored_under_a_running_service(
 
         # The newest ledger comes back, and the service goes on without a restart.
         database.restore(tmp_path / "new.sql")
-        wait_until(lambda: ana.ask(first, bits=1).status_code == 200, 10)
+        wait_until(lambda: ana.ask(first, bits=1).status_code == 200)
         again = ana.ask(first, bits=1).json()
         assert (again["bits"], again["rows"]) == (0, shown["rows"])
         assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 3
-        wait_until(lambda: live.api().get("/readyz").status_code == 200, 10)
+        wait_until(lambda: live.api().get("/readyz").status_code == 200)
         assert ana.ask(second, bits=1).json()["bits"] == 1
 
     # A service that starts on the old ledger refuses it, until the loss is accepted.

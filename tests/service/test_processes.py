@@ -167,7 +167,7 @@ def test_the_first_start_with_a_table(tmp_path, wait_until):
             env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         )
     try:
-        wait_until(lambda: process.poll() is not None or " at http" in out.read_text())
+        wait_until(lambda: process.poll() is not None or " at http" in out.read_text(), 300)
         text = out.read_text()
         # The address is told when somebody answers there, and the token in any case.
         assert text.index("owner.token") < text.index("startup complete") < text.index(" at http")
@@ -177,7 +177,7 @@ def test_the_first_start_with_a_table(tmp_path, wait_until):
         token = path.read_text().strip()
         assert token not in text  # a pipe ends in a log
         headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=30) as api:
+        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as api:
             assert api.get("/v1/me").json()["role"] == "owner"
             body = {"dataset": "t", "account": "owner", "bits": 5}
             assert api.put("/v1/allowances", json=body).status_code == 200
@@ -191,26 +191,27 @@ def test_the_first_start_with_a_table(tmp_path, wait_until):
                 continue
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_while_it_starts_stalls_nobody(a_place, serve, wait_until):
     """The parent goes on at once: it starts another one, and hears SIGTERM."""
     live = serve(a_place(), workers=1)
+    slow = 2 * live.start_seconds  # on a busy machine everything takes longer
     begun = time.monotonic()
     for _ in range(3):
         (worker,) = wait_until(live.workers)
         os.kill(worker, signal.SIGKILL)  # the next ones are killed before they answer anything
-        wait_until(lambda worker=worker: live.workers() not in ([], [worker]), 10)
+        wait_until(lambda worker=worker: live.workers() not in ([], [worker]), 10 + slow)
     live.wait_for_workers(2)
-    assert time.monotonic() - begun < 25
+    assert time.monotonic() - begun < 25 + slow
     (worker,) = live.workers()
     os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: live.workers() not in ([], [worker]), 10)
+    wait_until(lambda: live.workers() not in ([], [worker]), 10 + slow)
     begun = time.monotonic()
     assert live.stop() == 0
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 10 + slow
 
 
 @pytest.mark.slow
@@ -235,7 +236,7 @@ def test_a_disk_that_is_full_loses_nothing(a_place, serve, wait_until):
     resource.prlimit(worker, resource.RLIMIT_FSIZE, (hard, hard))
     again = ana.ask("SELECT MAX(age) FROM people", bits=1)
     assert again.json()["spent_bits"] == 3
-    wait_until(lambda: live.api().get("/readyz").status_code == 200, 10)
+    wait_until(lambda: live.api().get("/readyz").status_code == 200)
     assert live.stop() == 0
     with open_ledger(place.settings.ledger) as ledger:
         assert verify_prices(ledger).holds

@@ -29,7 +29,7 @@ def make_certificate(folder, name):
 
 def shaken(port, context, **options):
     """Return the version of TLS that a handshake agreed on; None if it was refused."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
         try:
             with context.wrap_socket(plain, server_hostname="127.0.0.1", **options) as wrapped:
                 return wrapped.version()
@@ -52,11 +52,13 @@ def test_a_service_with_tls(a_place, serve):
     place.settings = read_settings(config)
 
     live = serve(place, workers=1)
-    port = int(live.url.rpartition(":")[2])
-    url = f"https://127.0.0.1:{port}"
+    port, url = int(live.url.rpartition(":")[2]), live.url
+    assert url == f"https://127.0.0.1:{port}"
     trusted = ssl.create_default_context(cafile=str(place.folder / "good.pem"))
     headers = {"Authorization": f"Bearer {place.tokens['ana']}"}
-    with httpx.Client(base_url=url, verify=trusted, headers=headers, trust_env=False) as api:
+    with httpx.Client(
+        base_url=url, verify=trusted, headers=headers, timeout=60, trust_env=False
+    ) as api:
         reply = api.post(
             "/v1/datasets/people/ask", json={"question": "SELECT AVG(age) FROM people", "bits": 2}
         )
@@ -65,11 +67,14 @@ def test_a_service_with_tls(a_place, serve):
         login = api.post("/console/login", data={"token": place.tokens["ana"]})
         assert all("Secure" in cookie for cookie in login.headers.get_list("set-cookie"))
         assert not str(login.headers.get("location", "")).startswith("http")
-    with httpx.Client(base_url=url, trust_env=False) as stranger, pytest.raises(httpx.ConnectError):
+    with (
+        httpx.Client(base_url=url, timeout=60, trust_env=False) as stranger,
+        pytest.raises(httpx.ConnectError),
+    ):
         stranger.get("/healthz")  # nobody signed the certificate
 
     # A token that is sent without TLS is not read, and the connection ends without an answer.
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
         plain.sendall(b"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n")
         try:
             received = plain.recv(100)
@@ -91,7 +96,7 @@ def test_a_service_with_tls(a_place, serve):
     assert shaken(port, weak) is None
 
     for _ in range(20):  # garbage, and handshakes that are given up
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as broken:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as broken:
             broken.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 100)
     assert shaken(port, trusted) == "TLSv1.3"
     assert live.stop() == 0

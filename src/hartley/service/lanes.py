@@ -8,6 +8,8 @@ from collections import Counter, OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from hartley.engines.dialects.statement_stop import StatementStop
+from hartley.errors import Pending
 from hartley.service.envelope import busy, pending
 
 if TYPE_CHECKING:
@@ -16,17 +18,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 QUICK_THREADS = 4
 """Threads for what only reads the ledger: repeats, balances, history."""
+ENDING_SECONDS = 1.0
+"""How long a late question may take to end once its statement was stopped."""
 
 
 class Ticket:
     """One request for a lane: whose it is, and whether somebody still waits for it.
 
-    Work looks at it between its steps. Once it has gone on to a charge it is finished, whoever
-    waits: what is charged must be answered and recorded.
+    Work looks at it between its steps. Once it has gone on to a charge it goes on until the time
+    limit, even if nobody waits for it. Then its statement is stopped: the charge stays, and asking
+    the same again computes the answer.
     """
 
     def __init__(self, account: str = "") -> None:
         self.account = account
+        self.statements = StatementStop()
+        """Stops what the engine computes for the request."""
         self._lock = threading.Lock()
         self._stopped = self.charging = False
 
@@ -54,6 +61,8 @@ class LaneWork(NamedTuple):
     work: Callable[[], Any]
     ticket: Ticket
     future: asyncio.Future[Any]
+    stoppable: bool
+    """Whether its statements end at the time limit: those of questions, not of a new version."""
 
 
 class Lanes:
@@ -90,19 +99,26 @@ class Lanes:
 
         Raises ``busy`` if the queue is full. After the time limit, or if the caller is cancelled,
         the ticket is stopped: work that waits is dropped, and work that runs ends before its next
-        step, unless it has made a charge. That goes on and keeps its lane; the caller gets
-        ``pending``.
+        step, unless it has made a charge. At the time limit the statement of a question is stopped
+        too, so that its lane is free; a caller whose question is paid for gets ``pending``.
         """
-        job = LaneWork(work, ticket or Ticket(), asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        job = LaneWork(work, ticket or Ticket(), loop.create_future(), ticket is not None)
         job.future.add_done_callback(_seen)
+        end = loop.time() + self._seconds
         self._admit(job)
         try:
-            return await asyncio.wait_for(asyncio.shield(job.future), self._seconds)
+            result: T = await self._in_time(job)
         except TimeoutError:
-            raise self._late(job) from None
+            result = await self._late(job)
         except asyncio.CancelledError:
-            self._give_up(job)
+            uncharged = self._give_up(job)
+            self._stop_statements(job, 0 if uncharged else end - loop.time())
             raise
+        return result
+
+    async def _in_time(self, job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
+        return await asyncio.wait_for(asyncio.shield(job.future), self._seconds)
 
     def _admit(self, job: LaneWork) -> None:
         account = job.ticket.account
@@ -152,21 +168,43 @@ class Lanes:
         jobs = self._waiting.get(account)
         if jobs is not None and job in jobs:
             jobs.remove(job)
+            job.future.cancel()
             if not jobs:
                 del self._waiting[account]
         return job.ticket.stop()
 
-    def _late(self, job: LaneWork) -> Exception:
-        if self._give_up(job):
-            return busy(
+    def _stop_statements(self, job: LaneWork, seconds: float) -> None:
+        """Stop what the engine computes for a question, after some seconds.
+
+        In a thread of its own: the event loop must not wait for the engine, and may end before.
+        """
+        if job.stoppable and not job.future.done():
+            timer = threading.Timer(seconds, job.ticket.statements.stop)
+            timer.daemon = True
+            timer.start()
+            job.future.add_done_callback(lambda _: timer.cancel())
+
+    async def _late(self, job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
+        """Stop a question at its time limit; return its result if it ended just now."""
+        uncharged = self._give_up(job)
+        self._stop_statements(job, 0)
+        await asyncio.wait([job.future], timeout=ENDING_SECONDS if job.stoppable else 0)
+        if job.future.done() and not job.future.cancelled():
+            error = job.future.exception()
+            if error is None:
+                return job.future.result()
+            if isinstance(error, Pending):  # also where an earlier request paid for it
+                uncharged = False
+        if uncharged:
+            raise busy(
                 f"The question was not computed within {self._seconds:g} s, and nothing was "
                 "charged for it",
                 "ask for fewer numbers at once, or later",
-            )
-        return pending(
+            ) from None
+        raise pending(
             f"The question takes longer than {self._seconds:g} s",
             "ask the same again: it is charged at most once, and its answer is kept",
-        )
+        ) from None
 
     def close(self) -> None:
         """Wait for running work, so that a charged question is answered before the end."""
@@ -176,7 +214,10 @@ class Lanes:
 
 def _run(job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
     job.ticket.check()
-    return job.work()
+    if not job.stoppable:
+        return job.work()
+    with job.ticket.statements.present():
+        return job.work()
 
 
 def _seen(future: asyncio.Future[Any]) -> None:

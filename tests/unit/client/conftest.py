@@ -49,7 +49,7 @@ def hosted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
     (folder / "people.toml").write_text(SCHEMA)
     (folder / "config.toml").write_text(
-        '[service]\nledger = "ledger.db"\nlisten = "127.0.0.1:0"\n'
+        '[service]\nledger = "ledger.db"\nlisten = "127.0.0.1:0"\nquestion_seconds = 100\n'
         '[datasets.people]\nschema = "people.toml"\n'
         "[limits]\nasks_per_minute = 100000\nprices_per_minute = 100000\n"
     )

@@ -67,9 +67,11 @@ class Supervisor:
     """Starts the service, and starts it again when it is dead."""
 
     def __init__(self, folder: Path, place: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        # Bound and not listening, so that nobody else gets the port while the service is dead.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port = self._reserved.getsockname()[1]
         self._words = [folder / "config.toml", self.port, place, folder / "died"]
         self.starts, self.statuses = 0, []
         self._process: subprocess.Popen | None = None
@@ -97,7 +99,8 @@ class Supervisor:
     def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(30)
+            self._process.wait(120)
+        self._reserved.close()
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from hartley.engines.dialects.statement_stop import stoppable
+from hartley.errors import Pending
 from hartley.service.envelope import ServiceError
 from hartley.service.lanes import Lanes, Ticket
 
@@ -15,6 +17,19 @@ async def refusal(work):
     except ServiceError as error:
         return error.code, error.retry_after
     return None
+
+
+class LimitedLanes(Lanes):
+    """Lanes whose time limit is over when an event is set, however busy the machine is."""
+
+    def __init__(self, over, lanes=1, queue=0):
+        super().__init__(lanes, queue, 60)
+        self._over = over
+
+    async def _in_time(self, job):
+        del job
+        assert await asyncio.to_thread(self._over.wait, 60)
+        raise TimeoutError
 
 
 def test_the_queue_is_bounded_and_repeats_do_not_wait():
@@ -75,15 +90,18 @@ def test_a_free_lane_goes_to_the_account_that_was_served_longest_ago():
     assert order == ["ana", "ben", "cal", "ana", "ben", "ana"]
 
 
-def test_what_is_charged_goes_on_after_the_time_limit_and_keeps_its_lane():
-    gate, done = threading.Event(), []
+def test_what_is_charged_and_no_statement_goes_on_after_the_time_limit(monkeypatch):
+    """The answer of a statement that has ended is recorded: only statements are stopped."""
+    monkeypatch.setattr("hartley.service.lanes.ENDING_SECONDS", 0.05)
+    gate, charged, done = threading.Event(), threading.Event(), []
 
     async def main():
-        lanes = Lanes(1, 0, 0.05)
+        lanes = LimitedLanes(charged)
         ticket = Ticket("ana")
 
         def work():
             ticket.charge()
+            charged.set()
             gate.wait()
             ticket.check()  # nobody waits any more, and it is finished all the same
             done.append(True)
@@ -97,16 +115,127 @@ def test_what_is_charged_goes_on_after_the_time_limit_and_keeps_its_lane():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("how", ["late", "gone"])
-def test_what_is_not_charged_stops_when_nobody_waits(how):
-    gate, steps = threading.Event(), []
+class Statement:
+    """Work with one statement, which runs until it is stopped."""
+
+    def __init__(self, ticket, *, charged=True):
+        self.ticket, self._charged = ticket, charged
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    def __call__(self):
+        if self._charged:
+            self.ticket.charge()
+        with stoppable(self.ended.set):
+            self.begun.set()
+            assert self.ended.wait(60)
+        raise Pending("The answer is pending", hint="ask again")
+
+
+@pytest.mark.parametrize("charged", [True, False])  # False: an earlier request paid for it
+def test_a_late_statement_is_stopped_and_its_lane_is_free(charged, monkeypatch):
+    monkeypatch.setattr("hartley.service.lanes.ENDING_SECONDS", 60)
 
     async def main():
-        lanes = Lanes(1, 4, 0.2 if how == "late" else 60)
+        work = Statement(Ticket("ana"), charged=charged)
+        lanes = LimitedLanes(work.begun)
+        assert await refusal(lanes.engine(work, work.ticket)) == ("pending", 1)
+        assert lanes.admitted == 0
+        lanes.close()
+
+    asyncio.run(main())
+
+
+def test_a_late_statement_leaves_those_of_others_alone():
+    async def main():
+        lanes = Lanes(2, 0, 60)
+        late, other = Statement(Ticket("ana")), Statement(Ticket("ben"))
+        running = [asyncio.ensure_future(lanes.engine(each, each.ticket)) for each in (late, other)]
+        for each in (late, other):
+            await asyncio.to_thread(each.begun.wait, 60)
+        await asyncio.to_thread(late.ticket.statements.stop)
+        with pytest.raises(Pending):
+            await running[0]
+        assert not other.ended.is_set()
+        assert not running[1].done()
+        other.ended.set()
+        with pytest.raises(Pending):
+            await running[1]
+        lanes.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("charged", [True, False])
+def test_a_statement_that_nobody_waits_for_goes_on_until_the_time_limit(charged, monkeypatch):
+    """If it is charged, it may end; but it must not keep its lane for ever."""
+    timers, cancelled = [], asyncio.Event()
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds, function):
+            timers.append((seconds, function))
+
+        def start(self):
+            assert self.daemon  # the end of a process does not wait for it
+
+        def cancel(self):
+            cancelled.set()
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+
+    async def main():
+        lanes = Lanes(1, 0, 600)
+        work = Statement(Ticket("ana"), charged=charged)
+        running = asyncio.ensure_future(lanes.engine(work, work.ticket))
+        await asyncio.to_thread(work.begun.wait, 60)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        ((seconds, function),) = timers
+        assert 300 < seconds <= 600 if charged else seconds == 0
+        assert not work.ended.is_set()
+        await asyncio.to_thread(function)
+        assert work.ended.is_set()
+        await asyncio.wait_for(cancelled.wait(), 60)
+        assert not lanes.admitted
+        lanes.close()
+
+    asyncio.run(main())
+
+
+def test_what_is_no_question_is_never_stopped():
+    """A new version that takes long is made to its end."""
+    begun, ended, done = threading.Event(), threading.Event(), []
+
+    async def main():
+        lanes = LimitedLanes(begun)
+
+        def work():
+            with stoppable(lambda: done.append("stopped")):
+                begun.set()
+                assert ended.wait(60)
+            done.append("made")
+
+        assert await refusal(lanes.engine(work)) == ("busy", 1)
+        ended.set()
+        lanes.close()
+
+    asyncio.run(main())
+    assert done == ["made"]
+
+
+@pytest.mark.parametrize("how", ["late", "gone"])
+def test_what_is_not_charged_stops_when_nobody_waits(how, monkeypatch):
+    gate, priced, steps = threading.Event(), threading.Event(), []
+    monkeypatch.setattr("hartley.service.lanes.ENDING_SECONDS", 0.05)
+
+    async def main():
+        lanes = LimitedLanes(priced, queue=4) if how == "late" else Lanes(1, 4, 60)
         ticket = Ticket("ana")
 
         def work():
             steps.append("priced")
+            priced.set()
             gate.wait()
             ticket.charge()
             steps.append("charged")
@@ -123,9 +252,8 @@ def test_what_is_not_charged_stops_when_nobody_waits(how):
             await asyncio.gather(running, queued, return_exceptions=True)
         assert lanes.admitted == 1  # the thread itself runs until its next step
         gate.set()
-        assert await lanes.engine(lambda: 5, Ticket("cal")) == 5  # after the thread has ended
+        lanes.close()  # waits for the thread
         assert steps == ["priced"]
-        lanes.close()
 
     asyncio.run(main())
 

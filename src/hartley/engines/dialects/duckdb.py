@@ -337,7 +337,10 @@ class EmbeddedStore:
 
     def fetch(self, text: str) -> Any:
         """Run a statement concurrently with those of other threads."""
-        with self._connection.cursor() as cursor:
+        from hartley.engines.dialects.statement_stop import stoppable  # for agents alone
+
+        # A cursor is a connection of its own: ending its statement ends no other one.
+        with self._connection.cursor() as cursor, stoppable(cursor.interrupt):
             return cursor.execute(text).fetch_arrow_table()
 
     def close(self) -> None:

@@ -156,13 +156,18 @@ class PostgresStore:
 
     def fetch(self, text: str) -> Any:
         """Run a statement after those of other threads, on a new connection if one was lost."""
+        from hartley.engines.dialects.statement_stop import stoppable  # for agents alone
+
         with self._lock:
             if self._backend.con.closed:
                 self._backend.reconnect()
             connection = self._backend.con
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
-                return _fetched(cursor.execute(text))
+                # A request to cancel has reached the server before the statement is given back, so
+                # that it cannot end the next one on this connection.
+                with stoppable(connection.cancel):
+                    return _fetched(cursor.execute(text))
 
     def close(self) -> None:
         """Leave the connection to its owner."""

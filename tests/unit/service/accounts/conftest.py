@@ -150,7 +150,7 @@ def drive():
 
     def run(mode, address, **settings):
         words = [sys.executable, str(DRIVER), mode, address, json.dumps(settings)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=400)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -253,12 +253,12 @@ def test_a_use_does_not_wait_for_the_disk_and_survives_its_failure(accounts, tok
 
     def failing(_):
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         raise EngineError("The disk is full", hint="make room")
 
     monkeypatch.setattr(accounts.ledger.store, "write", failing)
     assert accounts.authenticate(token.text).account == "ana"  # while nothing is written yet
-    assert begun.wait(20)
+    assert begun.wait(120)
     go_on.set()
     accounts.flush()
     assert accounts.tokens("ana")[0].last_used is None

@@ -81,7 +81,13 @@ class House:
             schema.write_text(SCHEMA.replace('"people"', f'"{name}"'))
             data = str(folder / "people.parquet")
             datasets[name] = DatasetSettings(name, schema, budget="300", data=data)
-        settings = ServiceSettings(str(folder / "ledger.db"), datasets, folder=folder, proxy=proxy)
+        settings = ServiceSettings(
+            str(folder / "ledger.db"),
+            datasets,
+            folder=folder,
+            proxy=proxy,
+            question_seconds=600,  # a report reads many modules first, which a busy machine delays
+        )
         self.owner_token = prepare(settings).owner.text
         self.app = create_app(settings)
         self.service = self.app.state.service
