@@ -227,22 +227,23 @@ def _spread_steps(
 def _worst(
     selection: Selection, item: Item, public_count: PublicCount | None, at_least: int | None
 ) -> Fraction:
-    widths = [Fraction(_width(selection.questions[place])) for place in item.parts]
+    first = _width(selection.questions[item.parts[0]]) if item.parts else 0
     if item.kind is NumberKind.COUNT:
-        return widths[0] / 2
+        return Fraction(first, 2)
     if item.reach is None:
         return Fraction(0)
     counted = 0 if item.count is None else _width(selection.questions[item.count])
     if item.kind is NumberKind.SUM:
-        return (abs(item.scale) * widths[0] + abs(item.shift) * counted) / 2
-    width = widths[0]
+        return (abs(item.scale) * first + abs(item.shift) * counted) / 2
+    width = Fraction(first)
     if item.kind is not NumberKind.ORDER:
         rows = _known_rows(selection, item, public_count)
         if rows is None and at_least is not None:
             # More rows make the error no larger. A sample of one row is NULL, and exact.
             rows = min(max(at_least, 1 + item.sample), item.rows[1])
         width = _divided_width(selection, item, counted, rows)
-    return min(width, _range_width(item)) * abs(item.scale) / 2 * _unscaled(item)
+    error = min(width, _range_width(item)) * abs(item.scale) / 2
+    return error * _unscaled(item) if item.kind is NumberKind.VARIANCE else error
 
 
 def _divided_width(selection: Selection, item: Item, counted: int, rows: int | None) -> Fraction:

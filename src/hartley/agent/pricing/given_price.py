@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import gcd, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from hartley.agent.pricing.price import price, price_by_public
+from hartley.agent.pricing.price import price, price_both_ways, price_by_public
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.told_counts import cells_in_parts, known_counts
 from hartley.agent.pricing.told_parts import PartPricing
@@ -115,17 +115,27 @@ def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
     record are proved on paper and enumerated.
     """
     asked = list(dict.fromkeys(questions))
-    by_itself = price(asked, told.schema)
+    return _given(asked, told, price(asked, told.schema), {})
+
+
+_Pricings: TypeAlias = "dict[tuple[Question, ...], PartPricing]"
+"""What was computed with rules O and W for some questions, with all that was told."""
+
+
+def _given(
+    asked: list[Question], told: ToldBefore, by_itself: Price, pricings: _Pricings
+) -> GivenPrice:
+    """Return what distinct questions cost, where their price alone is known."""
     alone = by_itself.cells
     ratios = _ratios(asked, told)
     # A question whose cell is known is no question any more.
     settled = {row for ratio, row in ratios.values() if ratio == 1}
     unknown = [question for question in asked if question not in ratios or ratios[question][0] > 1]
     rest = [question for question in unknown if question not in ratios]
-    best, rows = _cells(unknown, told, alone if len(unknown) == len(asked) else None)
+    best, rows = _cells(unknown, told, alone if len(unknown) == len(asked) else None, pricings)
     if len(rest) < len(unknown):
         refined = [ratios[question] for question in unknown if question in ratios]
-        others, used = _cells(rest, told)
+        others, used = _cells(rest, told, None, pricings)
         if prod([ratio for ratio, _ in refined]) * others < best:
             best = prod([ratio for ratio, _ in refined]) * others
             rows = used | {row for _, row in refined}
@@ -154,18 +164,23 @@ def price_paths(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
 
     Proved: proofs/Paths.v, promise_paths, for prices and charges by part, one row per person.
     """
-    priced = price_given(questions, told)
     asked = list(dict.fromkeys(questions))
     if not _by_public(asked, told):
+        priced = price_given(questions, told)
         return replace(priced, parts=PublicParts((), (priced.cells,)))
+    by_itself, alone = price_both_ways(asked, told.schema)
+    pricings: _Pricings = {}
+    priced = _given(asked, told, by_itself, pricings)
     ratios = _ratios(asked, told)
     rows = {row for ratio, row in ratios.values() if ratio == 1}
     unknown = [question for question in asked if question not in ratios or ratios[question][0] > 1]
-    parts, used = _cells_by_public(unknown, told)
+    parts, used = _cells_by_public(
+        unknown, told, alone if len(unknown) == len(asked) else None, pricings
+    )
     rows |= used
     rest = [question for question in unknown if question not in ratios]
     if len(rest) < len(unknown):
-        refined, used = _cells_by_public(rest, told)
+        refined, used = _cells_by_public(rest, told, None, pricings)
         for question in unknown:
             if question in ratios:
                 # Nobody of a type that the question is not about is told apart by it.
@@ -174,7 +189,6 @@ def price_paths(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
         smallest = parts.smaller(refined)
         if smallest != parts:
             parts, rows = smallest, rows | used | {row for _, row in ratios.values()}
-    alone = price_by_public(asked, told.schema)
     parts = parts.smaller(alone).smaller(PublicParts((), (priced.cells,)))
     given = () if parts == alone else tuple(sorted(rows | {*priced.rows}))
     return GivenPrice(parts.most, priced.by_itself, given, told.columns(given), parts)
@@ -193,12 +207,16 @@ def _by_public(asked: Sequence[Question], told: ToldBefore) -> bool:
 
 
 def _cells_by_public(
-    questions: Sequence[Question], told: ToldBefore
+    questions: Sequence[Question],
+    told: ToldBefore,
+    alone: PublicParts | None,
+    pricings: _Pricings,
 ) -> tuple[PublicParts, set[int]]:
     """Return the price of some questions by public type, and the rows that it rests on."""
     if not questions:
         return PublicParts(), set()
-    alone = price_by_public(questions, told.schema)
+    if alone is None:
+        alone = price_by_public(questions, told.schema)
     if told.schema.rows_per_unit > 1:
         counts = _exact_counts(questions, told)
         rows = {entry.row for entry in counts}
@@ -206,7 +224,7 @@ def _cells_by_public(
         rest = [question for question in questions if question not in known]
         parts = price_by_public(rest, told.schema) if rest else PublicParts()
     else:
-        pricing = PartPricing(questions, told)
+        pricing = pricings.get(tuple(questions)) or PartPricing(questions, told)
         priced = pricing.by_public()
         parts, rows = priced or alone, pricing.rows
     parts = parts.smaller(alone)
@@ -214,7 +232,7 @@ def _cells_by_public(
 
 
 def _cells(
-    questions: Sequence[Question], told: ToldBefore, alone: int | None = None
+    questions: Sequence[Question], told: ToldBefore, alone: int | None, pricings: _Pricings
 ) -> tuple[int, set[int]]:
     """Return the price of some questions, and the rows that it rests on."""
     if not questions:
@@ -224,7 +242,10 @@ def _cells(
     if told.schema.rows_per_unit > 1:
         return _several_rows(questions, told, alone)
     pricing = PartPricing(questions, told)
+    told_of = len(pricing.filters), len(pricing.sums)
     cells = pricing.cells()
+    if told_of == (len(pricing.filters), len(pricing.sums)):
+        pricings[tuple(questions)] = pricing  # else a cap was met: prices by type begin anew
     return (alone, set()) if cells is None or cells >= alone else (cells, pricing.rows)
 
 

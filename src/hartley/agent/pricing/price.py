@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Schema
 
 
+ONE = Fraction(1)
 MOST_LISTED = 12
 """At most this many atoms are listed; the others are only counted."""
 
@@ -161,11 +162,17 @@ def price_by_public(questions: Sequence[Question], schema: Schema) -> PublicPart
 
     The largest price for all of them where there are too many.
     """
+    return price_both_ways(questions, schema)[1]
+
+
+def price_both_ways(questions: Sequence[Question], schema: Schema) -> tuple[Price, PublicParts]:
+    """Return the price of a batch alone, and for every type; atoms are formed once."""
     asked, grids, silent = _steps_of(questions)
     pricer = Pricer(asked, schema, silent)
-    most = PublicParts((), (_price(questions, schema, pricer).cells,))
+    priced = _price(questions, schema, pricer)
+    most = PublicParts((), (priced.cells,))
     parts = pricer.by_public(grids)
-    return most if parts is None else parts.smaller(most)
+    return priced, most if parts is None else parts.smaller(most)
 
 
 def open_factor(schema: Schema) -> int:
@@ -352,9 +359,10 @@ class _Search:
         self._distinct = list(distinct)
         counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
         self.pricer = Pricer(self._distinct, schema, counts if constant else ())
-        self._sizes = {q: size_of(q, schema) for q in self._distinct}
+        self._sizes = [size_of(question, schema) for question in self._distinct]
+        self._size_of = dict(zip(self._distinct, self._sizes, strict=True))
         self.counts: Mapping[Question, Fraction] = {}
-        self.seen: dict[Fraction, int] = {}
+        self.seen: dict[tuple[int, int], int] = {}
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
 
     def with_counts(self, steps: Mapping[Question, Fraction]) -> _Search:
@@ -369,8 +377,9 @@ class _Search:
             most = question.most - question.least
             if self.constant:
                 return Fraction(most + 1)
-            return max(min(self.counts.get(question, Fraction(1)), Fraction(most)), Fraction(1))
-        return max(scale * self._sizes[question], Fraction(1))
+            given = self.counts.get(question)
+            return ONE if given is None else max(min(given, Fraction(most)), ONE)
+        return max(scale * self._size_of[question], ONE)
 
     def steps(self, scale: Fraction) -> tuple[Fraction, ...]:
         """Return all steps at a scale."""
@@ -378,37 +387,41 @@ class _Search:
 
     def cells(self, scale: Fraction) -> int:
         """Return the price at a scale, which never grows with it."""
-        if scale not in self.seen:
-            grids = [
-                self._grid(k, question, self.step(question, scale))
-                for k, question in enumerate(self._distinct)
-            ]
-            self.seen[scale] = self.pricer.worst(grids).cells
-        return self.seen[scale]
+        key = scale.numerator, scale.denominator  # hashing a fraction takes long
+        cells = self.seen.get(key)
+        if cells is None:
+            grids = [self._grid(number, scale) for number in range(len(self._distinct))]
+            cells = self.seen[key] = self.pricer.worst(grids).cells
+        return cells
 
-    def _grid(self, number: int, question: Question, step: Fraction) -> CellGrid:
-        least, most = question.least, question.most
-        # A sum in one cell is not called constant here. Its price would drop to 1 where the step
-        # passes the whole range, which is no length divided by a whole number; and the scale
-        # where the search ends must be one.
-        constant = question.statistic is Statistic.COUNT and step > most - least
+    def _grid(self, number: int, scale: Fraction) -> CellGrid:
+        question = self._distinct[number]
+        least, most, constant = question.least, question.most, False
+        if question.statistic is Statistic.COUNT:
+            step = self.step(question, scale)
+            over, under, constant = step.numerator, step.denominator, step > most - least
+        else:
+            # The step as above, in integers. A sum in one cell is not called constant here. Its
+            # price would drop to 1 where the step passes the whole range, which is no length
+            # divided by a whole number; and the scale where the search ends must be one.
+            over, under = scale.numerator * self._sizes[number], scale.denominator
+            common = math.gcd(over, under)
+            over, under = (over // common, under // common) if over > under else (1, 1)
         lengths = self._lengths[number]
-        return CellGrid(
-            step.numerator, step.denominator, least, most, constant, anchored=False, lengths=lengths
-        )
+        return CellGrid(over, under, least, most, constant, anchored=False, lengths=lengths)
 
     def _fits(self, scale: Fraction) -> bool:
         return self.cells(scale) <= self.limit
 
     def finest(self) -> Fraction | None:
         """Return the smallest scale within the limit; None if there is none."""
-        finest = min((Fraction(1, size) for size in self._sizes.values()), default=Fraction(1))
+        finest = Fraction(1, max(self._sizes, default=1))
         if self._fits(finest):
             return finest
         # The price at the finest scale has measured every length that matters.
         jumps = {
-            Fraction(length, self._sizes[question])
-            for k, question in enumerate(self._distinct)
+            Fraction(length, size)
+            for k, size in enumerate(self._sizes)
             for length in self._lengths[k]
             if length > 0
         }

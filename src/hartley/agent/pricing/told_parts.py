@@ -75,6 +75,7 @@ class PartPricing:
         self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
         self._parted: dict[object, PartedAtoms] = {}
         self._bounds: dict[object, _Bounds] = {}
+        self._resolved: tuple[tuple[int, int], Resolved | None] | None = None
 
     @property
     def rows(self) -> set[int]:
@@ -111,6 +112,12 @@ class PartPricing:
         return None
 
     def _resolve(self) -> Resolved | None:
+        told_of = len(self._filters), len(self._sums)
+        if self._resolved is None or self._resolved[0] != told_of:
+            self._resolved = told_of, self._resolve_all()
+        return self._resolved[1]
+
+    def _resolve_all(self) -> Resolved | None:
         questions = [*self.asked, *self.filters, *self.sums]
         silent = [
             k

@@ -58,17 +58,17 @@ _TREES: dict[Shape, KnownTree] = {}
 
 
 @cache
-def _kinds() -> tuple[frozenset[TokenType], frozenset[TokenType]]:
-    """Return the kinds of tokens of kept texts, and those of constants among them."""
+def _kinds() -> tuple[frozenset[TokenType], frozenset[TokenType], TokenType]:
+    """Return the kinds of tokens of kept texts, those of constants among them, and of names."""
     from sqlglot.tokenizer_core import TokenType
 
     constants = frozenset({TokenType.NUMBER, TokenType.STRING})
-    return frozenset({TokenType[word] for word in WORDS}), constants
+    return frozenset({TokenType[word] for word in WORDS}), constants, TokenType.VAR
 
 
 def shape_of(tokens: Sequence[Token]) -> Shape | None:
     """Return what the tree of a text depends on; None if it may depend on the constants too."""
-    known, constants = _kinds()
+    known, constants, name = _kinds()
     if len(tokens) > MOST_TOKENS:
         return None
     shape: list[tuple[TokenType, str | None]] = []
@@ -84,7 +84,7 @@ def shape_of(tokens: Sequence[Token]) -> Shape | None:
             if text == "(" and before and before not in CALLED:
                 return None
             shape.append((kind, text))
-        before = text.upper() if kind.name == "VAR" else ""
+        before = text.upper() if kind is name else ""
     return tuple(shape)
 
 
@@ -104,7 +104,7 @@ def known_tree(select: exp.Select, tokens: Sequence[Token]) -> KnownTree | None:
     """Return the tree of a text for texts of the same shape; None if a constant is not in it."""
     from sqlglot import exp
 
-    _, kinds = _kinds()
+    _, kinds, _ = _kinds()
     starts = {token.start: at for at, token in enumerate(tokens)}
     constants: list[tuple[dict[str, Any], int]] = []
     places: list[tuple[dict[str, Any], int]] = []

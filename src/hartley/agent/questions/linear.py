@@ -12,11 +12,14 @@ from hartley.errors import OptionError
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hartley.agent.questions.scope import Scope
 
 MOST_BITS = 4000
 """The longest numerator or denominator of a number in a question."""
 EPOCH = dt.date(1970, 1, 1)
+ZERO, ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -31,20 +34,31 @@ class LinearExpression:
     days: Fraction
     """The number of dates added up: 0 for a plain number, 1 for a date."""
 
-    def plus(self, other: LinearExpression, times: Fraction = Fraction(1)) -> LinearExpression:
+    def plus(self, other: LinearExpression, times: Fraction = ONE) -> LinearExpression:
         """Return the sum of this and a multiple of another."""
-        terms = dict(self.terms)
-        for name, coefficient in other.terms:
-            terms[name] = terms.get(name, Fraction(0)) + times * coefficient
+        terms = self.terms
+        if other.terms:
+            added = dict(terms)
+            for name, coefficient in other.terms:
+                added[name] = _plus(added.get(name, ZERO), coefficient, times)
+            terms = tuple(sorted(added.items()))
         return LinearExpression(
-            tuple(sorted(terms.items())),
-            self.constant + times * other.constant,
-            self.days + times * other.days,
+            terms,
+            _plus(self.constant, other.constant, times),
+            _plus(self.days, other.days, times),
         )
 
     def times(self, factor: Fraction) -> LinearExpression:
         """Return a multiple."""
-        return LinearExpression((), Fraction(0), Fraction(0)).plus(self, factor)
+        return LinearExpression((), ZERO, ZERO).plus(self, factor)
+
+
+def _plus(number: Fraction, other: Fraction, times: Fraction) -> Fraction:
+    """Return the sum of a number and a multiple of another; most of them are 0 or 1."""
+    if not other:
+        return number
+    product = other if times == 1 else times * other
+    return number + product if number else product
 
 
 def day_number(text: str) -> int | None:
@@ -63,21 +77,24 @@ def day_number(text: str) -> int | None:
 
 def read_linear(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     """Read a linear form: columns and constants with +, - and constant factors and divisors."""
-    readers = {
-        "Paren": lambda: read_linear(scope, node.this),
-        "Neg": lambda: read_linear(scope, node.this).times(Fraction(-1)),
-        "Add": lambda: _total(scope, node, Fraction(1)),
-        "Sub": lambda: _total(scope, node, Fraction(-1)),
-        "Mul": lambda: _product(scope, node),
-        "Div": lambda: _quotient(scope, node),
-        "Column": lambda: _column(scope, node),
-    }
-    expression = readers.get(type(node).__name__, lambda: _constant(scope, node))()
+    expression = READERS.get(type(node).__name__, _constant)(scope, node)
     return _within_reach(scope, node, expression)
 
 
-def _total(scope: Scope, node: Any, sign: Fraction) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    return read_linear(scope, node.this).plus(read_linear(scope, node.expression), sign)
+def _inside(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+    return read_linear(scope, node.this)
+
+
+def _negative(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+    return read_linear(scope, node.this).times(-ONE)
+
+
+def _total(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+    return read_linear(scope, node.this).plus(read_linear(scope, node.expression))
+
+
+def _difference(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+    return read_linear(scope, node.this).plus(read_linear(scope, node.expression), -ONE)
 
 
 def _product(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
@@ -106,9 +123,10 @@ def _quotient(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
 
 def _within_reach(scope: Scope, node: Any, form: LinearExpression) -> LinearExpression:  # noqa: ANN401 - a part of a tree
     """Raise an error for numbers so long that computing with them would take too long."""
-    numbers = [form.constant, *(coefficient for _, coefficient in form.terms)]
-    if any(max(abs(x.numerator), x.denominator).bit_length() > MOST_BITS for x in numbers):
-        raise scope.refusal("A number is too large or too small", "write smaller numbers", node)
+    for number in [form.constant, *[coefficient for _, coefficient in form.terms]]:
+        longest = max(number.numerator.bit_length(), number.denominator.bit_length())
+        if longest > MOST_BITS:
+            raise scope.refusal("A number is too large or too small", "write smaller numbers", node)
     return form
 
 
@@ -120,7 +138,7 @@ def _column(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a pa
             f"use COUNT, {column.name} = ... in WHERE, or GROUP BY {column.name}",
             node,
         )
-    return LinearExpression(((column.name, Fraction(1)),), Fraction(0), Fraction(column.date))
+    return LinearExpression(((column.name, ONE),), ZERO, ONE if column.date else ZERO)
 
 
 def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
@@ -132,7 +150,7 @@ def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
         )
     if isinstance(node, exp.Literal) and not node.is_string:
         try:
-            return LinearExpression((), parse_number(node.name, name="the number"), Fraction(0))
+            return LinearExpression((), parse_number(node.name, name="the number"), ZERO)
         except OptionError:
             raise scope.refusal(
                 f"The number '{shorten(node.name, 20)}' is too large or too small",
@@ -148,7 +166,18 @@ def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
                 node,
             )
         raise scope.refuse(node)
-    return LinearExpression((), Fraction(day), Fraction(1))
+    return LinearExpression((), Fraction(day), ONE)
+
+
+READERS: dict[str, Callable[[Scope, Any], LinearExpression]] = {
+    "Paren": _inside,
+    "Neg": _negative,
+    "Add": _total,
+    "Sub": _difference,
+    "Mul": _product,
+    "Div": _quotient,
+    "Column": _column,
+}
 
 
 def read_day(node: Any) -> int | None:  # noqa: ANN401 - a part of a tree

@@ -35,6 +35,7 @@ LARGEST_TOTAL = 10**37
 """No total is larger than this: 128-bit integers and decimals of 38 digits hold it."""
 LARGEST_SCALE = Fraction(10**60)
 """No factor or constant of an answer is larger, nor a factor smaller than one over this."""
+SMALLEST_SCALE = 1 / LARGEST_SCALE
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def coded(
     """
     factor, terms, unit, offset = _primitive(linear, columns, signed=signed)
     constant = -sum(min(0, c * (columns[name].points - 1)) for name, c in terms)
-    shift = factor * (offset - unit * constant) + linear.constant
+    shift = factor * (offset - unit * constant if constant else offset) + linear.constant
     most = constant + sum(max(0, c * (columns[name].points - 1)) for name, c in terms)
     return CodedForm(Form(terms, constant, unit), factor * unit, shift, 0, most)
 
@@ -104,6 +105,12 @@ def _primitive(
     """Return factor, coefficients, unit and offset: factor (unit sum c k + offset) + constant."""
     nonzero = [(name, value) for name, value in linear.terms if value]
     factor = nonzero[0][1] if signed else abs(nonzero[0][1])
+    if len(nonzero) == 1 and nonzero[0][1] == factor:
+        name, _ = nonzero[0]
+        low, step = columns[name].low, columns[name].step
+        assert low is not None
+        assert step is not None
+        return factor, ((name, 1),), step, low
     steps, offset = [], Fraction(0)
     for name, value in nonzero:
         column = columns[name]
@@ -127,7 +134,7 @@ def fits(measure: CodedForm, columns: Mapping[str, Column], rows: int, *, power:
     form = measure.form
     parts = [abs(form.constant), *(abs(c) * columns[name].points for name, c in form.terms)]
     largest = max(abs(measure.least), abs(measure.most))
-    if not 1 / LARGEST_SCALE < abs(measure.scale) < LARGEST_SCALE > abs(measure.shift):
+    if not SMALLEST_SCALE < abs(measure.scale) < LARGEST_SCALE > abs(measure.shift):
         return False
     return sum(parts) < LARGEST_ROW and max(rows, 1) * largest**power <= LARGEST_TOTAL
 

@@ -9,7 +9,6 @@ values of the schema: those of the table after clamping and snapping.
 from __future__ import annotations
 
 import operator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.batch import Test
@@ -24,7 +23,7 @@ from hartley.agent.questions.condition import (
     present,
     united,
 )
-from hartley.agent.questions.linear import read_linear
+from hartley.agent.questions.linear import ONE, read_linear
 from hartley.agent.questions.scope import BARE
 from hartley.agent.questions.statement import unexpected
 from hartley.agent.questions.values import category_codes, numeric_codes, strip
@@ -105,13 +104,13 @@ def _comparison(  # noqa: PLR0913 - the parts of one comparison
     truth: bool,
 ) -> Condition:
     left, right = strip(left), strip(right)
-    if _category(scope, left) is None and _category(scope, right) is not None:
-        left, right, sign = right, left, MIRRORED.get(sign, sign)
     category = _category(scope, left)
+    if category is None and (category := _category(scope, right)) is not None:
+        left, right, sign = right, left, MIRRORED.get(sign, sign)
     if category is not None:
         codes = category_codes(scope, node, category, sign, COMPARISONS[sign], right)
         return _chosen(category, codes, truth=truth)
-    difference = read_linear(scope, left).plus(read_linear(scope, right), Fraction(-1))
+    difference = read_linear(scope, left).plus(read_linear(scope, right), -ONE)
     return _linear(scope, node, difference, sign, truth=truth)
 
 
@@ -154,7 +153,7 @@ def _linear(
     if not coefficient:
         holds = COMPARISONS[sign](difference.constant, 0)
         return _chosen(column, [(0, column.points - 1)] if holds else [], truth=truth)
-    bound = -difference.constant / coefficient
+    bound = -difference.constant if coefficient == 1 else -difference.constant / coefficient
     return _chosen(column, numeric_codes(scope, node, column, sign, bound), truth=truth)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.known_trees import keep_tree, known_tree, shape_of, take_tree
@@ -195,6 +196,18 @@ def _dialect() -> Dialect:
     return Dialect.get_or_raise(DIALECT)
 
 
+_OF_THREAD = local()
+
+
+def _split(text: str) -> Sequence[Token]:
+    """Split a text with the tokenizer of this thread: one can read many texts, but not at once."""
+    tokenizer = getattr(_OF_THREAD, "tokenizer", None)
+    if tokenizer is None:
+        tokenizer = _OF_THREAD.tokenizer = _dialect().tokenizer_class(dialect=_dialect())
+    tokens: Sequence[Token] = tokenizer.tokenize(text)
+    return tokens
+
+
 def _tokens(text: str) -> Sequence[Token]:
     from sqlglot import errors
 
@@ -205,11 +218,13 @@ def _tokens(text: str) -> Sequence[Token]:
             f"the longest has {MOST_CHARACTERS:,} characters; ask in several parts",
         )
     try:
-        tokens: Sequence[Token] = _dialect().tokenize(text)
+        tokens = _split(text)
     except (errors.SqlglotError, ValueError, IndexError):
         raise _refused(
             text, "The question cannot be read", "close every quotation mark and comment"
         ) from None
+    if text.count("(") <= MOST_DEPTH:
+        return tokens
     depth = 0
     for token in tokens:
         depth += (_raw(text, token) == "(") - (_raw(text, token) == ")")
@@ -225,10 +240,9 @@ def _tokens(text: str) -> Sequence[Token]:
 
 def _check_beginning(text: str, tokens: Sequence[Token]) -> None:
     """Refuse anything that is not a SELECT by name, before it is parsed."""
-    words = [token for token in tokens if _raw(text, token) != ";"]
-    if not words:
+    first = next((token for token in tokens if _raw(text, token) != ";"), None)
+    if first is None:
         raise _refused(text, "The question is empty", f"write for example {EXAMPLE}")
-    first = words[0]
     place = first.start, first.end + 1
     name = _raw(text, first).upper()
     if name != "SELECT":
@@ -238,7 +252,7 @@ def _check_beginning(text: str, tokens: Sequence[Token]) -> None:
         hint = hint or f"questions only read, and begin with SELECT: {EXAMPLE}"
         raise _refused(text, f"{problem} is not answered", hint, place)
     ended = False
-    for token in tokens:
+    for token in tokens if ";" in text else ():
         if ended and _raw(text, token) != ";":
             raise _refused(
                 text,

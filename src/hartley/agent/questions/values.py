@@ -41,18 +41,20 @@ def numeric_codes(
     """Return the codes of a numeric column that compare with a number, in closed ranges."""
     assert column.low is not None
     assert column.step is not None
-    code = (bound - column.low) / column.step
-    last = column.points - 1
+    low, step, last = column.low, column.step, column.points - 1
+    # The code of the bound is (bound - low) / step, here as a quotient of two integers.
+    above = bound.numerator * low.denominator - low.numerator * bound.denominator
+    whole, unit = above * step.denominator, bound.denominator * low.denominator * step.numerator
+    floor, ceil = whole // unit, -(-whole // unit)
     if sign in ("EQ", "NEQ"):
-        if code.denominator != 1 or not 0 <= code <= last:
-            raise _never_equal(scope, node, column, code)
-        same = int(code)
-        return [(same, same)] if sign == "EQ" else [(0, same - 1), (same + 1, last)]
+        if floor != ceil or not 0 <= floor <= last:
+            raise _never_equal(scope, node, column, Fraction(whole, unit))
+        return [(floor, floor)] if sign == "EQ" else [(0, floor - 1), (floor + 1, last)]
     if sign == "LT":
-        return [(0, math.ceil(code) - 1)]
+        return [(0, ceil - 1)]
     if sign == "LTE":
-        return [(0, math.floor(code))]
-    return [(math.floor(code) + 1 if sign == "GT" else math.ceil(code), last)]
+        return [(0, floor)]
+    return [(floor + 1 if sign == "GT" else ceil, last)]
 
 
 def _never_equal(scope: Scope, node: Any, column: Column, code: Fraction) -> Exception:  # noqa: ANN401 - a tree
