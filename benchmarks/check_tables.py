@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
-from hartley.guarantees.table_certificate import verify_tables
+from hartley.guarantees.table_verification import verify_tables
 from hartley.kernels.propagation import FAR
 from hartley.ranges.tables.cover import Cover, cover
 from hartley.ranges.tables.inference import Inference

@@ -5,29 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.kernels.propagation import FAR
-from hartley.measures.sensitivity import Frequency, Homogeneous
-from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.system import LOW
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
-    from hartley.measures.sensitivity import Rule
-    from hartley.ranges.tables.cover import Cover
     from hartley.ranges.tables.system import LinearSystem
 
 MOST_ROUNDS = 60
 """How often bounds are followed through all sums."""
-SAFE, PROTECTED, OPEN, DISCLOSED = range(4)
-"""Verdicts, the worst last."""
-WORDS = ("safe", "protected", "open", "disclosed")
+WholeNumbers = np.ndarray[Any, np.dtype[Any]]
+"""Whole numbers of machine words, or of Python's where one of them is longer."""
 
 
 def followed(
@@ -48,31 +41,89 @@ def followed(
         ([0, 3, 7], [4, 7, 7])
     """
     low, high = (system.low.copy(), system.high.copy()) if ends is None else ends
-    if not system.column.size:
-        return low, high
-    column, positive, begin = system.column, system.sign > 0, system.start[:-1]
-    row = np.repeat(np.arange(system.relations), np.diff(system.start))
+    parts = _UnsettledParts.of(system, low, high)
+    waiting = np.ones(parts.settled.size, bool)
     for _ in range(MOST_ROUNDS):
-        before = low.copy(), high.copy()
-        least = np.where(positive, low[column], -high[column])
-        most = np.where(positive, high[column], -low[column])
-        # A signed number is minus the sum of the others, which lies between these ends.
-        bottom, top = _others(most, FAR, row, begin), _others(least, -FAR, row, begin)
-        np.maximum.at(low, column, np.where(positive, -bottom, top))
-        np.minimum.at(high, column, np.where(positive, -top, bottom))
-        if (low == before[0]).all() and (high == before[1]).all():
+        changed = parts.narrow(waiting, low, high)
+        if not changed.any() or (low > high).any():
             break
+        waiting = np.logical_or.reduceat(changed[parts.column], parts.start[:-1])
     return low, high
 
 
-def _others(
-    ends: NDArray[np.int64], far: int, row: NDArray[np.int64], begin: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the sum of all other ends of a relation for each of its numbers; ``far`` is none."""
-    endless = np.abs(ends) >= FAR
-    finite = np.where(endless, 0, ends)
-    sums, without = np.add.reduceat(finite, begin), np.add.reduceat(endless.astype(np.int64), begin)
-    return np.where(without[row] - endless > 0, far, sums[row] - finite)
+@dataclass(frozen=True)
+class _UnsettledParts:
+    """The relations among numbers that are not settled; what is settled in them is added up.
+
+    Relations among settled numbers narrow nothing. Whether they hold is seen when whole tables are
+    added up (``Witnesses.fit``).
+    """
+
+    start: NDArray[np.int64]
+    column: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+    settled: NDArray[np.int64]
+    """The signed sum of the settled numbers of each relation."""
+    limit: int
+    """Ends beyond it are left out, as if there were none: sums of the others fit into a word."""
+
+    @classmethod
+    def of(
+        cls, system: LinearSystem, low: NDArray[np.int64], high: NDArray[np.int64]
+    ) -> _UnsettledParts:
+        """Leave out what is settled, and relations without anything else."""
+        limit = FAR // (int(np.diff(system.start).max(initial=0)) + 2)
+        if not system.column.size:
+            nothing = np.empty(0, np.int64)
+            return cls(np.zeros(1, np.int64), nothing, nothing > 0, nothing, limit)
+        # A settled number beyond the limit stays among the others, where it counts as no end.
+        fixed = (low == high) & (np.abs(low) <= limit)
+        inside, begin = ~fixed[system.column], system.start[:-1]
+        lengths = np.add.reduceat(inside, begin, dtype=np.int64)
+        sums = np.add.reduceat(np.where(inside, 0, system.sign * low[system.column]), begin)
+        used = lengths > 0
+        start = np.concatenate([[0], np.cumsum(lengths[used])])
+        return cls(start, system.column[inside], system.sign[inside] > 0, sums[used], limit)
+
+    def narrow(
+        self, waiting: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Narrow bounds in place through the relations that wait; return which have changed."""
+        changed = np.zeros(low.size, bool)
+        if not waiting.any():
+            return changed
+        lengths = np.diff(self.start)[waiting]
+        entries = np.repeat(waiting, np.diff(self.start))
+        column, positive = self.column[entries], self.positive[entries]
+        row = np.repeat(np.arange(lengths.size), lengths)
+        begin, settled = np.cumsum(lengths) - lengths, self.settled[waiting]
+        least = np.where(positive, low[column], -high[column])
+        most = np.where(positive, high[column], -low[column])
+        # A signed number is minus the sum of the others, which lies between these ends.
+        bottom = self._others(most, settled, FAR, row, begin)
+        top = self._others(least, settled, -FAR, row, begin)
+        before = low[column], high[column]
+        np.maximum.at(low, column, np.where(positive, -bottom, top))
+        np.minimum.at(high, column, np.where(positive, -top, bottom))
+        changed[column] = (low[column] != before[0]) | (high[column] != before[1])
+        return changed
+
+    def _others(
+        self,
+        ends: NDArray[np.int64],
+        settled: NDArray[np.int64],
+        far: int,
+        row: NDArray[np.int64],
+        begin: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Return the sum of all others of a relation for each number in it; ``far`` is none."""
+        endless = np.abs(ends) > self.limit
+        finite = np.where(endless, 0, ends)
+        sums = settled + np.add.reduceat(finite, begin)
+        without = np.add.reduceat(endless, begin, dtype=np.int64)
+        others = sums[row] - finite
+        unknown = (without[row] - endless > 0) | (np.abs(others) > self.limit)
+        return np.where(unknown, far, others)
 
 
 def refer_to(start: NDArray[np.int64], entries: NDArray[np.int64], size: int) -> bool:
@@ -100,34 +151,36 @@ class ProofRows:
     side: NDArray[np.int64]
     start: NDArray[np.int64]
     relation: NDArray[np.int64]
-    numerator: list[int]
-    denominator: list[int]
+    numerator: WholeNumbers
+    denominator: WholeNumbers
 
     def bounds(self, system: LinearSystem) -> list[int | None]:
         """Return the whole number that each proves as an end, rounded outward; None is none."""
         if not self.cell.size:
             return []
-        weights = [abs(n) for n in self.numerator]
+        # The guard itself must not overflow: it uses Python's whole numbers where words are short.
+        fit = all(map(_fit_into_words, (self.numerator, self.denominator)))
+        weights = np.abs(self.numerator.astype(np.int64 if fit else object))
+        sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights)])
+        per_row = sums[self.start[1:]] - sums[self.start[:-1]] + self.denominator
         longest = int(np.diff(system.start).max(initial=1))
-        ends = np.concatenate([system.low, system.high])
-        largest = int(np.abs(ends[np.abs(ends) < FAR]).max(initial=0)) + 1
-        per_row = [
-            (sum(weights[self.start[i] : self.start[i + 1]]) + d) * longest * largest
-            for i, d in enumerate(self.denominator)
-        ]
+        ends = np.abs(np.concatenate([system.low, system.high]))
+        largest = int(ends[ends < FAR].max(initial=0)) + 1
+        small = (per_row <= (FAR - 1) // (longest * largest)).astype(bool)
         proved: list[int | None] = [None] * self.cell.size
-        small = [i for i, most in enumerate(per_row) if most < FAR]
-        for i, most in enumerate(per_row):
-            if most >= FAR:  # machine integers would overflow: the same in Python's
-                proved[i] = self._slowly(system, i)
-        for i, end in zip(small, self._together(system, small), strict=True):
+        for i in np.flatnonzero(~small).tolist():  # machine integers would overflow: in Python's
+            proved[i] = self._slowly(system, i)
+        chosen = np.flatnonzero(small)
+        for i, end in zip(chosen.tolist(), self._together(system, chosen), strict=True):
             proved[i] = end
         return proved
 
     def _slowly(self, system: LinearSystem, i: int) -> int | None:
-        mine = range(self.start[i], self.start[i + 1])
+        mine = slice(self.start[i], self.start[i + 1])
+        below = int(self.denominator[i])
         multipliers = {
-            int(self.relation[j]): Fraction(self.numerator[j], self.denominator[i]) for j in mine
+            r: Fraction(int(y), below)
+            for r, y in zip(self.relation[mine].tolist(), self.numerator[mine], strict=True)
         }
         side = int(self.side[i])
         end = system.bound(int(self.cell[i]), multipliers, side)
@@ -135,33 +188,60 @@ class ProofRows:
             return None
         return math.ceil(end) if side == LOW else math.floor(end)
 
-    def _together(self, system: LinearSystem, rows: Sequence[int]) -> list[int | None]:
+    def _together(self, system: LinearSystem, chosen: NDArray[np.int64]) -> list[int | None]:
         r"""Compute d = e_j - y A for many ends at once, and the ends of d x over the bounds."""
-        from scipy.sparse import csr_array
-
-        if not rows:
+        if not chosen.size:
             return []
-        chosen = np.array(rows)
-        keep = np.concatenate([np.arange(self.start[i], self.start[i + 1]) for i in rows])
-        lengths = self.start[chosen + 1] - self.start[chosen]
-        start = np.concatenate([[0], np.cumsum(lengths)])
-        factors = np.array([self.numerator[j] for j in keep.tolist()], np.int64)
-        y = csr_array((factors, self.relation[keep], start), shape=(chosen.size, system.relations))
-        a = system.matrix
-        below = np.array([self.denominator[i] for i in rows], np.int64)
-        unit = csr_array(
-            (below, (np.arange(chosen.size), self.cell[chosen])), shape=(chosen.size, system.size)
+        below = self.denominator[chosen].astype(np.int64)
+        of, r, y = _rows(self.start, chosen, self.relation, self.numerator)
+        of_entry, column, sign = _rows(system.start, r, system.column, system.sign)
+        # Every entry of d, one for each relation that a cell is in, with what is left of e_j.
+        place = np.concatenate(
+            [of[of_entry] * system.size + column, self._own(chosen, system.size)]
         )
-        d = (unit - y @ a).tocsr()
-        of = np.repeat(np.arange(chosen.size), np.diff(d.indptr))
-        low_side = (d.data > 0) == (self.side[chosen][of] == LOW)
-        ends = np.where(low_side, system.low[d.indices], system.high[d.indices])
-        endless = (np.abs(ends) >= FAR) & (d.data != 0)
-        sums, without = np.zeros(chosen.size, np.int64), np.zeros(chosen.size, np.int64)
-        np.add.at(sums, of, np.where(endless, 0, d.data * ends))
-        np.add.at(without, of, endless)
+        entry = np.concatenate([-y.astype(np.int64)[of_entry] * sign, below])
+        order = np.argsort(place, kind="stable")
+        place, entry = place[order], entry[order]
+        first = np.flatnonzero(np.diff(place, prepend=-1))
+        d, place = np.add.reduceat(entry, first), place[first]
+        of, column = place // system.size, place % system.size
+        low_side = (d > 0) == (self.side[chosen][of] == LOW)
+        ends = np.where(low_side, system.low[column], system.high[column])
+        endless = (np.abs(ends) >= FAR) & (d != 0)
+        begin = np.searchsorted(of, np.arange(chosen.size))  # every row has the entry of its cell
+        sums = np.add.reduceat(np.where(endless, 0, d * np.where(endless, 0, ends)), begin)
+        without = np.logical_or.reduceat(endless, begin)
         rounded = np.where(self.side[chosen] == LOW, -(-sums // below), sums // below)
-        return [None if none else int(end) for end, none in zip(rounded, without, strict=True)]
+        return [
+            None if none else end
+            for end, none in zip(rounded.tolist(), without.tolist(), strict=True)
+        ]
+
+    def _own(self, chosen: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        return np.arange(chosen.size) * size + self.cell[chosen]
+
+
+def _largest(values: WholeNumbers) -> int:
+    """Return the largest magnitude; in Python's numbers, since -2**63 has none in a word."""
+    return max(int(values.max(initial=0)), -int(values.min(initial=0)))
+
+
+def _fit_into_words(values: WholeNumbers) -> bool:
+    """Tell whether sums of some of the numbers fit into half a word."""
+    return _largest(values) * (values.size + 1) < FAR // 2
+
+
+def _rows(
+    start: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    first: WholeNumbers,
+    second: WholeNumbers,
+) -> tuple[NDArray[np.int64], Any, Any]:
+    """Return the entries of some rows, and the place of the row of each of them."""
+    lengths = start[chosen + 1] - start[chosen]
+    before = np.repeat(start[chosen] - np.cumsum(lengths) + lengths, lengths)
+    entries = before + np.arange(before.size)
+    return np.repeat(np.arange(chosen.size), lengths), first[entries], second[entries]
 
 
 @dataclass(frozen=True)
@@ -180,38 +260,57 @@ class Witnesses:
 
     def fit(self, system: LinearSystem, low: NDArray[np.int64], high: NDArray[np.int64]) -> bool:
         """Tell whether the table and all its changes fit, given proved bounds."""
-        from scipy.sparse import csr_array
-
-        largest = max(int(abs(self.base).max(initial=0)), int(abs(self.change).max(initial=0)))
+        largest = max(_largest(self.base), _largest(self.change))
         if largest * int(np.diff(system.start).max(initial=1)) >= FAR:
             return False  # sums could overflow
         settled = low == high
         base, known, moved = self.base, self.known, self.base[self.cell] + self.change
-        a = system.matrix
-        touched = (abs(a) @ (known & ~settled).astype(np.int64)) > 0
-        unknown = (abs(a) @ (~known).astype(np.int64)) > 0
-        sums = a @ np.where(known, base, 0)
-        # A copy: scipy sorts the cells of a change in place, and others are read in their order.
-        z = csr_array(
-            (self.change, self.cell, self.start),
-            shape=(self.start.size - 1, system.size),
-            copy=True,
-        )
-        z.sum_duplicates()
         return bool(
             known[settled].all()
             and (base[settled] == low[settled]).all()
             and (base >= system.low)[known].all()
             and (base <= system.high)[known].all()
-            and not (touched & unknown).any()
-            and not sums[~unknown].any()
-            and z.nnz == self.cell.size  # no cell occurs twice in a change
             and not settled[self.cell].any()
             and known[self.cell].all()
             and (moved >= system.low[self.cell]).all()
             and (moved <= system.high[self.cell]).all()
-            and not (z @ a.T).data.any()
+            and self._base_adds_up(system, settled)
+            and self._changes_add_up(system)
         )
+
+    def _base_adds_up(self, system: LinearSystem, settled: NDArray[np.bool_]) -> bool:
+        """Tell whether the table has all sums, and whether unknown parts of it are apart."""
+        if not system.column.size:
+            return True
+        column, begin = system.column, system.start[:-1]
+        touched = np.logical_or.reduceat((self.known & ~settled)[column], begin)
+        unknown = np.logical_or.reduceat(~self.known[column], begin)
+        sums = np.add.reduceat(system.sign * np.where(self.known, self.base, 0)[column], begin)
+        return not (touched & unknown).any() and not sums[~unknown].any()
+
+    def _changes_add_up(self, system: LinearSystem) -> bool:
+        """Tell whether every change leaves all sums as they are, and has no cell twice."""
+        if not self.cell.size:
+            return True
+        move = np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+        places = np.sort(move * system.size + self.cell)
+        if not np.diff(places).all():
+            return False
+        # The relations of the cells that are changed somewhere, cell by cell.
+        changed = np.zeros(system.size, bool)
+        changed[self.cell] = True
+        entries = np.flatnonzero(changed[system.column])
+        entries = entries[np.argsort(system.column[entries], kind="stable")]
+        relation = np.searchsorted(system.start, entries, side="right") - 1
+        numbers = np.bincount(system.column[entries], minlength=system.size)
+        start = np.concatenate([[0], np.cumsum(numbers)])
+        of, relation, sign = _rows(start, self.cell, relation, system.sign[entries])
+        if not of.size:
+            return True
+        place = move[of] * system.relations + relation
+        order = np.argsort(place, kind="stable")
+        place, change = place[order], (self.change[of] * sign)[order]
+        return not np.add.reduceat(change, np.flatnonzero(np.diff(place, prepend=-1))).any()
 
     def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the least and the most that the tables have in each cell."""
@@ -225,83 +324,8 @@ class Witnesses:
         """Count the different numbers that the tables have in some cells."""
         numbers = np.where(about & self.known, 1, 0)
         here = about[self.cell] & (self.change != 0)
-        distinct = np.unique(np.stack([self.cell[here], self.change[here]], 1), axis=0)
-        np.add.at(numbers, distinct[:, 0], 1)
-        return numbers
-
-
-@dataclass(frozen=True)
-class ProvedView:
-    """What is proved about all cells for one attacker: outer ends, attained ends, their number."""
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    least: NDArray[np.int64]
-    most: NDArray[np.int64]
-    witnesses: Witnesses
-
-    def verdicts(
-        self,
-        joint: Cover,
-        rules: Sequence[Rule],
-        left: int,
-        needs: Mapping[int, Sequence[Fraction]],
-        *,
-        counts: bool,
-    ) -> NDArray[np.int64]:
-        """Return the verdict on every cell that follows from what is proved, and no better one.
-
-        Args:
-            joint: the cells.
-            rules: the rules.
-            left: how many values a cell must keep that its publication calls small.
-            needs: for rules about contributions, the largest ones of a cell and the rest.
-            counts: whether the cells count people.
-        """
-        worst = np.zeros(joint.system.size, np.int64)
-        for rule in rules:
-            if isinstance(rule, Frequency) and counts:
-                np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
-            elif isinstance(rule, Homogeneous) and counts:
-                self._homogeneous(joint, worst)
-            elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
-                for cell, parts in needs.items():
-                    top = list(parts[: rule.parts])
-                    need = rule.need([*top, sum(parts[rule.parts :], Fraction(0))])
-                    if need is not None:
-                        worst[cell] = max(worst[cell], self._reaching(cell, math.ceil(need)))
-        if counts:
-            single = (self.low == 1) & (self.high == 1)
-            single[[cell for _, _, cell in joint.stated]] = False
-            worst[single] = DISCLOSED
-        return worst
-
-    def _frequency(self, joint: Cover, k: int, left: int) -> NDArray[np.int64]:
-        about = (self.low < k) & (self.high > 0)
-        somebody = (self.low > 0) | (self.most >= 1)
-        small = joint.system.high < k
-        few = np.where(small, self.high - self.low + 1 < left, self.high < k)
-        values = self.witnesses.number_of_values(about & small)
-        enough = np.where(small, values >= left, self.most >= k)
-        verdict = np.where(few, np.where(somebody, DISCLOSED, OPEN), OPEN)
-        verdict = np.where(enough & ~(small & few), PROTECTED, verdict)
-        return np.where(about, verdict, SAFE)
-
-    def _homogeneous(self, joint: Cover, worst: NDArray[np.int64]) -> None:
-        system = joint.system
-        for r in lines_of(joint).tolist():
-            members = system.column[system.start[r] : system.start[r + 1]]
-            parent, mine = members[0], members[1:][joint.possible[members[1:]]]
-            if mine.size < 2 or not self.high[parent]:
-                continue
-            attained = int((self.most[mine] > 0).sum())
-            possible = mine[self.high[mine] > 0]
-            if attained >= 2 or not possible.size:
-                continue
-            alone = possible.size == 1 and (attained or self.low[parent] > 0)
-            worst[possible[0]] = max(worst[possible[0]], DISCLOSED if alone else OPEN)
-
-    def _reaching(self, cell: int, least: int) -> int:
-        if self.most[cell] >= least:
-            return PROTECTED
-        return DISCLOSED if self.high[cell] < least else OPEN
+        cell, change = self.cell[here], self.change[here]
+        order = np.lexsort((change, cell))
+        cell, change = cell[order], change[order]
+        new = (np.diff(cell, prepend=-1) != 0) | (np.diff(change, prepend=0) != 0)
+        return numbers + np.bincount(cell[new], minlength=numbers.size)

@@ -46,6 +46,11 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
         how it ended, the entries of the log, and the relation that nothing fulfils.
     """
     rows = start.size - 1
+    longest = 1
+    for r in range(rows):
+        longest = max(longest, start[r + 1] - start[r])
+    # Ends beyond this are left out, as if there were none: sums of those within fit into a word.
+    limit = FAR // (longest + 1)
     queue = np.empty(rows + 1, np.int64)
     queued = np.zeros(rows, np.bool_)
     head, size = 0, 0
@@ -92,7 +97,7 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
                         continue
                     bound = -(least - (0 if below <= -FAR else below))
                     narrower = bound < above
-                if not narrower:
+                if not narrower or abs(bound) > limit:
                     continue
                 if entries == log.shape[0]:
                     return FULL, entries, r

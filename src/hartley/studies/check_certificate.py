@@ -18,9 +18,10 @@ from hartley.guarantees.table_certificate import (
     ends_in_a_line,
     in_a_line,
     stated_contributions,
-    verify_tables,
 )
-from hartley.guarantees.table_proofs import WORDS, followed
+from hartley.guarantees.table_proofs import followed
+from hartley.guarantees.table_verdicts import WORDS
+from hartley.guarantees.table_verification import verify_tables
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.schema.schema import Schema

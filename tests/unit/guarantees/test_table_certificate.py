@@ -8,7 +8,8 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.errors import CertificateError, OptionError
-from hartley.guarantees.table_certificate import sealed, verify_tables
+from hartley.guarantees.table_certificate import sealed
+from hartley.guarantees.table_verification import verify_tables
 from hartley.studies.check import check
 from hartley.studies.check_certificate import certify_tables, save_certificate, verify_check
 

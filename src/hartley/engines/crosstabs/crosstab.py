@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import InputError, OptionError
@@ -238,5 +239,12 @@ class Crosstab:
 
     def categories(self, dim: str) -> set[str]:
         """Return the categories of a dimension, without its total."""
-        at = self.dims.index(dim)
-        return {key for cell in self.cells if (key := cell.keys[at]) is not None}
+        mine = self.columns[self.dims.index(dim)]
+        return {key for key in set(mine) if key is not None}
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str | None, ...], ...]:
+        """The keys of all cells, one column for each dimension."""
+        if not self.cells:
+            return ((),) * len(self.dims)
+        return tuple(zip(*(cell.keys for cell in self.cells), strict=True))

@@ -52,26 +52,24 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
         rows = _read_json(path)
     else:
         rows = _read_csv(path)
-    numbered = [
-        (line, tuple(cell.strip() for cell in row))
-        for line, row in enumerate(rows, 1)
-        if any(cell.strip() for cell in row)
-    ]
-    width = max((len(row) for _, row in numbered), default=0)
-    if len(numbered) < 2 or width < 2:
+    stripped = [tuple(map(str.strip, row)) for row in rows]
+    lines = [line for line, row in enumerate(stripped, 1) if any(row)]
+    if len(lines) < len(stripped):
+        stripped = [row for row in stripped if any(row)]
+    lengths = list(map(len, stripped))
+    width = max(lengths, default=0)
+    if len(stripped) < 2 or width < 2:
         raise TableError(
             f"{path} holds no table", hint="a table has a line of names and columns of numbers"
         )
-    if len(numbered) * width > MOST_CELLS:
+    if len(stripped) * width > MOST_CELLS:
         raise TableError(
             f"{path} has more than {MOST_CELLS:,} cells", hint="check that it is a published table"
         )
-    return TextGrid(
-        tuple(row + ("",) * (width - len(row)) for _, row in numbered),
-        tuple(line for line, _ in numbered),
-        block=suffix in EXCEL,
-        short=frozenset(line for line, row in numbered if len(row) < width),
-    )
+    short = frozenset(line for line, n in zip(lines, lengths, strict=True) if n < width)
+    if short:
+        stripped = [row + ("",) * (width - len(row)) for row in stripped]
+    return TextGrid(tuple(stripped), tuple(lines), block=suffix in EXCEL, short=short)
 
 
 def _read_csv(path: Path) -> list[list[str]]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
 from hartley.engines.crosstabs.grids import read_grid
+from hartley.engines.crosstabs.shown_totals import without_shown_totals
 from hartley.errors import InputError, TableError
 from hartley.files import file_digest, one_line
 from hartley.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from fractions import Fraction
 
-    from hartley.engines.crosstabs.crosstab import Marking
+    from hartley.engines.crosstabs.crosstab import Interval, Marking
     from hartley.engines.crosstabs.description import OutputDescription
     from hartley.engines.crosstabs.grids import TextGrid
 
@@ -41,12 +45,17 @@ TOP = 6
 """A header has at most this many lines."""
 
 
-class _Entry(NamedTuple):
-    """A cell as it is written: its categories, its text and its line."""
+_Stated = tuple[int | None, int | None, str]
+"""The interval of a cell, in units of the last digit, and its kind."""
 
-    keys: tuple[str, ...]
-    text: str
-    line: int
+
+class _Entries(NamedTuple):
+    """All cells as they are written, in columns: a table can have a million of them."""
+
+    keys: list[tuple[str, ...]]
+    """The categories of each cell."""
+    texts: list[str]
+    lines: list[int]
 
 
 def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
@@ -62,16 +71,33 @@ def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
         >>> [(cell.keys, cell.low, cell.high) for cell in table.cells][:3]
         [(('north', 'F'), 12, 12), (('north', 'M'), 0, None), (('north', None), 20, 20)]
     """
-    grid = read_grid(Path(path), described.sheet)
+    with collector_paused():
+        grid = read_grid(Path(path), described.sheet)
+        try:
+            dims, entries, guesses = _laid_out(grid, described)
+            return _crosstab(path, dims, entries, described, guesses)
+        except InputError as error:
+            if path in error.problem:
+                raise
+            raise type(error)(
+                f"{path}: {error.problem[0].lower()}{error.problem[1:]}", hint=error.hint
+            ) from None
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause Python's garbage collector while a table is read.
+
+    A table is many small tuples and no cycle. The collector walks through all of them again and
+    again while they become more, which took more than half of the time.
+    """
+    running = gc.isenabled()
+    gc.disable()
     try:
-        dims, entries, guesses = _laid_out(grid, described)
-        return _crosstab(path, dims, entries, described, guesses)
-    except InputError as error:
-        if path in error.problem:
-            raise
-        raise type(error)(
-            f"{path}: {error.problem[0].lower()}{error.problem[1:]}", hint=error.hint
-        ) from None
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 # --- layout -------------------------------------------------------------------------------------
@@ -79,7 +105,7 @@ def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
 
 def _laid_out(
     grid: TextGrid, described: OutputDescription
-) -> tuple[tuple[str, ...], list[_Entry], list[str]]:
+) -> tuple[tuple[str, ...], _Entries, list[str]]:
     """Find the header, the dimensions and the cells of a grid."""
     rows, lines = list(grid.rows), list(grid.lines)
     while len(rows) > 2 and sum(map(bool, rows[0])) < 2:  # a title above the table
@@ -109,7 +135,12 @@ def _laid_out(
     value = _value_column(names, described, body, marking)
     if value is not None:
         places = [at for at in range(width) if at != value]
-        entries = [_Entry(tuple(row[at] for at in places), row[value], line) for line, row in body]
+        columns = list(zip(*rows[head:], strict=True))
+        entries = _Entries(
+            list(zip(*(columns[at] for at in places), strict=True)),
+            list(columns[value]),
+            lines[head:],
+        )
         dims = tuple(names[at] or f"dimension {at + 1}" for at in places)
         guesses = [] if described.dims else [f"its dimensions are {listed(dims)}"]
         if described.dims and set(described.dims) != set(dims):
@@ -126,7 +157,7 @@ def _wide(
     body: list[tuple[int, tuple[str, ...]]],
     keys: int,
     labels: list[tuple[str, ...]],
-) -> tuple[tuple[str, ...], list[_Entry], list[str]]:
+) -> tuple[tuple[str, ...], _Entries, list[str]]:
     """Return the cells of a table whose columns are categories too."""
     guesses = []
     if described.dims is None:
@@ -145,11 +176,11 @@ def _wide(
         raise TableError(
             "a column has no name", hint="name every column, and write merged names in each cell"
         )
-    entries = [
-        _Entry(row[:keys] + label, text, line)
-        for line, row in body
-        for label, text in zip(labels, row[keys:], strict=True)
-    ]
+    entries = _Entries(
+        [row[:keys] + label for _, row in body for label in labels],
+        [text for _, row in body for text in row[keys:]],
+        [line for line, _ in body for _ in labels],
+    )
     return dims, entries, guesses
 
 
@@ -219,12 +250,13 @@ def _key_columns(
     """Count the first columns, which hold categories: up to the last that holds no numbers."""
     if described.dims is not None:
         named = 0
-        while named < len(described.dims) - 1 and names[named] in {described.dims[named], ""}:
+        most = min(len(described.dims), len(names)) - 1
+        while named < most and names[named] in {described.dims[named], ""}:
             named += 1
         return max(named, 1)
     keys = 1
     for at in range(1, len(names)):
-        texts = [row[at] for _, row in body]
+        texts = {row[at] for _, row in body}
         if not all(map(marking.is_value, texts)):
             keys = at + 1
     if keys == len(names):
@@ -240,14 +272,14 @@ def _key_columns(
 def _crosstab(
     path: str,
     dims: tuple[str, ...],
-    entries: list[_Entry],
+    entries: _Entries,
     described: OutputDescription,
     guesses: list[str],
 ) -> Crosstab:
     totals = _totals(dims, entries, described, guesses)
-    marking = described.marking
-    read = [(entry, *marking.read(entry.text)) for entry in entries]
-    numbers = [number for _, _, number in read if not isinstance(number, tuple)]
+    # Most texts occur many times: each is read once, the first in the file first.
+    read = {text: described.marking.read(text) for text in dict.fromkeys(entries.texts)}
+    numbers = [number for _, number in read.values() if not isinstance(number, tuple)]
     bounds = described.bounds
     if bounds is None and any(number < 0 for number in numbers):
         raise TableError(
@@ -256,34 +288,20 @@ def _crosstab(
             "positive and negative values apart",
         )
     places = _places([*numbers, *(bounds or ())], described)
-    scale = 10**places
-    cells: dict[tuple[str | None, ...], PublishedCell] = {}
-    disjoint = {total for total in totals if total is not None}.isdisjoint
-    for entry, read_as, said in read:
-        kind = read_as
-        low: int | None
-        high: int | None
-        keys: tuple[str | None, ...] = entry.keys
-        if not disjoint(keys):
-            keys = tuple(
-                None if key == total else key for key, total in zip(entry.keys, totals, strict=True)
-            )
-        if keys in cells:
-            raise TableError(
-                f"the cell {one_line(TIMES.join(entry.keys))} occurs twice",
-                hint="every combination of categories has one line",
-            )
-        if not isinstance(said, tuple):
-            low, high, kind = _stated(int(said * scale), described, scale)
-        elif kind == "hidden" and bounds is not None:
-            low, high = None, None
-            if None not in keys:  # a total is bounded by its parts
-                low, high = (int(end * scale) for end in bounds)
-        else:
-            low = said[0] * scale
-            high = None if said[1] is None else said[1] * scale
-        cells[keys] = PublishedCell(keys, low, high, kind, entry.text, entry.line)
-    shown = _margins(list(cells.values()), described, guesses)
+    stated = {text: _stated(*read_as, described, 10**places) for text, read_as in read.items()}
+    keys = _keys(entries, totals)
+    ends = [stated[text] for text in entries.texts]
+    if bounds is not None:
+        unbounded: _Stated = (None, None, "hidden")
+        ends = [
+            # a hidden total is bounded by its parts
+            unbounded if said[2] == "hidden" and None in mine else said
+            for mine, said in zip(keys, ends, strict=True)
+        ]
+    lows, highs, kinds = zip(*ends, strict=True)
+    columns = keys, lows, highs, kinds, entries.texts, entries.lines
+    cells = list(map(PublishedCell._make, zip(*columns, strict=True)))
+    shown = without_shown_totals(cells, described, guesses)
     return Crosstab(
         name=Path(path).name,
         path=path,
@@ -317,8 +335,33 @@ def _places(numbers: Iterable[Fraction | int], described: OutputDescription) -> 
     return places
 
 
-def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, int, str]:
-    """Return the interval that a number states, in units, and the kind of the cell."""
+def _keys(entries: _Entries, totals: Sequence[str | None]) -> list[tuple[str | None, ...]]:
+    """Return the keys of all cells, with None for totals; refuse a cell that occurs twice."""
+    columns: list[Sequence[str | None]] = [
+        column if total is None else [None if key == total else key for key in column]
+        for column, total in zip(zip(*entries.keys, strict=True), totals, strict=True)
+    ]
+    keys = list(zip(*columns, strict=True))
+    if len(set(keys)) < len(keys):
+        times = Counter(keys)
+        twice = next(at for at, mine in enumerate(keys) if times[mine] > 1)
+        raise TableError(
+            f"the cell {one_line(TIMES.join(entries.keys[twice]))} occurs twice",
+            hint="every combination of categories has one line",
+        )
+    return keys
+
+
+def _stated(
+    kind: str, said: Interval | Fraction | int, described: OutputDescription, scale: int
+) -> _Stated:
+    """Return the interval that a text states, in units, and the kind of the cell."""
+    if isinstance(said, tuple):
+        if kind == "hidden" and described.bounds is not None:
+            low, high = described.bounds
+            return int(low * scale), int(high * scale), kind
+        return said[0] * scale, None if said[1] is None else said[1] * scale, kind
+    value = int(said * scale)
     if abs(value) > LARGEST:
         raise TableError(
             "a number is too large to be computed with exactly",
@@ -333,20 +376,20 @@ def _stated(value: int, described: OutputDescription, scale: int) -> tuple[int, 
             f"{rounding.base} gives",
             hint="check the rounding, or declare none",
         )
-    low, high = rounding.interval(value // scale, signed=described.bounds is not None)
-    return low * scale, high * scale, "rounded"
+    ends = rounding.interval(value // scale, signed=described.bounds is not None)
+    return ends[0] * scale, ends[1] * scale, "rounded"
 
 
 def _totals(
     dims: tuple[str, ...],
-    entries: list[_Entry],
+    entries: _Entries,
     described: OutputDescription,
     guesses: list[str],
 ) -> list[str | None]:
     """Return the label of the total of each dimension, None where there is none."""
     totals: list[str | None] = []
-    for at, dim in enumerate(dims):
-        labels = {entry.keys[at] for entry in entries}
+    for dim, column in zip(dims, zip(*entries.keys, strict=True), strict=True):
+        labels = set(column)
         if described.total is not None:
             totals.append(described.total if described.total in labels else None)
             continue
@@ -366,61 +409,6 @@ def _totals(
             hint="check its spelling, or leave it out",
         )
     return totals
-
-
-def _margins(
-    cells: list[PublishedCell], described: OutputDescription, guesses: list[str]
-) -> list[PublishedCell]:
-    """Leave out totals of the shown cells only: they repeat what is shown.
-
-    ACRO computes the totals of a suppressed table like that. Read as totals of all cells they
-    would make every hidden cell zero.
-    """
-    if described.margins == "all" or described.rounding is not None:
-        return cells
-    inside = [cell for cell in cells if None not in cell.keys]
-    if described.margins is None and not any(cell.kind == "hidden" for cell in inside):
-        return cells
-    lines = _lines(inside, cells)
-    hiding = [
-        (cell, parts) for cell, parts in lines if any(part.kind == "hidden" for part in parts)
-    ]
-    sums_of_shown = [
-        cell.exact and cell.low == sum(p.low or 0 for p in parts if p.kind != "hidden")
-        for cell, parts in hiding
-        if all(part.exact or part.kind == "hidden" for part in parts)
-    ]
-    if described.margins == "shown":
-        if not all(sums_of_shown):
-            raise TableError(
-                "the totals are declared as those of the shown cells, and they are not",
-                hint='declare margins = "all"',
-            )
-    elif not sums_of_shown or not all(sums_of_shown) or len(sums_of_shown) < len(hiding):
-        return cells
-    else:
-        guesses.append("its totals are those of the shown cells only, as each of them is their sum")
-    # Where nothing is hidden, the total of what is shown is the total: it says what marks leave
-    # open, and a wrong one must be found.
-    dropped = {cell.keys for cell, _ in hiding}
-    return [cell for cell in cells if cell.keys not in dropped]
-
-
-def _lines(
-    inside: list[PublishedCell], cells: list[PublishedCell]
-) -> list[tuple[PublishedCell, list[PublishedCell]]]:
-    """Return every total with the cells inside the table that it is about."""
-    totals = [cell for cell in cells if None in cell.keys]
-    patterns = {tuple(key is None for key in cell.keys) for cell in totals}
-    parts: dict[tuple[str | None, ...], list[PublishedCell]] = {cell.keys: [] for cell in totals}
-    for pattern in patterns:
-        for cell in inside:
-            keys = tuple(
-                None if summed else key for key, summed in zip(cell.keys, pattern, strict=True)
-            )
-            if keys in parts:
-                parts[keys].append(cell)
-    return [(cell, parts[cell.keys]) for cell in totals]
 
 
 def with_places(table: Crosstab, places: int) -> Crosstab:

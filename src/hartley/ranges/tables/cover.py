@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import product, repeat
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -220,6 +220,13 @@ class Cover:
         return records > 0
 
     @cached_property
+    def published(self) -> NDArray[np.bool_]:
+        """Which cells some output states something about."""
+        mask = np.zeros(self.system.size, bool)
+        mask[np.fromiter((cell for _, _, cell in self.stated), np.int64, len(self.stated))] = True
+        return mask
+
+    @cached_property
     def along(self) -> NDArray[np.int64]:
         """The dimension that each relation adds up along, in the order of the system."""
         lengths = [self.system.size // len(a.nodes) * len(a.sums) for a in self.axes]
@@ -295,13 +302,15 @@ def _state(
 ) -> list[tuple[int, int, int]]:
     """Narrow the bounds of the cells that a table states something about."""
     strides = [prod(frame.shape[i + 1 :]) for i in range(len(frame.shape))]
-    index = np.zeros(len(table.cells), np.int64)
-    columns = list(zip(*(cell.keys for cell in table.cells), strict=True)) if table.cells else []
+    number_of_cells = len(table.cells)
+    index, inside = np.zeros(number_of_cells, np.int64), np.ones(number_of_cells, bool)
     for axis, stride in zip(frame.axes, strides, strict=True):
         if axis.name in table.dims:
             place = {node: at for at, node in enumerate(axis.nodes)}
-            keys = columns[table.dims.index(axis.name)] if columns else ()
-            index += stride * np.array([place[key] for key in keys], np.int64)
+            keys = table.columns[table.dims.index(axis.name)]
+            places = np.fromiter(map(place.__getitem__, keys), np.int64, number_of_cells)
+            index += stride * places
+            inside &= places > 0  # the first node is the total
         elif axis.name == SELECTION and table.where:
             index += stride * axis.nodes.index(table.where)
     lows = np.array([-FAR if cell.low is None else cell.low for cell in table.cells], np.int64)
@@ -309,9 +318,9 @@ def _state(
     low[index], high[index] = np.maximum(low[index], lows), np.minimum(high[index], highs)
     for cell in index[low[index] > high[index]].tolist():
         raise _contradiction(frame, table, cell)
-    stated = [(number, place, cell) for place, cell in enumerate(index.tolist())]
-    for keys in _absent(frame, table):
-        zero = frame.cell(dict(zip(table.dims, keys, strict=True)) | _selected(table))
+    stated = list(zip(repeat(number), range(number_of_cells), index.tolist(), strict=False))
+    for missing in _absent(frame, table, np.unique(index[inside]).size):
+        zero = frame.cell(dict(zip(table.dims, missing, strict=True)) | _selected(table))
         low[zero], high[zero] = max(low[zero], 0), min(high[zero], 0)
         if low[zero] > high[zero]:
             raise _contradiction(frame, table, zero)
@@ -329,8 +338,14 @@ def _contradiction(frame: Cover, table: Crosstab, cell: int) -> InputError:
     )
 
 
-def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
-    """Return the cells that a table does not list and that are zero, or ask."""
+def _absent(frame: Cover, table: Crosstab, inside: int) -> Iterable[tuple[str, ...]]:
+    """Return the cells that a table does not list and that are zero, or ask.
+
+    Args:
+        frame: the dimensions.
+        table: the table.
+        inside: how many different cells it lists that are no totals.
+    """
     categories = [sorted(table.categories(dim)) for dim in table.dims]
     for dim, present in zip(table.dims, categories, strict=True):
         axis = next(axis for axis in frame.axes if axis.name == dim)
@@ -345,15 +360,10 @@ def _absent(frame: Cover, table: Crosstab) -> Iterable[tuple[str, ...]]:
             )
         if table.absent == "zero":
             present += [str(axis.nodes[at]) for at in sorted(missing)]
-    listed_keys = {cell.keys for cell in table.cells}
-    if len(listed_keys) >= prod(map(len, categories)) and table.absent is None:
-        gaps = len([k for k in listed_keys if None not in k]) < prod(map(len, categories))
-    else:
-        gaps = True
-    if not gaps or not all(categories):
+    # Where only totals are published, no cell inside is missing.
+    if not inside or inside == prod(map(len, categories)):
         return []
-    if not any(None not in keys for keys in listed_keys):
-        return []  # only totals are published
+    listed_keys = {cell.keys for cell in table.cells}
     absent = [keys for keys in product(*categories) if keys not in listed_keys]
     if absent and table.absent is None:
         raise TableError(

@@ -1,0 +1,231 @@
+"""What is proved about published tables for one attacker, and the verdicts that follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.guarantees.table_certificate import (
+    NO_END,
+    numbers,
+    refuted,
+    whole_numbers,
+)
+from hartley.guarantees.table_proofs import ProofRows, Witnesses, followed, refer_to
+from hartley.kernels.propagation import FAR
+from hartley.measures.sensitivity import Frequency, Homogeneous
+from hartley.ranges.tables.cover import lines_of
+from hartley.ranges.tables.system import LOW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.measures.sensitivity import Rule
+    from hartley.ranges.tables.cover import Cover
+    from hartley.ranges.tables.system import LinearSystem
+
+SAFE, PROTECTED, OPEN, DISCLOSED = range(4)
+"""Verdicts, the worst last."""
+WORDS = ("safe", "protected", "open", "disclosed")
+
+
+@dataclass(frozen=True)
+class ProvedView:
+    """What is proved about all cells for one attacker: outer ends, attained ends, their number."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
+    witnesses: Witnesses
+
+    def verdicts(
+        self,
+        joint: Cover,
+        rules: Sequence[Rule],
+        left: int,
+        needs: Mapping[int, Sequence[Fraction]],
+        *,
+        counts: bool,
+    ) -> NDArray[np.int64]:
+        """Return the verdict on every cell that follows from what is proved, and no better one.
+
+        Args:
+            joint: the cells.
+            rules: the rules.
+            left: how many values a cell must keep that its publication calls small.
+            needs: for rules about contributions, the largest ones of a cell and the rest.
+            counts: whether the cells count people.
+        """
+        worst = np.zeros(joint.system.size, np.int64)
+        for rule in rules:
+            if isinstance(rule, Frequency) and counts:
+                np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
+            elif isinstance(rule, Homogeneous) and counts:
+                self._homogeneous(joint, worst)
+            elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
+                for cell, parts in needs.items():
+                    top = list(parts[: rule.parts])
+                    need = rule.need([*top, sum(parts[rule.parts :], Fraction(0))])
+                    if need is not None:
+                        worst[cell] = max(worst[cell], self._reaching(cell, math.ceil(need)))
+        if counts:
+            single = (self.low == 1) & (self.high == 1)
+            single[joint.published] = False
+            worst[single] = DISCLOSED
+        return worst
+
+    def _frequency(self, joint: Cover, k: int, left: int) -> NDArray[np.int64]:
+        about = (self.low < k) & (self.high > 0)
+        somebody = (self.low > 0) | (self.most >= 1)
+        small = joint.system.high < k
+        few = np.where(small, self.high - self.low + 1 < left, self.high < k)
+        values = self.witnesses.number_of_values(about & small)
+        enough = np.where(small, values >= left, self.most >= k)
+        verdict = np.where(few, np.where(somebody, DISCLOSED, OPEN), OPEN)
+        verdict = np.where(enough & ~(small & few), PROTECTED, verdict)
+        return np.where(about, verdict, SAFE)
+
+    def _homogeneous(self, joint: Cover, worst: NDArray[np.int64]) -> None:
+        system = joint.system
+        for r in lines_of(joint).tolist():
+            members = system.column[system.start[r] : system.start[r + 1]]
+            parent, mine = members[0], members[1:][joint.possible[members[1:]]]
+            if mine.size < 2 or not self.high[parent]:
+                continue
+            attained = int((self.most[mine] > 0).sum())
+            possible = mine[self.high[mine] > 0]
+            if attained >= 2 or not possible.size:
+                continue
+            alone = possible.size == 1 and (attained or self.low[parent] > 0)
+            worst[possible[0]] = max(worst[possible[0]], DISCLOSED if alone else OPEN)
+
+    def _reaching(self, cell: int, least: int) -> int:
+        if self.most[cell] >= least:
+            return PROTECTED
+        return DISCLOSED if self.high[cell] < least else OPEN
+
+
+def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> ProvedView:
+    """Prove the ends of all cells again for one attacker.
+
+    Args:
+        stated: the cells, and what is published about them.
+        view: what a certificate writes about the attacker.
+        name: the name of the certificate, for an error.
+    """
+    system = stated
+    if view["knows"] is not None:
+        cell, value = map(int, view["knows"])
+        if not system.low[cell] <= value <= system.high[cell]:
+            raise refuted(name, "an insider knows what cannot be")
+        system = system.knowing(cell, value)
+    low, high = followed(system)
+    written = view["multipliers"]
+    proofs = ProofRows(
+        numbers(written["cell"]),
+        numbers(written["side"]),
+        numbers(written["start"]),
+        numbers(written["relation"]),
+        whole_numbers(written["numerator"]),
+        whole_numbers(written["denominator"]),
+    )
+    rows = np.arange(proofs.cell.size + 1)
+    if (
+        (proofs.denominator < 1).any()
+        or not refer_to(rows, proofs.cell, system.size)
+        or not refer_to(rows, proofs.side, 2)
+        or not refer_to(proofs.start, proofs.relation, system.relations)
+        or not proofs.start.size == proofs.cell.size + 1 == proofs.denominator.size + 1
+        or proofs.numerator.size != proofs.relation.size
+    ):
+        raise refuted(name, "its multipliers are not well formed")
+    for cell, side, end in zip(
+        proofs.cell.tolist(), proofs.side.tolist(), proofs.bounds(system), strict=True
+    ):
+        if end is not None and side == LOW:
+            low[cell] = max(low[cell], end)
+        elif end is not None:
+            high[cell] = min(high[cell], end)
+    low, high = followed(system, (low, high))
+    if (low > high).any():
+        raise refuted(name, "no table fits")
+    unknown = np.flatnonzero(low < high)
+    base, known = low.copy(), np.ones(low.size, bool)
+    there, written_base = _ends(view["base"])
+    if there.size != unknown.size:
+        raise refuted(name, "its table has another size")
+    known[unknown], base[unknown] = there, written_base
+    moves = view["moves"]
+    witnesses = Witnesses(
+        base, known, numbers(moves["start"]), numbers(moves["cell"]), numbers(moves["change"])
+    )
+    if not refer_to(witnesses.start, witnesses.cell, system.size) or not witnesses.fit(
+        system, low, high
+    ):
+        raise refuted(name, "a table in it does not fit the outputs")
+    least, most = witnesses.ends()
+    return ProvedView(low, high, least, most, witnesses)
+
+
+def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Read ends: which of them are known, and the numbers, with zeros for the others."""
+    words = text.split()
+    known = np.array([word != NO_END for word in words], bool)
+    return known, np.array([0 if word == NO_END else int(word) for word in words], np.int64)
+
+
+def check_claims(
+    joint: Cover,
+    cells: Mapping[str, str],
+    proved: ProvedView,
+    worst: NDArray[np.int64],
+    name: str,
+) -> NDArray[np.int64]:
+    """Compare every claim with what is proved, and count the verdicts that are claimed.
+
+    Args:
+        joint: the cells.
+        cells: what a certificate claims of them.
+        proved: what is proved about them for anybody.
+        worst: the worst verdict on each that is proved for some attacker.
+        name: the name of the certificate, for an error.
+    """
+    claimed, words = numbers(cells["cell"]), cells["verdict"].split()
+    if not refer_to(np.array([0, claimed.size]), claimed, joint.system.size):
+        raise refuted(name, "a cell of it does not exist")
+    if np.unique(claimed).size < claimed.size or len(words) != claimed.size:
+        raise refuted(name, "a cell occurs twice in it")
+    for side, column in (
+        ("low", proved.low),
+        ("high", proved.high),
+        ("least", proved.least),
+        ("most", proved.most),
+    ):
+        there, stated = _ends(cells[side])
+        mine = column[claimed]
+        finite = np.abs(mine) < FAR
+        if there.size != claimed.size:
+            raise refuted(name, "a cell has no interval in it")
+        for at in np.flatnonzero((there != finite) | (stated != np.where(finite, mine, 0)))[:1]:
+            cell = joint.name(int(claimed[at]))
+            raise refuted(name, f"the interval of {cell} comes out differently")
+    verdicts = np.array([WORDS.index(word) for word in words], np.int64)
+    # A check may overlook what protects a cell, and no more than that.
+    unnoticed = (verdicts == OPEN) & (worst[claimed] == PROTECTED)
+    for at in np.flatnonzero((verdicts != worst[claimed]) & ~unnoticed)[:1]:
+        cell = joint.name(int(claimed[at]))
+        raise refuted(name, f"the verdict on {cell} does not follow")
+    silent = np.ones(joint.system.size, bool)
+    silent[claimed] = False
+    if (worst[silent & joint.published] != SAFE).any() or (worst[silent] > PROTECTED).any():
+        raise refuted(name, "a cell is missing in it")
+    counts = np.bincount(verdicts, minlength=len(WORDS))
+    counts[SAFE] += int((silent & joint.published).sum())
+    return counts
