@@ -21,6 +21,7 @@ MODES = {
     "narrow-dark": (390, "dark", "screen"),
     "print": (794, "dark", "print"),
 }
+ON_IMAGES = {"rgb(254, 254, 254)", "rgb(11, 31, 58)"}
 LOOK = """() => {
   const box = (node) => node.getBoundingClientRect();
   const shown = [...document.querySelectorAll('.figure svg')].filter((svg) => box(svg).width > 0);
@@ -62,7 +63,14 @@ LOOK = """() => {
       if (lines.some((line) => Math.abs(line - lines[0]) > 4)) broken.push(match[0]);
     }
   }
-  const inks = shown.flatMap(texts).map((text) => getComputedStyle(text).fill);
+  // An image has the same colours on every page, and so have the texts on it.
+  const onImage = (text) => [...text.ownerSVGElement.querySelectorAll('image')].some((image) => {
+    const a = box(text), b = box(image);
+    return a.left > b.left && a.right < b.right && a.top > b.top && a.bottom < b.bottom;
+  });
+  const ink = (text) => getComputedStyle(text).fill;
+  const all = shown.flatMap(texts);
+  const inks = all.filter((text) => !onImage(text)).map(ink);
   return {
     sideways: document.documentElement.scrollWidth - innerWidth,
     tables: [...document.querySelectorAll('.scroll')]
@@ -73,6 +81,7 @@ LOOK = """() => {
     covering: shown.flatMap(covering).length,
     broken: broken,
     inks: [...new Set(inks)],
+    inks_on_images: [...new Set(all.filter(onImage).map(ink))],
     paper: getComputedStyle(document.querySelector('section')).backgroundColor,
     folded: [...document.querySelectorAll('details')]
       .filter((details) => !details.querySelector('td').checkVisibility()).length,
@@ -167,6 +176,7 @@ def faults(seen, width, scheme, medium):
             (f"breaks words: {seen['broken'][:5]}", seen["broken"]),
             ("is not dark" if dark else "is dark", (paper < 128) != dark),
             (f"has pictures that cannot be read: {pale}", pale),
+            ("changes texts on an image", not {*seen["inks_on_images"]} <= ON_IMAGES),
             ("folds what is printed", medium == "print" and seen["folded"]),
             ("opens tables", medium == "screen" and seen["folded"] != seen["closed"]),
         )

@@ -368,8 +368,9 @@ def _draw_losses(axes: Any, losses: Sequence[tuple[str, float]], lost: str) -> N
             fontsize=8.5,
         )
     axes.set_yticks(range(len(names)), names)
-    axes.set_xlim(0, max(*shares, 1e-9) * 1.35)
-    if max(shares) > 74:  # matplotlib would number the room for the labels too, up to 125 %
+    largest = max(shares) or 100.0
+    axes.set_xlim(0, largest * 1.35)
+    if largest > 74:  # matplotlib would number the room for the labels too, up to 125 %
         axes.set_xticks(range(0, 101, 25))
     spare = max(LEAST_BARS - 1 - len(names), 0) / 2
     axes.set_ylim(-0.7 - spare, len(names) - 0.3 + spare)
