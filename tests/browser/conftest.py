@@ -55,17 +55,21 @@ class Worker:
 
 
 class Hospital:
-    """A service after its first start: two workers, one dataset, the owner's token."""
+    """A service after its first start: two workers, a dataset or more, the owner's token."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: tuple[str, ...] = ()) -> None:
         data, runtime = folder / "people.parquet", folder / "runtime"
         pyarrow.parquet.write_table(people(), data)
         runtime.mkdir()
         create_rates(runtime)
         create_head(runtime)
-        dataset = DatasetSettings("people", SCHEMA, budget="40", data=str(data))
+        datasets = {"people": DatasetSettings("people", SCHEMA, budget="40", data=str(data))}
+        for name in more:  # the same table under other names
+            schema = folder / f"{name}.schema.toml"
+            schema.write_text(SCHEMA.read_text("utf-8").replace('"people"', f'"{name}"'), "utf-8")
+            datasets[name] = DatasetSettings(name, schema, budget="12", data=str(data))
         settings = ServiceSettings(
-            str(folder / "ledger.db"), {"people": dataset}, folder=folder, runtime=runtime
+            str(folder / "ledger.db"), datasets, folder=folder, runtime=runtime
         )
         first = prepare(settings).owner
         assert first is not None
@@ -110,8 +114,8 @@ def hospital(tmp_path_factory):
 
 @pytest.fixture
 def rebuilt(tmp_path_factory):
-    """A service of its own, for a test that replaces the data."""
-    service = Hospital(tmp_path_factory.mktemp("rebuilt"))
+    """A service of its own with several datasets, for a test that replaces the data."""
+    service = Hospital(tmp_path_factory.mktemp("rebuilt"), more=("staff", "outpatients"))
     yield service
     service.close()
 

@@ -72,9 +72,22 @@ def test_acts_of_an_owner_that_are_refused(hospital, visitors, look):
     look(page, "wrong-address")
 
 
-def test_answers_about_replaced_data(rebuilt, visitors, look, price):
+def choose(page, name):
+    page.select_option("#dataset", name)
+    page.click("form.chooser button")
+    page.wait_for_selector(f"#schema-head:text-is('{name}')")
+
+
+def test_several_datasets_and_answers_about_replaced_data(rebuilt, visitors, look, price):
     visitor = visitors(url=rebuilt.url)
-    page = visitor.log_in(rebuilt.analyst("gabi", bits="4"))
+    token = rebuilt.analyst("gabi", bits="4")
+    for name in ("staff", "outpatients"):
+        rebuilt.service.accounts.grant("gabi", name, by="owner")
+    page = visitor.log_in(token)
+    choose(page, "staff")
+    assert page.url.endswith("/d/staff/ask")
+    look(page, "ask-chooser")
+    choose(page, "people")
     price(page, COUNT)
     page.click("#spend")
     page.wait_for_selector("#answer")

@@ -266,14 +266,28 @@ SHORT = 18
 """Column names longer than this are shortened in a picture."""
 
 
-def plot_sizes(bands: Sequence[Any], noun: str = "class") -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many records are in classes of each size."""
+def plot_sizes(
+    bands: Sequence[Any], noun: str = "class", counts: Sequence[int] | None = None
+) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw how many records are in classes of each size.
+
+    Above each bar stands its number of classes, or the given count.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 3.4), layout="constrained")
-        _draw_sizes(figure.subplots(), bands, noun)
+        _draw_sizes(figure.subplots(), bands, noun, counts)
+    return figure
+
+
+def plot_people(bands: Sequence[Any]) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw how many people share their keys with how many others; each bar has its number."""
+    figure = plot_sizes(bands, counts=[band.records for band in bands])
+    axes = figure.axes[0]
+    axes.set_xlabel("people with the same keys")
+    axes.set_ylabel("people")
     return figure
 
 
@@ -297,18 +311,24 @@ def plot_release(
     return figure
 
 
-def _draw_sizes(axes: Any, bands: Sequence[Any], noun: str) -> None:  # noqa: ANN401 - untyped
+def _draw_sizes(
+    axes: Any,  # noqa: ANN401 - untyped
+    bands: Sequence[Any],
+    noun: str,
+    counts: Sequence[int] | None = None,
+) -> None:
     places = range(len(bands))
+    counts = [band.classes for band in bands] if counts is None else counts
     axes.bar(
         places,
         [band.records for band in bands],
         color=[RED if band.high == 1 else BLUE for band in bands],
         width=0.78,
     )
-    for place, band in zip(places, bands, strict=True):
-        if band.classes:
+    for place, band, number in zip(places, bands, counts, strict=True):
+        if number:
             axes.annotate(
-                f"{band.classes:,}",
+                f"{number:,}",
                 (place, band.records),
                 xytext=(0, 3),
                 textcoords="offset points",
@@ -348,7 +368,10 @@ def _draw_losses(axes: Any, losses: Sequence[tuple[str, float]], lost: str) -> N
             fontsize=8.5,
         )
     axes.set_yticks(range(len(names)), names)
-    axes.set_xlim(0, max(*shares, 1e-9) * 1.35)
+    largest = max(shares) or 100.0
+    axes.set_xlim(0, largest * 1.35)
+    if largest > 74:  # matplotlib would number the room for the labels too, up to 125 %
+        axes.set_xticks(range(0, 101, 25))
     spare = max(LEAST_BARS - 1 - len(names), 0) / 2
     axes.set_ylim(-0.7 - spare, len(names) - 0.3 + spare)
     axes.set_xlabel(f"lost {lost} (%)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
@@ -13,8 +14,11 @@ from hartley.wording import two_decimals_up, value_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from markupsafe import Markup
+
     from hartley.reports.evidence import Evidence
 
+_UNIT = re.compile(r"(?<=\d) (?=%|bits?\b)")
 _EVIDENCE: ContextVar[Evidence | None] = ContextVar("evidence", default=None)
 
 
@@ -29,7 +33,13 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the val
         True
     """
     environment = page_environment(asset)
-    environment.filters |= {"shown": value_text, "bar": bar, "up": two_decimals_up}
+    environment.filters |= {
+        "shown": value_text,
+        "bar": bar,
+        "up": two_decimals_up,
+        "units": with_units,
+        "words": unbroken_words,
+    }
     page: str = environment.get_template(template).render(
         style=asset("page.css"), version=version("hartley"), evidence=_EVIDENCE.get(), **content
     )
@@ -81,3 +91,28 @@ def bar(value: float, total: float) -> float:
         (25.0, 100.0, 0)
     """
     return 0 if total <= 0 else round(min(max(value / total, 0.0), 1.0) * 100, 1)
+
+
+def with_units(text: str) -> Markup:
+    """Keep the unit of every number on its line; the text is HTML, as a block of a template is.
+
+    Example:
+        >>> len(with_units("25 % of 8 bits").split(" "))  # a space that binds is not one of them
+        3
+    """
+    from markupsafe import Markup
+
+    return Markup(_UNIT.sub("\N{NO-BREAK SPACE}", text))  # noqa: S704 - only spaces are replaced
+
+
+def unbroken_words(command: str) -> Markup:
+    """Return a command as HTML in which no line ends within a word, after the - of an option.
+
+    Example:
+        >>> str(unbroken_words("a --b"))
+        '<span class="word">a</span> <span class="word">--b</span>'
+    """
+    from markupsafe import Markup
+
+    word = Markup('<span class="word">{}</span>')
+    return Markup(" ").join(word.format(part) for part in command.split(" "))

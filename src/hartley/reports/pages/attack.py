@@ -52,6 +52,7 @@ def render_finding(finding: Finding) -> str:
         certainty=f"{_measured(finding, end=', ')}{certainty(finding.number)}",
         figure=page_picture(plot_chart(chart)),
         names=names,
+        numeric=[all(map(_is_number, column)) for column in zip(*lines, strict=True)],
         lines=[[_short(text) for text in line] for line in lines],
     )
 
@@ -100,9 +101,14 @@ def certainty(number: AttackEstimate) -> str:
     return f"between {low} and {high} {sure if number.confidence < 1 else 'for certain'}"
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text or 0)
+    except ValueError:
+        return False
+    return True
+
+
 def _short(text: str) -> str:
     """Shorten the numbers of a table to a few digits; other texts stay as they are."""
-    try:
-        return f"{float(text):.6g}"
-    except ValueError:
-        return text
+    return f"{float(text):.6g}" if text and _is_number(text) else text

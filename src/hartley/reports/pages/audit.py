@@ -91,6 +91,8 @@ def _draw_curve(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - untyp
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)
 
 
+LEAST_SHARE = 0.1
+"""The percentage of the people that the axis reaches at least: less is drawn as nearly nobody."""
 PEOPLE_LINES = (
     ("given_away", "people given away", "#b4232a", "-"),
     ("among_few", "people among fewer than {k}", "#2563a8", "--"),
@@ -111,8 +113,10 @@ def _draw_people(axes: Any, report: AuditReport) -> None:  # noqa: ANN401 - unty
             marker="." if len(points) < 120 else None,
             markersize=5,
         )
+    most = max(max(point.given_away, point.among_few) for point in points)
+    top = max(100 * most / max(report.rows, 1), LEAST_SHARE)
     axes.set_ylabel("people (%)")
-    axes.set_ylim(-3, 103)
+    axes.set_ylim(-0.03 * top, 1.08 * top)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.reports.draw import INK, PALE, STYLE
+from hartley.reports.draw import PALE, STYLE
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from hartley.studies.pram import FrequencyEstimate, PerturbedColumn, PramReport
 
-BLUE, GREY, RED = "#2563a8", "#94a3b8", "#b4232a"
+BLUE, GREY, AMBER = "#2563a8", "#94a3b8", "#d97706"
+ON_DARK, ON_PALE = "#fefefe", "#0b1f3a"
+"""Of numbers on an image: unlike other colours, they stay as they are on a dark page."""
 SHOWN = 24
 """The largest number of values named in a picture or listed in a terminal."""
 LETTERS = 24
@@ -76,7 +78,7 @@ def plot_matrix(column: PerturbedColumn) -> Any:  # noqa: ANN401 - a matplotlib 
 def _write_numbers(axes: Any, rule: np.ndarray[Any, Any]) -> None:  # noqa: ANN401 - untyped
     middle = float(rule.max()) / 2
     for (x, y), probability in np.ndenumerate(rule):
-        colour = "white" if probability > middle else INK
+        colour = ON_DARK if probability > middle else ON_PALE
         text = f"{probability:.3g}" if probability else "0"
         axes.text(y, x, text, ha="center", va="center", fontsize=8, color=colour)
 
@@ -117,7 +119,7 @@ def plot_frequencies(column: PerturbedColumn) -> Any:  # noqa: ANN401 - a matplo
                 column.estimate.shares,
                 yerr=2 * column.estimate.errors,
                 fmt="o",
-                color=RED,
+                color=AMBER,
                 markersize=3.5 if len(places) <= 2 * SHOWN else 2,
                 capsize=3 if len(places) <= 2 * SHOWN else 0,
                 linewidth=1.2 if len(places) <= 2 * SHOWN else 0.7,

@@ -78,7 +78,11 @@ def _panel(curve: QuestionPrices, place: int) -> Panel:
 
 def plot_prices(curve: QuestionPrices) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw the error of every number against the price."""
-    return plot_chart(chart_prices(curve))
+    figure = plot_chart(chart_prices(curve))
+    for axes in figure.axes:
+        if axes.get_yscale() == "linear":
+            axes.yaxis.set_major_formatter(lambda error, _: f"{error:,.10g}")
+    return figure
 
 
 def render_prices(curve: QuestionPrices) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import figure_svg, plot_sizes
+from hartley.reports.draw import plot_people
+from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
 from hartley.studies.scan_report import MOST_COMBINATIONS
@@ -21,7 +22,7 @@ MOST_COLUMNS = 60
 
 def plot_scan(report: ScanReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw how many people share their keys with how many others."""
-    return plot_sizes(report.sizes)
+    return plot_people(report.sizes)
 
 
 def render_scan(report: ScanReport) -> str:
@@ -33,7 +34,7 @@ def render_scan(report: ScanReport) -> str:
         combinations=() if uniques is None else uniques.combinations[:MOST_COMBINATIONS],
         by_size=by_size(report),
         given_away=max(report.given_away.values(), default=0),
-        figure=figure_svg(plot_scan(report)) if report.keys else None,
+        figure=page_picture(plot_scan(report)) if report.keys else None,
     )
 
 

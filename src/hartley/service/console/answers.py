@@ -184,12 +184,13 @@ def answer_words(answers: Sequence[Mapping[str, Any]]) -> str:
 
 
 def caption(reply: Mapping[str, Any]) -> str:
-    """Return the charge of an answer and the bits left, in one sentence.
+    """Say what an answer cost, what is spent in all and what is left.
 
     Example:
         >>> caption({"bits": 3.0, "open_bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0})
-        'Charged 3 bits; spent 3 bits, 5 bits left.'
+        'Charged 3 bits for this answer. You have spent 3 bits in all, and have 5 bits left.'
     """
-    cost = f"Charged {bits_due(reply['bits'])}" if reply["bits"] else "Free: answered before"
+    paid = f"Charged {bits_due(reply['bits'])} for this answer"
+    cost = paid if reply["bits"] else "Free: answered before"
     spent, left = bits_due(reply["spent_bits"]), bits_left(reply["remaining_bits"])
-    return f"{cost}; spent {spent}, {left} left."
+    return f"{cost}. You have spent {spent} in all, and have {left} left."

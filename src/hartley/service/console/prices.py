@@ -54,6 +54,8 @@ class SliderPosition:
     """What one more bit buys."""
     next_wish: str
     next_words: str
+    left: str
+    """What the account has left, now and after this price, in words."""
     x: float
     y: float
 
@@ -71,6 +73,7 @@ class SliderPosition:
             "more": self.one_more,
             "next": self.next_wish,
             "nextWords": self.next_words,
+            "left": self.left,
             "x": self.x,
             "y": self.y,
         }
@@ -110,17 +113,45 @@ class PricedQuestion:
     ends: str
     """The largest and the smallest error beside the curve, as SVG."""
     table: PriceTable
-    remaining: float
 
     @property
     def now(self) -> SliderPosition:
         """The chosen position."""
         return self.positions[self.chosen]
 
-    @property
-    def left(self) -> str:
-        """What the account has left, in words."""
-        return bits_left(self.remaining)
+
+@dataclass(frozen=True)
+class SpendableBits:
+    """What an account has left, and whether its token may spend it."""
+
+    remaining: float
+    may_spend: bool = True
+
+    def covers(self, due: float) -> bool:
+        """Say whether a charge can be paid."""
+        return due <= (self.remaining + SLACK if self.may_spend else 0.0)
+
+    def words(self, due: float) -> str:
+        """Say what is left, now and after a charge that can be paid.
+
+        What is left is a whole number of cells, so the difference is an upper bound.
+
+        Example:
+            >>> SpendableBits(5.0).words(1.0)
+            'You have 5 bits left; after this question, at most 4 bits.'
+            >>> SpendableBits(1.0).words(1.0), SpendableBits(1.0).words(2.0)
+            ('You have 1 bit left; after this question, none.', 'You have 1 bit left.')
+            >>> SpendableBits(2.0).words(0.0)
+            'You have 2 bits left, and this answer costs none.'
+        """
+        now = f"You have {bits_left(self.remaining)} left"
+        if not due:
+            return f"{now}, and this answer costs none."
+        if not self.covers(due):
+            return f"{now}."
+        rest = bits_left(max(self.remaining - due, 0.0))
+        after = "none" if rest == bits_left(0.0) else f"at most {rest}"
+        return f"{now}; after this question, {after}."
 
 
 @dataclass(frozen=True)
@@ -217,9 +248,9 @@ def priced_question(
     errors = ShownErrors.of(useful)
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     sizes = [float(errors.main(point)) for point in points]
-    limit = remaining + SLACK if may_spend else 0.0
+    spendable = SpendableBits(remaining, may_spend)
     positions = tuple(
-        _position(curve, point, errors, limit, (xs.place(point.bits), y))
+        _position(curve, point, errors, spendable, (xs.place(point.bits), y))
         for point, y in zip(points, heights(sizes), strict=True)
     )
     drawn = [
@@ -236,7 +267,6 @@ def priced_question(
         draw_curve(drawn, place, errors.label),
         draw_ends(drawn),
         _table(useful, errors),
-        remaining,
     )
 
 
@@ -269,7 +299,7 @@ def _position(
     curve: PriceCurve,
     point: PricePoint,
     errors: ShownErrors,
-    limit: float,
+    spendable: SpendableBits,
     drawn: tuple[float, float],
 ) -> SliderPosition:
     due = _due(point)
@@ -282,7 +312,7 @@ def _position(
         due_bits=due,
         price=bits_due(point.bits) if due else "paid for",
         due=bits_due(due),
-        affordable=due <= limit,
+        affordable=spendable.covers(due),
         error=error_words(errors.main(point)),
         otherwise=errors.otherwise(point),
         others=errors.others(point),
@@ -293,6 +323,7 @@ def _position(
             if following is not None
             else ""
         ),
+        left=spendable.words(due),
         x=drawn[0],
         y=drawn[1],
     )

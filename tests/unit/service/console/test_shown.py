@@ -90,7 +90,7 @@ def test_a_price_above_the_balance_cannot_be_paid():
     able = {position.wish: position.affordable for position in priced.positions}
     assert able["2"]
     assert not able["3"]
-    assert priced.left == "2 bits"
+    assert priced.now.left.startswith("You have 2 bits left")
     barred = priced_question(curve_of(QUESTIONS[0]), "3", 100.0, may_spend=False)
     assert not any(position.affordable for position in barred.positions)
 
@@ -233,7 +233,9 @@ def test_copied_texts_are_what_they_say():
 
 def test_a_caption_names_what_was_free():
     reply = {"bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0}
-    assert caption(reply) == "Free: answered before; spent 3 bits, 5 bits left."
+    assert caption(reply) == (
+        "Free: answered before. You have spent 3 bits in all, and have 5 bits left."
+    )
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1e3", "nan", "1/2", "\u0661", "1" * 5, "1.", " 1"])

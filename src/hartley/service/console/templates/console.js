@@ -29,6 +29,7 @@ function showPosition(position) {
   const next = say("next", `Next useful price: ${position.nextWords}`);
   next.value = position.next;
   next.hidden = !position.next;
+  say("left", position.left);
   const spend = say("spend", position.button);
   spend.value = position.spend;
   const stale = element("priced").classList.contains("stale");
