@@ -376,8 +376,19 @@ def read_text_file(
         ) from None
 
 
+STANDARD_INPUT = "-"
+"""The name of a file on standard input."""
+_read_input: list[str] = []
+"""The fingerprint of standard input, once it was read: it can be read only once."""
+
+
+def remember_input(copy: Path) -> None:
+    """Remember the fingerprint of standard input, given a copy of it."""
+    _read_input[:] = [file_digest(copy)]
+
+
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 fingerprint of every byte of a file.
+    """Return the SHA-256 fingerprint of every byte of a file; of standard input, once it was read.
 
     Example:
         >>> import tempfile
@@ -385,6 +396,8 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         ...     file_digest(file.name)[:8]
         'e3b0c442'
     """
+    if os.fspath(path) == STANDARD_INPUT and _read_input:
+        return _read_input[0]
     try:
         with content_of(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -383,6 +383,43 @@ def percent_up(share: Fraction | int, of: int = 1) -> str:
     return f"{math.ceil(Fraction(share) / of * 10_000) / 100:g} %"
 
 
+def percent_at_most(share: Fraction | int, of: int = 1) -> str:
+    """Write a share in percent, and say so where it was rounded up.
+
+    Example:
+        >>> percent_at_most(1, 3), percent_at_most(1, 2)
+        ('at most 33.34 %', '50 %')
+    """
+    text = percent_up(share, of)
+    return direction(text.removesuffix(" %"), 100 * Fraction(share) / of, words=True) + text
+
+
+def direction(
+    text: str, number: float | Fraction, slack: float = 0.0, *, words: bool = False
+) -> str:
+    """Return what to put before a number that was rounded outward: nothing if it is exact.
+
+    Args:
+        text: the number as it is shown.
+        number: the number itself.
+        slack: what doubles may have added to it or taken from it.
+        words: words for a sentence, instead of signs for a table.
+
+    Example:
+        >>> [direction("1.59", 1.585), direction("1.58", 1.585), direction("2.00", 2.0)]
+        ['≤ ', '≥ ', '']
+        >>> direction("33.34", Fraction(100, 3), words=True)
+        'at most '
+    """
+    if isinstance(number, float) and not math.isfinite(number):
+        return ""
+    beyond = Fraction(text.replace(",", "")) - Fraction(number)
+    if abs(beyond) <= Fraction(slack):
+        return ""
+    upper, lower = ("at most ", "at least ") if words else ("≤ ", "≥ ")
+    return upper if beyond > 0 else lower
+
+
 def tenth_percent_up(share: float) -> str:
     """Write a share that was rounded up to a double in percent with one decimal, rounded up.
 

@@ -49,6 +49,24 @@ def test_a_share_is_never_shown_smaller_than_it_is(number):
     assert 100 * share <= read(wording.percent_up(share)) < 100 * share + Fraction(1, 100)
 
 
+@given(fractions)
+def test_a_rounded_number_says_on_which_side_it_lies(number):
+    for up in (True, False):
+        text = wording.rounded(number, 3, up=up)
+        sign, words = (wording.direction(text, number, words=words) for words in (False, True))
+        exact = read(text) == number
+        assert sign == ("" if exact else "≤ " if up else "≥ ")
+        assert words == ("" if exact else "at most " if up else "at least ")
+    assert wording.direction("inf", math.inf) == ""
+
+
+@given(st.integers(0, 1000), st.integers(1, 1000))
+def test_a_share_in_percent_says_where_it_was_rounded(part, whole):
+    share = wording.percent_at_most(part, whole)
+    text = share.removeprefix("at most ")
+    assert (text != share) == (read(text) != Fraction(100 * part, whole))
+
+
 @given(st.fractions(max_denominator=10**6))
 def test_exact_texts_are_read_back_exactly(number):
     assert Fraction(wording.decimal_text(number)) == number

@@ -119,7 +119,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if risks is not None:
             from hartley.studies.record_risks import key_risks
 
-            written["risks"] = str(key_risks(opened, report.keys).write(risks))
+            written["risks"] = str(key_risks(opened, report.keys, roles=roles).write(risks))
     if wants_json(json):
         print_json(report.to_dict() | written)
     else:

@@ -136,7 +136,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if risks is not None:
             from hartley.studies.record_risks import audit_risks
 
-            written["risks"] = str(audit_risks(opened, report).write(risks))
+            written["risks"] = str(audit_risks(opened, report, roles=roles).write(risks))
     if wants_json(json):
         print_json(report.to_dict() | written)
     else:

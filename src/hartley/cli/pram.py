@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hartley.cli.options import (
+    Few,
     Html,
     Keep,
     Out,
@@ -157,6 +158,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = False,
     roles: RolesFile = None,
+    few: Few = 5,
     spreadsheet_safe: SpreadsheetSafe = False,
     html: Html = None,
     reading: ReadingOptions = AS_WRITTEN,
@@ -205,6 +207,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
             roles=roles,
+            k=few,
         )
         if html is not None:
             write_html(report, html)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hartley.errors import OptionError
+from hartley.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
 """The words of the command line, which the evidence repeats."""
 OUTPUTS = (
-    "out", "html", "csv", "junit", "sarif", "policy_out", "certificate", "draft", "risks", "script",
+    "out", "html", "csv", "junit", "sarif", "policy_out", "certificate", "draft", "risks", "plot",
+    "script",
 )  # fmt: skip
 """Parameters that name files to write."""
 PRICED = {"ask", "price", "plan", "ledger", "account", "serve", "demo"}
@@ -55,10 +57,10 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
     """Return a command that records what it does; one that writes a file can be repeated.
 
     Such a command gets two options: ``--script`` for a script that runs it again, and ``--force``,
-    without which no existing table, policy or page is replaced.
+    without which no existing file is replaced. A draft of roles is never replaced.
     """
     signature = inspect.signature(command, eval_str=True)
-    writes = {"out", "html"} & signature.parameters.keys() and name not in ELSEWHERE
+    writes = {*_outputs(name)} & signature.parameters.keys() and name not in ELSEWHERE
     added = _ADDED if writes else {}
     named = _naming_files(signature)
 
@@ -70,8 +72,8 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
         given = plain_options(options | extra)
         read = _read_files(name, given, named)
         if added:
-            paths = (*map(options.get, ("out", "html", "risks")), extra["script"])
-            refuse_replacing(paths, read=read, force=extra["force"])
+            paths = [options.get(key) for key in _outputs(name) if key not in {"draft", "script"}]
+            refuse_replacing([*paths, extra["script"]], read=read, force=extra["force"])
             check_script(extra["script"], read, given)
         writes = tuple(str(given[key]) for key in _outputs(name) if key in given)
         made = Recording(WORDS.get(), given, () if name in PRICED else read, writes)
@@ -139,7 +141,9 @@ def _read_files(name: str, given: Mapping[str, Any], named: set[str]) -> tuple[s
         for text in (given[key] if isinstance(given[key], list) else [given[key]])
     ]
     matches = [match for text in texts if glob.has_magic(text) for match in glob.glob(text)]  # noqa: PTH207 - also absolute patterns
-    return tuple(sorted(existing_files([*texts, *matches])))
+    given_input = (STANDARD_INPUT,) if STANDARD_INPUT in texts else ()
+    files = [file for file in existing_files([*texts, *matches]) if file != STANDARD_INPUT]
+    return (*sorted(files), *given_input)
 
 
 def _naming_files(signature: inspect.Signature) -> set[str]:

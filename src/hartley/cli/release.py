@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hartley.cli.options import (
+    Few,
     Out,
     SpreadsheetSafe,
     Tables,
@@ -48,6 +49,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="Refuse a table with values that are missing or outside the declared ranges.",
         ),
     ] = False,
+    few: Few = 5,
     spreadsheet_safe: SpreadsheetSafe = False,
     reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
@@ -74,6 +76,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             strict=strict,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
+            k=few,
         )
     promised = None if certificate is None else Certificate.load(certificate)
     files = {"certificate": str(certificate)} if certificate is not None else {}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, printable
-from hartley.files import file_digest
+from hartley.files import STANDARD_INPUT, file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,8 +92,11 @@ class Evidence:
             "set -eu",
         ]
         for digest in self.inputs:
-            # A name with a line break or a backslash has another form in a list of sha256sum.
-            if digest.file.isprintable() and "\\" not in digest.file:
+            # A name with a line break or a backslash has another form in a list of sha256sum, and
+            # standard input can be read only once.
+            if digest.file == STANDARD_INPUT:
+                lines.append(f"# Standard input had the fingerprint {digest.sha256}")
+            elif digest.file.isprintable() and "\\" not in digest.file:
                 checked = shlex.quote(f"{digest.sha256}  {digest.file}")
                 lines.append(f"printf '%s\\n' {checked} | sha256sum -c - >&2")
             else:

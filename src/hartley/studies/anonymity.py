@@ -32,6 +32,7 @@ from hartley.studies.anonymity_findings import (
     ConfidentialFindings,
     SampledPopulation,
 )
+from hartley.studies.record_risks import counts_more, record_exposure, with_exposure
 from hartley.wording import counted
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
             the same way; without one the journalist's risk is bounded by the prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
         k: people who share their keys with fewer, themselves included, are counted.
-        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
+            household or a sampling weight among them, people are counted by these too, and the
+            keys are held in memory.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -127,6 +130,9 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
+    people = PeopleCounts.of_classes(classes.sizes, k)
+    if counts_more(known_roles):
+        people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
     tell("count", 1.0)
     return AnonymityReport(
         table=opened.name,
@@ -143,7 +149,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         base=base,
         sizes=risks.size_bands(classes.sizes),
         confidential=tuple(findings),
-        people=PeopleCounts.of_classes(classes.sizes, k),
+        people=people,
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
     )
 

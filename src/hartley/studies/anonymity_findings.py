@@ -12,6 +12,8 @@ from hartley.errors import OptionError
 from hartley.readable import ReadableResult
 from hartley.wording import (
     counted,
+    direction,
+    percent_at_most,
     percent_up,
     two_decimals_down,
     two_decimals_up,
@@ -27,6 +29,12 @@ ROUNDED = 1e-9
 """Far more than the rounding error of a logarithm, far less than the digits shown."""
 SKEWED = 2
 """A skewness attack succeeds if some value is more than so many times as likely."""
+
+
+def _at_least(number: float) -> str:
+    """Write a number with two decimals, rounded down, and say so where it was."""
+    text = two_decimals_down(number, ROUNDED)
+    return direction(text, number, ROUNDED, words=True) + text
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ class ConfidentialFindings:
         return (
             (
                 f"Every class has at least {counted(self.distinct, 'different value')} of {name}, "
-                f"as diverse as {two_decimals_down(self.entropy, ROUNDED)} equally frequent ones; "
+                f"as diverse as {_at_least(self.entropy)} equally frequent ones; "
                 f"one value makes up at most {percent_up(self.alpha)} of a class."
             ),
             self._homogeneity,
@@ -98,6 +106,7 @@ class ConfidentialFindings:
     def _exclusion(self, unit: str) -> str:
         if math.isinf(self.delta):
             present = two_decimals_up(self.delta_of_present, ROUNDED)
+            present = direction(present, self.delta_of_present, ROUNDED, words=True) + present
             return (
                 f"Some class excludes a value of {self.column}, so delta is infinite; over the "
                 f"values that occur in a class it is {present} {unit}."
@@ -210,8 +219,8 @@ class AnonymityReport(ReadableResult):
             f"of up to {percent_up(self.prosecutor)} (prosecutor)"
         )
         everybody = (
-            f"an adversary who looks for everybody finds {percent_up(self.marketer)} on average "
-            "(marketer)"
+            f"an adversary who looks for everybody finds {percent_at_most(self.marketer)} "
+            "on average (marketer)"
         )
         if self.population is None:
             return (

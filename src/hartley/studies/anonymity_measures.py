@@ -10,6 +10,7 @@ from hartley.measures.registry import MEASURES
 from hartley.studies.anonymity_findings import ROUNDED, SKEWED
 from hartley.wording import (
     counted,
+    direction,
     percent,
     percent_up,
     rounded,
@@ -63,9 +64,8 @@ def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
         ),
         _line(
             "record_leakage",
-            f"{two_decimals_up(report.leakage, ROUNDED)} {report.unit}",
-            f"About which record is whose; {two_decimals_up(whole, ROUNDED)} {report.unit} would "
-            "settle it.",
+            f"{_up(report.leakage)} {report.unit}",
+            f"About which record is whose; {_up(whole, words=True)} {report.unit} would settle it.",
             report.leakage / whole if whole else 0.0,
         ),
         _line(
@@ -108,7 +108,25 @@ def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
 
 
 def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> MeasureLine:
-    return _line(name, percent_up(risk), sentence, float(risk), symbol=symbol)
+    return _line(name, _percent(risk), sentence, float(risk), symbol=symbol)
+
+
+def _percent(share: Fraction) -> str:
+    """Write a share in percent, with a sign if it was rounded up."""
+    text = percent_up(share)
+    return direction(text.removesuffix(" %"), 100 * share) + text
+
+
+def _up(number: float, *, words: bool = False) -> str:
+    """Write a logarithm with two decimals, and mark that it was rounded up."""
+    text = two_decimals_up(number, ROUNDED)
+    return direction(text, number, ROUNDED, words=words) + text
+
+
+def _down(number: float) -> str:
+    """Write a number with two decimals, and mark that it was rounded down."""
+    text = two_decimals_down(number, ROUNDED)
+    return direction(text, number, ROUNDED) + text
 
 
 def _line(  # noqa: PLR0913 - each is one part of the line
@@ -145,20 +163,20 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureL
         ),
         _line(
             "entropy_diversity",
-            two_decimals_down(findings.entropy, ROUNDED),
+            _down(findings.entropy),
             "The least diverse class is as diverse as this many equally frequent values.",
         ),
         *(_recursive(length, least) for length, least in findings.recursive),
         _line(
             "alpha_share",
-            percent_up(findings.alpha),
+            _percent(findings.alpha),
             "The largest share of one value in a class.",
             float(findings.alpha),
         ),
         *(
             _line(
                 name,
-                rounded(t, 4, up=True),
+                direction(rounded(t, 4, up=True), t) + rounded(t, 4, up=True),
                 f"Earth mover's distance of the worst class to the table, {words}.",
                 float(t),
             )
@@ -167,7 +185,7 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureL
         ),
         _line(
             "t_closeness",
-            f"{two_decimals_up(findings.kullback_leibler, ROUNDED)} {unit}",
+            f"{_up(findings.kullback_leibler)} {unit}",
             "Kullback-Leibler divergence of the worst class from the table.",
         ),
         _delta(findings, unit),
@@ -191,12 +209,12 @@ def _delta(findings: ConfidentialFindings, unit: str) -> MeasureLine:
             "delta_disclosure",
             "∞",
             "Some class excludes a value; over the values that occur in a class it is "
-            f"{two_decimals_up(findings.delta_of_present, ROUNDED)} {unit}.",
+            f"{_up(findings.delta_of_present, words=True)} {unit}.",
             1.0,
         )
     return _line(
         "delta_disclosure",
-        f"{two_decimals_up(findings.delta, ROUNDED)} {unit}",
+        f"{_up(findings.delta)} {unit}",
         "The largest log ratio of the share of a value in a class to that in the table.",
     )
 

@@ -23,7 +23,8 @@ from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_f
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.ranges.schema.roles import RolesSource
+    from hartley.engines.tables.table import Table
+    from hartley.ranges.schema.roles import Roles, RolesSource
 
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
@@ -111,7 +112,7 @@ class AuditReport(ReadableResult):
     def sentences(self) -> tuple[str, ...]:
         """The measures one by one, the worst attribute, and notes about how they came about."""
         measured = (
-            f"{one.title}: {one.shown} {self.unit}. {one.sentence}" for one in self.findings
+            f"{one.title}: {one.in_words} {self.unit}. {one.sentence}" for one in self.findings
         )
         tested = () if self.hypothesis is None else (self.hypothesis.sentence,)
         return (*measured, f"Worst attribute: {self.worst_attribute}", *tested, *self.notes)
@@ -139,7 +140,7 @@ class AuditReport(ReadableResult):
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{html.escape(finding.title)}</td><td>{html.escape(finding.symbol)}</td>"
-            f"<td style='text-align:right'>{finding.shown}</td>"
+            f"<td style='text-align:right'>{finding.marked}</td>"
             f"<td style='text-align:left'>{html.escape(finding.sentence)}</td></tr>"
             for finding in self.findings
         )
@@ -181,7 +182,9 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         sweep: for one released numeric column the steps to try, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
         k: people who share their released values with fewer, themselves included, are counted.
-        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
+            household or a sampling weight among them, people are counted by these too, and the
+            columns are held in memory.
         memory_limit: above this, for example "1GB", the engine counts and spills to disk.
         progress: called with the name of the current step and the share of it that is done.
 
@@ -195,6 +198,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     """
     from hartley.engines.tables.sources import open_table
 
+    named: Roles | None = None
     if roles is None and secret is not None and released is not None:
         opened = open_table(table)
     else:  # an audit of named columns needs no code of roles
@@ -234,6 +238,9 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         )
     view = relation.view
     assert view is not None
+    people = people_of(relation, k)
+    if named is not None:
+        people = _by_roles(people, opened, relation, named, bins or {}, missing)
     return AuditReport(
         table=opened.name,
         secret=relation.secret_names,
@@ -255,8 +262,30 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         sweep=points,
         sweep_column=None if wish is None else wish.column,
         notes=(*_notes(relation), *notes),
-        people=people_of(relation, k),
+        people=people,
     )
+
+
+def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
+    people: PeopleCounts,
+    table: Table,
+    relation: Relation,
+    roles: Roles,
+    bins: Mapping[str, object],
+    missing: str,
+) -> PeopleCounts:
+    """Count people by households and sampling weights too, over the same rows as the audit."""
+    from hartley.studies.record_risks import counts_more, record_exposure, with_exposure
+
+    if not counts_more(roles):
+        return people
+    secret = tuple(name for name in relation.secret_names if name in table.columns)
+    needed = {"released": secret, "value": (), "drop": (*secret, *relation.released_names)}
+    steps = {name: str(step) for name, step in bins.items()}
+    exposure = record_exposure(
+        table, relation.released_names, bins=steps, roles=roles, needed=needed[missing]
+    )
+    return with_exposure(people, exposure)
 
 
 def _check_sweep(relation: Relation, wish: Sweep | None) -> None:

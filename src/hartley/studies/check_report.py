@@ -214,9 +214,11 @@ class CheckReport(ReadableResult):
         if self.insider != "none":
             lines.append("Sole contributors of hidden cells are taken to know their own cell.")
         if self.effects is not None and self.bits is not None:
+            # Only a power of two has a whole number of bits.
+            at_most = "at most " if self.effects & (self.effects - 1) else ""
             lines.append(
                 f"One person can cause {self.effects:,} different publications: "
-                f"{bits_up(self.bits)} about a person, whatever the data are."
+                f"{at_most}{bits_up(self.bits)} about a person, whatever the data are."
             )
         if self.now is not None and self.effects is not None:
             about = "" if self.now.exact else "at least "

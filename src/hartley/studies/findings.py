@@ -8,11 +8,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.measures.registry import AUDITED, MEASURES, AuditFacts
-from hartley.wording import rounded
+from hartley.wording import direction, rounded
 
 if TYPE_CHECKING:
     from hartley.measures.registry import Certainty
     from hartley.ranges.relations.relation import Relation
+
+DOUBLES = 1e-9
+"""A logarithm may miss a whole number by less than this."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,16 @@ class MeasureFinding:
         if not math.isfinite(self.value):
             return str(self.value)
         return rounded(Fraction(self.value), 4, up=not MEASURES[self.name].is_left)
+
+    @property
+    def marked(self) -> str:
+        """The same with a sign where it was rounded: at most (≤), at least (≥)."""
+        return direction(self.shown, self.value, DOUBLES) + self.shown
+
+    @property
+    def in_words(self) -> str:
+        """The same for a sentence, with words where it was rounded."""
+        return direction(self.shown, self.value, DOUBLES, words=True) + self.shown
 
 
 def find_all(

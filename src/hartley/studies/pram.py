@@ -28,6 +28,7 @@ from hartley.policies.perturbation.frequencies import (
 from hartley.policies.perturbation.leakage import PramLeakage, pram_leakage
 from hartley.policies.perturbation.pram import Pram
 from hartley.ranges.relations.classes import Singling, single_out
+from hartley.ranges.relations.people import FEW, check_wanted_k
 from hartley.ranges.schema.roles import chosen_columns, open_with_roles
 from hartley.readable import ReadableResult
 from hartley.studies.pram_rules import RuleWish, check_rule_choice, choose_rules, joint_counts
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.roles import RolesSource
     from hartley.studies.pram_rules import FoundRule
     from hartley.studies.release import ReleaseReport
+    from hartley.studies.released_people import ReleasedPeople
 
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
@@ -129,6 +131,11 @@ class PramReport(ReadableResult):
     """What replacing released values by estimates did, a rule each, where that was wanted."""
 
     @property
+    def people(self) -> ReleasedPeople | None:
+        """Whom the released rows single out, leave among few, or give away."""
+        return self.release.people
+
+    @property
     def headline(self) -> str:
         """The release in one sentence, and a warning if kept columns undo the perturbation."""
         titles = " and ".join(column.title for column in self.columns)
@@ -163,6 +170,7 @@ class PramReport(ReadableResult):
             "notes": list(self.notes),
             "columns": [column.to_dict() for column in self.columns],
             "singled_out": self.singling.to_dict(),
+            "people": None if self.people is None else self.people.to_dict(),
             "reconstruction": [step.to_dict() for step in self.reconstructions],
             "release": self.release.to_dict(),
         }
@@ -192,6 +200,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
     roles: RolesSource | None = None,
+    k: int | None = FEW,
 ) -> PramReport:
     """Write a table with columns perturbed at random; a column that is not named is not released.
 
@@ -232,6 +241,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. Without rules
             and columns, the keys that hold no numbers are perturbed; an identifier is never
             released.
+        k: people who share their released values with fewer, themselves included, are counted in
+            the file that was written, which is read once more; None counts nobody.
 
     Example:
         >>> import tempfile
@@ -273,6 +284,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "hartley.reconstruct and pass that",
         )
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
+    check_wanted_k(k)
     opened = open_table(table)
     path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
     path = path if isinstance(path, (str, os.PathLike)) else None
@@ -320,6 +332,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             notes=notes,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
+            k=k,
         )
         if policy_out is not None:
             policy.save(policy_out)
@@ -372,12 +385,20 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
     notes: Sequence[str],
     progress: Progress | None,
     spreadsheet_safe: bool,
+    k: int | None,
 ) -> PramReport:
     """Draw and write the rows, and compute how much they tell."""
     draw = TableDraw(policy.prams, seed=seed)
     joints = [joint_frequencies(table, rule, about or None) for rule in policy.prams]
     released = release_drawn(
-        table, policy, out, draw, progress=progress, spreadsheet_safe=spreadsheet_safe
+        table,
+        policy,
+        out,
+        draw,
+        progress=progress,
+        spreadsheet_safe=spreadsheet_safe,
+        k=k,
+        confidential=about,
     )
     columns = tuple(
         _perturbed(draw, place, pram_leakage(rule, joint, about=about))

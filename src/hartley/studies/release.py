@@ -23,12 +23,14 @@ from hartley.policies.kinds import KINDS
 from hartley.policies.perturbation.drawing import TableDraw
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.enclosure import range_bounds
+from hartley.ranges.relations.people import FEW, check_wanted_k
 from hartley.readable import ReadableResult
 from hartley.studies.answer import refuse_missing, release_answers
+from hartley.studies.released_people import ReleasedPeople, released_people
 from hartley.wording import counted, exactly, verb_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hartley.engines.maps.column_map import ColumnCounts, MapCounts
     from hartley.engines.tables.table import Table
@@ -121,6 +123,8 @@ class ReleaseReport(ReadableResult):
     columns: tuple[ReleasedColumn, ...]
     withheld: tuple[str, ...]
     """The columns of the table that the policy does not name."""
+    people: ReleasedPeople | None = None
+    """Whom the released rows single out or leave among few; None for an answer."""
 
     @property
     def headline(self) -> str:
@@ -156,7 +160,8 @@ class ReleaseReport(ReadableResult):
             )
         else:
             note = "The rows keep their order: if that tells something, the release tells it too."
-        return (*errors, *handled, *rest, note)
+        people = () if self.people is None else self.people.sentences
+        return (*errors, *handled, *rest, *people, note)
 
     @property
     def is_answer(self) -> bool:
@@ -171,6 +176,7 @@ class ReleaseReport(ReadableResult):
             column | {"error": None if column["error"] is None else str(column["error"])}
             for column in content["columns"]
         ]
+        content["people"] = None if self.people is None else self.people.to_dict()
         return head | content
 
 
@@ -184,6 +190,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     seed: Seed = None,
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
+    k: int | None = FEW,
 ) -> ReleaseReport:
     r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
@@ -206,6 +213,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         progress: called with the name of the current step and the share of it that is done.
         spreadsheet_safe: put a single quote before texts of a CSV file that a spreadsheet would
             take for formulas: those that begin with = + - @, a tab or the end of a line.
+        k: people who share their released values with fewer, themselves included, are counted in
+            the file that was written, which is read once more; None counts nobody.
 
     Example:
         >>> import tempfile
@@ -224,6 +233,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     promised = None if certificate is None else _bound_certificate(document, policy)
+    check_wanted_k(k)
     opened = open_table(table)
     read = {"table": opened.paths, "policy": _paths(policy)}
     refuse_overwriting(read, out)
@@ -239,6 +249,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
             strict=strict,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
+            k=k,
         )
         if certificate is not None and promised is not None:
             promised.save(certificate)
@@ -266,12 +277,15 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     strict: bool = False,
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
+    k: int | None = None,
+    confidential: Sequence[str] = (),
 ) -> ReleaseReport:
     """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
     opened = as_matrices_say(table, document)
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
+    people: ReleasedPeople | None = None
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
@@ -313,6 +327,9 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             ),
         )
         assert rows == before.rows
+        if k is not None:
+            drawn = [name for pram in document.prams for name in pram.columns]
+            people = released_people(out, k, confidential=confidential, drawn=drawn)
     return ReleaseReport(
         table=opened.name,
         path=str(out),
@@ -321,6 +338,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         strict=strict,
         columns=columns,
         withheld=tuple(name for name in opened.columns if name not in _read_columns(document)),
+        people=people,
     )
 
 

@@ -18,7 +18,7 @@ from hartley.ranges.schema.roles import ColumnRole, write_roles
 from hartley.readable import ReadableResult
 from hartley.studies.record_risks import RecordRisks
 from hartley.studies.scanned_column import IDENTIFIER
-from hartley.wording import counted, listed, noun_for, percent_up, verb_for
+from hartley.wording import counted, listed, noun_for, percent_at_most, verb_for
 
 if TYPE_CHECKING:
     import os
@@ -85,7 +85,7 @@ class ScanReport(ReadableResult):
         return (
             f"{what}. As it is, {self.people.unique:,} "
             f"{noun_for(self.people.unique, 'person')} "
-            f"({percent_up(Fraction(self.people.unique, max(self.rows, 1)))}) "
+            f"({percent_at_most(Fraction(self.people.unique, max(self.rows, 1)))}) "
             f"{verb_for(self.people.unique, 'is')} unique by {_few(self.keys)}, and "
             f"{self.people.among_few:,} {verb_for(self.people.among_few, 'stands')} among fewer "
             f"than {self.people.k}."
@@ -101,7 +101,7 @@ class ScanReport(ReadableResult):
             said.append(f"{_few(hidden)} {verb} people and must not be released.")
         said += [
             f"The keys give away {column} for {counted(people, 'person')} "
-            f"({percent_up(Fraction(people, max(self.rows, 1)))})."
+            f"({percent_at_most(Fraction(people, max(self.rows, 1)))})."
             for column, people in self.given_away.items()
             if people
         ]
@@ -110,7 +110,7 @@ class ScanReport(ReadableResult):
             said.append(
                 f"At most {few} of {len(self.uniques.columns)} single out "
                 f"{counted(self.uniques.singled_out, 'person')} "
-                f"({percent_up(Fraction(self.uniques.singled_out, max(self.rows, 1)))})."
+                f"({percent_at_most(Fraction(self.uniques.singled_out, max(self.rows, 1)))})."
             )
         if self.not_combined:
             said.append(

@@ -186,8 +186,8 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     named = _identifier(facts)
     if named is not None:
         return IDENTIFIER, named
-    # The only row of a table shares its values with nobody.
-    if facts.different == 1 and facts.rows > 1:
+    # The only row of a table shares its values with nobody; a sample may have one weight for all.
+    if facts.different == 1 and facts.rows > 1 and not _weighs(facts):
         return CONSTANT, "every row has the same value"
     for hint, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
         if facts.hint == hint and _fits(facts, hint):
@@ -263,6 +263,10 @@ def _repeated_identifier(facts: _Facts) -> str | None:
     if values.holds == "whole numbers" and complete and values.low in {0, 1}:
         return f"it numbers something from {values.low:.0f} to {values.high:,.0f} without a gap"
     return None
+
+
+def _weighs(facts: _Facts) -> bool:
+    return facts.hint == "weight" and _fits(facts, "weight")
 
 
 def _fits(facts: _Facts, hint: str) -> bool:

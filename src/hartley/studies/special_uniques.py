@@ -22,7 +22,7 @@ from hartley.kernels.minimal_uniques import (
 )
 from hartley.ranges.relations.classes import encode_column
 from hartley.readable import ReadableResult
-from hartley.wording import counted, listed, percent_up, verb_for
+from hartley.wording import counted, listed, percent_at_most, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,7 +129,7 @@ class SpecialUniques(ReadableResult):
         few = self.largest
         return (
             f"{self.singled_out:,} of {counted(self.rows, 'record')} "
-            f"({percent_up(Fraction(self.singled_out, self.rows))}) "
+            f"({percent_at_most(Fraction(self.singled_out, self.rows))}) "
             f"{verb_for(self.singled_out, 'is')} singled out by at most "
             f"{counted(few, 'column')} of {len(self.columns)}."
         )

@@ -24,13 +24,14 @@ SENTINELS = (-9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
 """Numbers that often stand for a missing value where no other number is near."""
 FEW_MARKERS = 3
 SHOWN_FROM = 3
-"""A text that stands among numbers is named only if so many rows hold it: it may be private."""
+"""A text that stands among numbers or dates is named only if so many rows hold it: it may be
+private."""
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WHOLE = r"^[+-]?\d+$"
 _COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?$"
 _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+$"
-_ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$"
+_ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?(Z| UTC)?)?)?$"
 _DAYS = r"^(?P<first>\d{1,2})(?P<by>[./-])(?P<second>\d{1,2})[./-](?P<year>\d{4}|\d{2})$"
 
 
@@ -181,7 +182,7 @@ def _read_texts(
     stray = np.asarray(pc.not_equal(raw, trimmed))
     lower = pc.utf8_lower(trimmed)
     marked = np.asarray(pc.is_in(lower, pa.array(sorted(MARKERS))))
-    marked |= _texts_among_numbers(trimmed, counts, marked)
+    marked |= _texts_among_others(trimmed, counts, marked)
     cleaned = pc.if_else(pa.array(marked), pa.scalar(None, trimmed.type), trimmed)
     encoded = cleaned.dictionary_encode()
     values, width = encoded.dictionary, len(encoded.dictionary)
@@ -205,17 +206,17 @@ def _read_texts(
     )
 
 
-def _texts_among_numbers(
+def _texts_among_others(
     texts: Any,  # noqa: ANN401 - Arrow carries no types
     counts: NDArray[np.int64],
     marked: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Tell which few texts stand among numbers, as markers do."""
+    """Tell which few texts stand among numbers or dates, as markers do."""
     none = np.zeros(len(texts), bool)
-    for pattern in (_NUMBER, _COMMA):
-        number = _matches(texts, pattern)
-        others = ~number & ~marked
-        if number.sum() > max(10 * others.sum(), 5) and 0 < others.sum() <= FEW_MARKERS:
+    for pattern in (_NUMBER, _COMMA, _ISO, _DAYS):
+        usual = _matches(texts, pattern)
+        others = ~usual & ~marked
+        if usual.sum() > max(10 * others.sum(), 5) and 0 < others.sum() <= FEW_MARKERS:
             return others & (counts >= SHOWN_FROM)
     return none
 

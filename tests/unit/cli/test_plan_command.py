@@ -120,6 +120,6 @@ def test_a_curve_is_printed_and_written(call, tmp_path):
     assert json.loads(out)["next_useful"]["cells"] == "3"
     code, out, _ = call("price", median, "SELECT AVG(age) FROM people", *words, "--curve", "--json")
     assert len(json.loads(out)["curves"]) == 2
-    code, _, err = call("price", median, median, *words, "--curve", "--csv", csv)
+    code, _, err = call("price", median, median, *words, "--curve", "--csv", tmp_path / "two.csv")
     assert code == 2
     assert "A report is of one question" in err

@@ -112,7 +112,21 @@ def test_a_script_of_hostile_names_stays_one_command():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("people")
-@pytest.mark.parametrize("option", ["--html", "--script"])
+def test_the_fingerprint_of_standard_input_is_that_of_its_bytes(people, tmp_path):
+    (tmp_path / "-").write_text("a file of that name is not what was read")
+    words = ("audit", "-", *AUDIT, "--json", "--script", "again.sh")
+    ran = run(*words, input=people.read_text())
+    assert ran.returncode == 0, ran.stderr
+    digest = hashlib.sha256(people.read_bytes()).hexdigest()
+    assert json.loads(ran.stdout)["evidence"]["inputs"] == [{"file": "-", "sha256": digest}]
+    script = (tmp_path / "again.sh").read_text()
+    assert f"# Standard input had the fingerprint {digest}" in script
+    assert "sha256sum" not in script  # it would read what the command needs
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize("option", ["--html", "--script", "--junit", "--sarif"])
 def test_a_file_is_replaced_only_by_force(tmp_path, option):
     (tmp_path / "old").write_text("precious")
     ran = run("audit", NASTY, *AUDIT, option, "old")

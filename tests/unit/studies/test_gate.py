@@ -46,9 +46,10 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(("limit", "code"), [("1", 0), ("0.999", 3)])
 def test_an_audit_and_an_anonymity_report_stop_above_a_limit(folder, limit, code):
     audit = ["audit", "people.csv", "--secret", "age", "--released", "sex"]
-    stopped = run(folder, *audit, "--fail-above", limit, "--junit", "a.xml", "--sarif", "a.json")
+    files = ("--junit", f"{limit}.xml", "--sarif", f"{limit}.json")
+    stopped = run(folder, *audit, "--fail-above", limit, *files)
     assert stopped.returncode == code, stopped.stderr
-    assert ('failures="1"' in (folder / "a.xml").read_text()) == (code == 3)
+    assert ('failures="1"' in (folder / f"{limit}.xml").read_text()) == (code == 3)
     anonymity = ["anonymity", "people.csv", "--keys", "sex"]
     assert run(folder, *anonymity, "--fail-above", limit).returncode == code
 

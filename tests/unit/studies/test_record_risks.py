@@ -63,8 +63,8 @@ def test_a_sweep_counts_people_at_every_step():
 def test_the_sentence_of_people():
     people = {"age": [20, 20, 30], "ill": ["a", "b", "a"]}
     assert audit(people, secret="ill", released="age").people.sentence == (
-        "The secret of 1 person of 3 (33.34 %) is given away; 3 people of 3 (100 %) stand among "
-        "fewer than 5, and 1 is unique."
+        "The secret of 1 person of 3 (at most 33.34 %) is given away; 3 people of 3 (100 %) stand "
+        "among fewer than 5, and 1 is unique."
     )
     with pytest.raises(OptionError, match="k is not a whole number of 2 or more"):
         audit(people, secret="ill", released="age", k=1)

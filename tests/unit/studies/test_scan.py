@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 
 from hartley import OptionError, TableError, scan
+from hartley.engines.tables.periods import in_periods
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Kind
 from hartley.ranges.schema.roles import Roles
 from hartley.studies.column_names import name_hint
 from hartley.studies.scanned_column import nested_widths, scan_column
@@ -236,6 +239,43 @@ def test_a_text_among_numbers_is_named_if_several_rows_hold_it():
     alone = read_values(pa.array([*numbers, "Anna Huber"]))[0]
     assert alone.markers == ()
     assert "Anna" not in " ".join(alone.suspicions)
+
+
+def test_a_text_among_dates_marks_missing_ones():
+    days = [f"2015-01-{day:02d} 13:08:24 UTC" for day in range(1, 28)]
+    values, codes = read_values(pa.array([*days, "nodate", "nodate", "nodate"]))
+    assert (values.holds, values.markers) == ("dates", ("nodate",))
+    assert codes[-3:].tolist() == [27, 27, 27]
+    values, _ = read_values(pa.array([*days, "nodate"]))  # one row alone may be private
+    assert (values.holds, values.markers) == ("texts", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_date"),
+    [
+        ("2015-01-27 13:08:24 UTC", True),
+        ("2015-01-27T13:08:24Z", True),
+        ("2015-01-27T13:08:24.125Z", True),
+        ("2015-01-27T13:08:24+02:00", False),  # the engine would forget the hours
+        ("2015-01-27 13:08 UTC", False),
+    ],
+)
+def test_what_is_called_a_date_can_be_put_into_months(text, is_date, tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text("when,n\n" + f"{text},1\n" * 30)
+    values, _ = read_values(pa.array([text] * 30))
+    assert (values.holds == "dates") == is_date
+    table = open_table(path)
+    assert (table.kind("when") is Kind.TIME) == is_date
+    if is_date:
+        months = in_periods(table, {"when": "month"}).expression.when.to_pyarrow()
+        assert set(months.to_pylist()) == {"2015-01"}
+
+
+def test_one_weight_for_everybody_is_a_weight():
+    weights = scan_column("sampling_weight", pa.array([2.5] * 30), 30).scanned
+    assert (weights.what, weights.role) == ("sampling weight", "weight")
+    assert scan_column("sampling_weight", pa.array([0.0] * 30), 30).scanned.role == "kept"
 
 
 def test_decimal_commas():

@@ -38,10 +38,26 @@ def class_sizes(view: View) -> dict[int, int]:
         >>> class_sizes(prepare(open_table({"a": [1, 1, 2, 3]}), ["a"]))
         {1: 2, 2: 1}
     """
-    rows = view.expression
+    return _sizes(view.table, view.expression)
+
+
+def released_sizes(table: Table, columns: Sequence[str]) -> dict[int, int]:
+    """Return how many classes of rows with equal values of some columns there are of each size.
+
+    A missing value is a value like any other. One pass over the rows.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> released_sizes(open_table({"a": [1, 1, 2, None]}), ["a"])
+        {1: 2, 2: 1}
+    """
+    return _sizes(table, _cleaned(table, columns))
+
+
+def _sizes(table: Table, rows: Any) -> dict[int, int]:
     classes = rows.group_by([rows[name] for name in rows.columns]).aggregate(size=rows.count())
     sizes = classes.group_by("size").aggregate(classes=classes.count()).order_by("size")
-    grouped = run(view.table, sizes.to_pyarrow)
+    grouped = run(table, sizes.to_pyarrow)
     return {
         int(size): int(number)
         for size, number in zip(
@@ -60,13 +76,44 @@ def count_alone(table: Table, columns: Sequence[str]) -> int:
         >>> count_alone(open_table({"a": [1, 1, 2, None]}), ["a"])
         2
     """
-    table.require(columns)
-    table = keep_texts(table, columns)
-    rows = table.expression.select(
-        **{f"c{i}": clean_column(table, name) for i, name in enumerate(columns)}
-    )
+    rows = _cleaned(table, columns)
     classes = rows.group_by([rows[name] for name in rows.columns]).aggregate(size=rows.count())
     return int(run(table, classes.filter(classes["size"] == 1).count().to_pyarrow).as_py())
+
+
+def secrets_by_class(table: Table, keys: Sequence[str], secret: str) -> list[tuple[int, int, int]]:
+    """Return the kinds of classes of equal keys: records, different secrets, how many there are.
+
+    A missing key is a value like any other; records whose secret is missing are not counted. The
+    engine groups the rows; a line leaves it for every kind of class.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> ward = {"sex": ["F", "F", "M", "M"], "ill": ["flu", "flu", "hiv", None]}
+        >>> secrets_by_class(open_table(ward), ["sex"], "ill")
+        [(1, 1, 1), (2, 1, 1)]
+    """
+    rows = _cleaned(table, [*keys, secret]).drop_null([f"c{len(keys)}"])
+    pairs = rows.group_by(rows.columns).aggregate(n=rows.count())
+    if keys:
+        classes = pairs.group_by([f"c{i}" for i in range(len(keys))])
+        classes = classes.aggregate(size=pairs["n"].sum(), secrets=pairs.count())
+    else:
+        classes = pairs.aggregate(size=pairs["n"].sum(), secrets=pairs.count())
+        classes = classes.filter(classes["secrets"] > 0)
+    kinds = classes.group_by(["size", "secrets"]).aggregate(classes=classes.count())
+    grouped = run(table, kinds.order_by(["size", "secrets"]).to_pyarrow)
+    lines = zip(*(grouped.column(i).to_pylist() for i in range(3)), strict=True)
+    return [(int(size), int(secrets), int(classes)) for size, secrets, classes in lines]
+
+
+def _cleaned(table: Table, columns: Sequence[str]) -> Any:
+    """Return columns c0, c1 and so on as their values are told apart."""
+    table.require(columns)
+    table = keep_texts(table, columns)
+    return table.expression.select(
+        **{f"c{i}": clean_column(table, name) for i, name in enumerate(columns)}
+    )
 
 
 def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | None:

@@ -13,7 +13,7 @@ from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.failures import wrong_encoding
 from hartley.engines.tables.local_copies import in_utf8
 from hartley.engines.tables.table import Span, Table, refuse_doubled
-from hartley.engines.tables.texts import clean_texts, common_type, listed, literal, typed
+from hartley.engines.tables.texts import TEXT, clean_texts, common_type, listed, literal, typed
 from hartley.errors import ColumnError, InputError, TableError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SEPARATORS = ",;\t|"
 QUOTE = '"'
+ZONED = "TIMESTAMP WITH TIME ZONE"
 
 
 def open_parquet(paths: list[str], name: str) -> Table:
@@ -174,10 +175,14 @@ def _read_csv(
         raise TableError(
             "The files do not have the same columns", hint="give all of them the same header line"
         )
-    raw = "hartley_raw" if reading.rewrites else "hartley_text"
+    zoned = any(ZONED in guess.values() for guess in guesses)
+    rewrites = reading.rewrites or zoned
+    raw = "hartley_raw" if rewrites else "hartley_text"
     backend.con.execute(f"CREATE TEMP VIEW {raw} AS " + " UNION ALL BY NAME ".join(parts))
+    if zoned:  # looked at value by value: only times in UTC keep their meaning without a zone
+        guesses = [{n: TEXT if t == ZONED else t for n, t in g.items()} for g in guesses]
     types = {name: common_type([guess[name] for guess in guesses]) for name in guesses[0]}
-    if reading.rewrites:
+    if rewrites:
         return clean_texts(backend, raw, types, reading)
     return backend.table(raw), types
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import TableError
-from hartley.files import PrivateFolder
+from hartley.files import PrivateFolder, remember_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-STANDARD_INPUT = "-"
 CHUNK = 1 << 20
 _SIGNATURES = (
     (b"PAR1", ".parquet"),
@@ -65,6 +64,7 @@ def spool_input(copies: LocalCopies) -> str:
     with path.open("wb") as file:
         file.write(first)
         shutil.copyfileobj(stream, file, CHUNK)
+    remember_input(path)
     return str(path)
 
 

@@ -19,8 +19,9 @@ from hartley.engines.tables.foreign_files import (
     open_excel,
     open_statistics,
 )
-from hartley.engines.tables.local_copies import STANDARD_INPUT, LocalCopies, spool_input
+from hartley.engines.tables.local_copies import LocalCopies, spool_input
 from hartley.errors import HartleyError, OptionError, TableError
+from hartley.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -121,7 +121,9 @@ def _tests(column: str, reading: ReadingOptions) -> dict[str, str]:
         "DOUBLE": _full(column, number),
         "BOOLEAN": _full(column, "(?i:true|false)"),
         "DATE": _full(column, r"\d{4}-\d{2}-\d{2}") + f" AND {_castable(column, 'DATE')}",
-        "TIMESTAMP": _full(column, rf"\d{{4}}-\d{{2}}-\d{{2}}([ T]{_CLOCK}([.]\d{{1,6}})?)?")
+        "TIMESTAMP": _full(
+            column, rf"\d{{4}}-\d{{2}}-\d{{2}}([ T]{_CLOCK}([.]\d{{1,6}})?(Z| UTC)?)?"
+        )
         + f" AND {_castable(column, 'TIMESTAMP')}",
     }
     if reading.dates != "year-first":  # a day that begins with its year is never in doubt

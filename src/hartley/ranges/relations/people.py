@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
-from hartley.wording import counted, percent_up, verb_for
+from hartley.wording import counted, percent_at_most, verb_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,11 @@ class PeopleCounts:
     """People who share it with fewer than k, themselves included."""
     given_away: int | None = None
     """People of whom a single secret is left possible; None where no secret was named."""
+    household_among_few: int | None = field(default=None, repr=False)
+    """People who live with somebody among few, or stand there themselves; None without households.
+    """
+    expected: float | None = field(default=None, repr=False)
+    """An estimate by sampling weights of how many people would be found in the population."""
 
     @classmethod
     def of_classes(
@@ -69,22 +74,52 @@ class PeopleCounts:
             f"({self._share(self.among_few)}) {verb_for(self.among_few, 'stands')} among fewer "
             f"than {self.k}, and {self.unique:,} {verb_for(self.unique, 'is')} unique."
         )
-        if self.given_away is None:
-            return few
-        return (
-            f"The secret of {counted(self.given_away, 'person')} of {self.rows:,} "
-            f"({self._share(self.given_away)}) is given away; {few}"
-        )
+        if self.given_away is not None:
+            few = (
+                f"The secret of {counted(self.given_away, 'person')} of {self.rows:,} "
+                f"({self._share(self.given_away)}) is given away; {few}"
+            )
+        return " ".join((few, *self._by_roles))
+
+    @property
+    def _by_roles(self) -> tuple[str, ...]:
+        """What households and sampling weights add, a sentence each."""
+        said = []
+        if self.household_among_few is not None:
+            people = self.household_among_few
+            said.append(
+                "If everybody is as exposed as the most exposed member of their household, "
+                f"{people:,} {verb_for(people, 'stands')} among fewer than {self.k} "
+                f"({self._share(people)})."
+            )
+        if self.expected is not None:
+            said.append(
+                f"By the sampling weights about {self.expected:,.1f} of them would be found in the "
+                "population; this is an estimate and no promise."
+            )
+        return tuple(said)
 
     def _share(self, people: int) -> str:
-        return percent_up(Fraction(people, max(self.rows, 1)))
+        return percent_at_most(Fraction(people, max(self.rows, 1)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON."""
-        return asdict(self) | {"sentence": self.sentence}
+        roles = {"household_among_few", "expected"}  # nothing where no roles name them
+        fields = {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None or name not in roles
+        }
+        return fields | {"sentence": self.sentence}
 
 
 def check_k(k: object) -> None:
     """Raise an error unless k is a whole number of 2 or more."""
     if isinstance(k, bool) or not isinstance(k, int) or k < 2:
         raise OptionError("k is not a whole number of 2 or more", hint="write for example k=5")
+
+
+def check_wanted_k(k: object) -> None:
+    """Raise an error unless k is None, so that nobody is counted, or a number of 2 or more."""
+    if k is not None:
+        check_k(k)

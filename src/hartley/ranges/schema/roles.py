@@ -116,8 +116,10 @@ class Roles:
 
     def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
         """Raise an error for an identifier among columns: it leaves the table in no form."""
+        # Spelled in another case, the engine would find it all the same.
+        hidden = {name.lower() for name in self.named("identifier")}
         for column in columns:
-            if self.role_of(column) == "identifier":
+            if column.lower() in hidden:
                 raise OptionError(
                     f"Column '{column}' is an identifier and is never {doing}",
                     hint=f"leave it out, or give it another role in {self.file}",
@@ -349,7 +351,9 @@ def _reading(fields: object, file: str) -> ReadingOptions:
 def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
     where = f"Column '{name}' of {file}"
     if not isinstance(fields, Mapping):
-        raise OptionError(f"{where} has no role", hint=f'write [columns.{name}] and role = "key"')
+        raise OptionError(
+            f"{where} has no role", hint=f'write [columns.{_key(name)}] and role = "key"'
+        )
     _refuse_unknown(fields, _COLUMN, where)
     role = fields.get("role")
     if role not in ROLES:

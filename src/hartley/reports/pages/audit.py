@@ -182,7 +182,7 @@ def print_audit(report: AuditReport, console: Console) -> None:
 def _print_findings(report: AuditReport, console: Console) -> None:
     if console.width < NARROW:  # a table would leave no room for the sentences
         for finding in report.findings:
-            console.print(f"[bold]{finding.title}: {finding.shown} {report.unit}[/bold]")
+            console.print(f"[bold]{finding.title}: {finding.in_words} {report.unit}[/bold]")
             console.print(f"  {finding.sentence}")
         console.print()
         return
@@ -193,7 +193,7 @@ def _print_findings(report: AuditReport, console: Console) -> None:
     table.add_column("what it means")
     for finding in report.findings:
         mark = "" if finding.certainty == "exact" else f" [dim]({finding.certainty})[/dim]"
-        table.add_row(finding.title, finding.symbol, finding.shown, finding.sentence + mark)
+        table.add_row(finding.title, finding.symbol, finding.marked, finding.sentence + mark)
     console.print(table)
     console.print()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.reports.draw import STYLE, above_axes
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
+from hartley.wording import decimals_down, decimals_up
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,7 +136,7 @@ def print_curve(report: CurveReport, console: Console) -> None:
         console.print(f"• {escape(note)}", style="dim")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in (
-        *("distortion", f"{report.words.column} ({report.unit})", "lower bound"),
+        *("distortion", f"{report.words.column} ({report.unit}), at most", "lower bound"),
         *(("mixture",) if report.mixture else ()),
         *(("Gaussian",) if report.gaussian else ()),
         *(("reconstructed",) if report.reconstructed else ()),
@@ -148,8 +149,8 @@ def print_curve(report: CurveReport, console: Console) -> None:
             continue
         table.add_row(
             f"{point.distortion:.5g}",
-            f"{point.risk:.5f}",
-            f"{point.lower:.5f}",
+            decimals_up(point.risk, 5),
+            decimals_down(point.lower, 5),
             *(f"{risks[place]:.5f}" for risks in (report.mixture, report.gaussian) if risks),
             *((f"{report.reconstructed[place]:.5g}",) if report.reconstructed else ()),
             f"{point.lam:.4g}",
