@@ -180,7 +180,7 @@ class SlowStatements:
 
         def slow(store, text):
             if self.on.is_set():
-                text = text.replace('FROM "coded"', 'FROM "coded", range(1000000000) AS many')
+                text = text.replace('FROM "coded"', 'FROM "coded", range(1000000000000) AS many')
                 assert "many" in text
                 self.begun.set()
             return fetch(store, text)
@@ -229,6 +229,30 @@ def test_a_charged_question_is_stopped_at_its_limit_and_finished_by_asking_again
         assert (row["bits"], row["answered"]) == (1, True)
     with open_ledger(place.settings.ledger) as ledger:
         assert verify_prices(ledger).holds
+
+
+@pytest.mark.slow
+def test_a_price_is_stopped_at_its_limit_while_it_counts_public_columns(
+    a_place, served_here, monkeypatch, wait_until
+):
+    place = a_place(service="question_seconds = 2\nengine_lanes = 1")
+    slow = SlowStatements(monkeypatch)
+    text = "SELECT AVG(age) FROM people WHERE region = 'north'"
+    with served_here(place) as live:
+        ana, lanes = live.api("ana"), live.app.state.service.lanes
+        slow.on.set()
+
+        def late():
+            reply = ana.price(text, bits=2)
+            assert (reply.status_code, reply.json()["error"]["code"]) == (503, "busy")
+            assert "nothing was charged" in reply.json()["error"]["message"]
+            return slow.begun.is_set()
+
+        wait_until(late)
+        wait_until(lambda: not lanes.admitted)
+        slow.on.clear()
+        wait_until(lambda: ana.price(text, bits=2).status_code == 200)
+        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 0
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def hosted(tmp_path_factory):
         schema=folder / "people.toml",
     )
     server.should_exit = True
-    thread.join(20)
+    thread.join(60)
     agent.close()
 
 

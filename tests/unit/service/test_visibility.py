@@ -39,10 +39,11 @@ def running(settings):
         assert thread.is_alive()
         thread.join(0.01)
     url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    with httpx.Client(base_url=url, headers={"X-Forwarded-For": "203.0.113.9"}) as client:
+    headers = {"X-Forwarded-For": "203.0.113.9"}
+    with httpx.Client(base_url=url, headers=headers, timeout=150) as client:
         yield client
     server.should_exit = True
-    thread.join(20)
+    thread.join(60)
 
 
 @pytest.fixture(scope="module")

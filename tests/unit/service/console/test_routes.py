@@ -241,6 +241,7 @@ def test_a_price_that_rose_since_is_shown_again_and_nothing_is_charged(house):
 def test_a_question_that_still_waits_is_not_called_paid(house, monkeypatch):
     window = house.window(house.analyst("emma"))
     window.get("/d/people/ask")
+    monkeypatch.setattr(house.service.lanes, "_lanes", 0)  # it waits in the queue
     monkeypatch.setattr(house.service.lanes, "_seconds", 0.0)  # neither asked nor priced in time
     reply = _ask(window, MEDIAN, "2")
     assert reply.status_code == 503
