@@ -176,7 +176,7 @@ def check_parts(spent: Spent) -> dict[str, list[int]]:
     cuts, types = parts["cuts"], list_types(parts["cuts"])
     right = {*parts} == {"cells", "cuts"} and len(parts["cells"]) == len(types)
     for column, starts in cuts.items():
-        right = right and len(starts) > 1
+        right = right and len(starts) > 1 and starts[0] == 0
         right = right and canonical(starts) == canonical(sorted({0, *map(int, starts)}))
         for start in starts[1:]:
             pairs = [(kind, {**kind, column: start - 1}) for kind in types if kind[column] == start]

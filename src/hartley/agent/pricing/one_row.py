@@ -61,6 +61,9 @@ class Windows:
     lengths: Mapping[Direction, int]
     key: frozenset[tuple[Direction, int]] = field(init=False, repr=False, compare=False)
     """What they are looked up by."""
+    _of: dict[Direction, int | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         """Make the key once."""
@@ -68,9 +71,16 @@ class Windows:
 
     def of(self, direction: Direction) -> int | None:
         """Return how far a direction can vary: by its own window, or by those of its columns."""
-        own = self.lengths.get(direction)
         if len(direction) == 1:
-            return own
+            return self.lengths.get(direction)
+        if not self.lengths:
+            return self._joint(direction)  # nothing is kept for ever
+        if direction not in self._of:  # every atom of a part asks for it
+            self._of[direction] = self._joint(direction)
+        return self._of[direction]
+
+    def _joint(self, direction: Direction) -> int | None:
+        own = self.lengths.get(direction)
         columns = [(self.lengths.get(((column, 1),)), times) for column, times in direction]
         if any(length is None for length, _ in columns):
             return own

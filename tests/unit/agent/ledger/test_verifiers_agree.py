@@ -128,6 +128,14 @@ FORGERIES = {
     ),
     "parts that begin at 0.0": (PARTED, lambda e: with_parts(e, cuts={"region": [0.0, 1, 2]})),
     "parts that begin at 1": (PARTED, lambda e: with_parts(e, cuts={"region": [1, 2, 3]})),
+    "parts that begin below 0, also in the state": (
+        PARTED,
+        lambda e: replace(
+            e,
+            content=e.content.replace("[0,1,2]", "[-1,0,1]"),
+            state=e.state.replace("[0,1,2]", "[-1,0,1]"),
+        ),
+    ),
     "parts out of order": (PARTED, lambda e: with_parts(e, cuts={"region": [0, 2, 1]})),
     "parts of a column without runs": (
         PARTED,
