@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from hartley.cli.gate import FailAbove, Junit, Sarif, check_gate_files, pass_gate
+from hartley.cli.gate import (
+    NEVER,
+    FailAbove,
+    FailOnPeople,
+    Junit,
+    Sarif,
+    check_gate_files,
+    pass_gate,
+)
 from hartley.cli.options import (
     Few,
     Groups,
@@ -72,6 +80,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     html: Html = None,
     reading: ReadingOptions = AS_WRITTEN,
     fail_above: FailAbove = None,
+    fail_on: FailOnPeople = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -83,9 +92,17 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymity
     from hartley.studies.anonymity import anonymity
-    from hartley.studies.gate import above_cases, leakage_of
+    from hartley.studies.gate import (
+        FAIL_ON_PEOPLE,
+        above_cases,
+        anonymity_condition,
+        check_condition,
+        leakage_of,
+        with_condition,
+    )
 
     check_gate_files(junit, sarif, table)
+    check_condition(fail_on, FAIL_ON_PEOPLE)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     read = {"table": table, "population": population or [], "hierarchy": files}
     check_files(
@@ -112,6 +129,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             progress=progress,
         )
     cases = above_cases(report.table, leakage_of(report), fail_above)
+    cases = with_condition(cases, anonymity_condition(report, fail_on))
     written: dict[str, str] = {}
     with written_together():
         if html is not None:

@@ -16,8 +16,11 @@ from hartley.cli.attack_signals import (
 from hartley.cli.commands import renamed
 from hartley.cli.finding import FindingGate, check_page, tell_finding
 from hartley.cli.gate import (
+    NEVER,
     FailAbove,
     FailAboveNumber,
+    FailOnSettled,
+    FailOnSuccess,
     Junit,
     Sarif,
     check_gate_files,
@@ -92,6 +95,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -108,7 +112,7 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
     from hartley.ranges.schema.roles import chosen_columns
 
-    gate = FindingGate("attack homogeneity", [*table], fail_above, junit, sarif)
+    gate = FindingGate("attack homogeneity", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
     need_option(keys, "--keys", roles, opened.columns)
@@ -169,6 +173,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -180,7 +185,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.guessing import BruteForceGuessing
 
-    gate = FindingGate("attack guessing", [*table], fail_above, junit, sarif)
+    gate = FindingGate("attack guessing", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
     relation = _relation(opened, known_roles, secret, released, bins, missing)
@@ -207,6 +212,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -218,7 +224,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.hypothesis import HypothesisTesting
 
-    gate = FindingGate("attack hypothesis", [*table], fail_above, junit, sarif)
+    gate = FindingGate("attack hypothesis", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
     relation = _relation(opened, known_roles, secret, released, bins, missing)
@@ -261,6 +267,7 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: Data = None,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -274,7 +281,7 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.reconstruction import Reconstruction
 
-    gate = FindingGate("attack reconstruction", [ledger], fail_above, junit, sarif)
+    gate = FindingGate("attack reconstruction", [ledger], fail_above, fail_on, junit, sarif)
     transcripts = _transcripts(ledger, schema, dataset, data, html)
     tell_finding(Reconstruction().attack(*transcripts), html=html, json=json, gate=gate)
 
@@ -296,6 +303,7 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = 1,
     html: Html = None,
     fail_above: FailAbove = None,
+    fail_on: FailOnSettled = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -307,12 +315,21 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack differencing ledger.db --data people.parquet --rows 3[/dim]
     """
     from hartley.adversaries.differencing import Differencing
-    from hartley.studies.gate import above_cases, worst_difference
+    from hartley.studies.gate import (
+        FAIL_ON_SETTLED,
+        above_cases,
+        check_condition,
+        differencing_condition,
+        with_condition,
+        worst_difference,
+    )
 
     check_gate_files(junit, sarif, [ledger])
+    check_condition(fail_on, FAIL_ON_SETTLED)
     transcripts = _transcripts(ledger, schema, dataset, data, html)
     finding = Differencing(rows).attack(*transcripts)
     cases = above_cases(str(ledger), worst_difference(finding), fail_above)
+    cases = with_condition(cases, differencing_condition(finding, fail_on))
     tell_finding(finding, html=html, json=json)
     pass_gate("attack differencing", cases, junit=junit, sarif=sarif)
 

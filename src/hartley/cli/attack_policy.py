@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hartley.cli.finding import FindingGate, check_page, tell_finding
-from hartley.cli.gate import FailAboveNumber, Junit, Sarif  # noqa: TC001 - typer reads them
+from hartley.cli.gate import NEVER, FailAboveNumber, FailOnSuccess, Junit, Sarif
 from hartley.cli.options import (
     Html,
     Tables,
@@ -79,6 +79,7 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -94,7 +95,7 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     from hartley.studies.attack_policy import attack_policy
 
     read: list[str | Path] = [*table, policy, *(data or []), *([schema] if schema else [])]
-    gate = FindingGate("attack policy", [*table], fail_above, junit, sarif)
+    gate = FindingGate("attack policy", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, read)
     released = open_tables(table, reading)
     truth = None if not data else open_tables(data, replace(reading, names=None))

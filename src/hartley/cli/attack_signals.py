@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from hartley.cli.finding import FindingGate, check_page, tell_finding
-from hartley.cli.gate import FailAboveNumber, Junit, Sarif  # noqa: TC001 - typer reads them
+from hartley.cli.gate import NEVER, FailAboveNumber, FailOnSuccess, Junit, Sarif
 from hartley.cli.options import (
     Html,
     Person,
@@ -111,6 +111,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -124,7 +125,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.adversaries.membership import MembershipGame
 
-    gate = FindingGate("attack membership", [*readings], fail_above, junit, sarif)
+    gate = FindingGate("attack membership", [*readings], fail_above, fail_on, junit, sarif)
     check_page(html, [*readings, *([policy] if policy else [])])
     opened = open_tables(readings, reading)
     listed = _spread(split_columns(columns, opened.columns), opened.columns) if columns else None
@@ -206,7 +207,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     """
     from hartley.adversaries.load_monitoring import LoadMonitoring
 
-    gate = FindingGate("attack load-monitoring", [*table], fail_above, junit, sarif)
+    gate = FindingGate("attack load-monitoring", [*table], fail_above, NEVER, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, reading)
     ends = _ends(span, "--range") if span else None
@@ -269,6 +270,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     reading: ReadingOptions = AS_WRITTEN,
     html: Html = None,
     fail_above: FailAboveNumber = None,
+    fail_on: FailOnSuccess = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -281,7 +283,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.adversaries.uniqueness import Uniqueness
     from hartley.ranges.schema.roles import chosen_columns
 
-    gate = FindingGate("attack uniqueness", [*table], fail_above, junit, sarif)
+    gate = FindingGate("attack uniqueness", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, reading, roles=roles)
     released = given_columns(columns, opened.columns)

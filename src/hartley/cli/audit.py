@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from hartley.cli.gate import FailAbove, Junit, Sarif, check_gate_files, pass_gate
+from hartley.cli.gate import (
+    NEVER,
+    FailAbove,
+    FailOnPeople,
+    Junit,
+    Sarif,
+    check_gate_files,
+    pass_gate,
+)
 from hartley.cli.options import (
     Bins,
     Few,
@@ -86,6 +94,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     fail_above: FailAbove = None,
+    fail_on: FailOnPeople = NEVER,
     junit: Junit = None,
     sarif: Sarif = None,
     json: Format = None,
@@ -99,9 +108,17 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.pages.audit import print_audit
     from hartley.studies.audit import audit
-    from hartley.studies.gate import above_cases, leakage_of
+    from hartley.studies.gate import (
+        FAIL_ON_PEOPLE,
+        above_cases,
+        check_condition,
+        leakage_of,
+        people_condition,
+        with_condition,
+    )
 
     check_gate_files(junit, sarif, table)
+    check_condition(fail_on, FAIL_ON_PEOPLE)
     check_files(
         {"report": html, "risks": risks}, {"table": table, "roles": [roles] if roles else []}
     )
@@ -129,6 +146,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             progress=progress,
         )
     cases = above_cases(report.table, leakage_of(report), fail_above)
+    cases = with_condition(cases, people_condition(report.people, fail_on))
     written: dict[str, str] = {}
     with written_together():
         if html is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hartley.cli.gate import check_gate_files, pass_gate
+from hartley.cli.gate import NEVER, check_gate_files, pass_gate
 from hartley.cli.output import console, print_json, say, wants_json
 from hartley.exact import parse_number
 from hartley.files import check_files
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FindingGate:
-    """The gate of an attack: a limit for its main number, and reports about it."""
+    """The gate of an attack: a limit or a condition for its main number, and reports about it."""
 
     command: str
     read: Sequence[str | Path]
     fail_above: str | None
+    fail_on: str
     junit: Path | None
     sarif: Path | None
 
@@ -31,12 +32,18 @@ class FindingGate:
         check_gate_files(self.junit, self.sarif, self.read)
         if self.fail_above is not None:
             parse_number(self.fail_above, name="the limit of --fail-above")
+        if self.fail_on != NEVER:
+            from hartley.studies.gate import FAIL_ON_SUCCESS, check_condition
+
+            check_condition(self.fail_on, FAIL_ON_SUCCESS)
 
     def test(self, finding: Finding) -> None:
-        """Exit with 3 if the number of a finding is above the limit."""
-        from hartley.studies.gate import number_case
+        """Exit with 3 if the number of a finding is above the limit, or a condition holds."""
+        from hartley.studies.gate import attack_condition, number_case, with_condition
 
-        cases = [number_case(str(name), finding.number.high, self.fail_above) for name in self.read]
+        number = finding.number
+        cases = [number_case(str(name), number.high, self.fail_above) for name in self.read]
+        cases = with_condition(cases, attack_condition(number, self.fail_on))
         pass_gate(self.command, cases, junit=self.junit, sarif=self.sarif)
 
 

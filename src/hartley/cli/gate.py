@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FAILED = 3
 """The exit code where a gate stops: not 2, which is a user's mistake, and not 1, a failure."""
 
+NEVER = "never"
+"""The condition that nothing fulfils."""
+
 FailAbove = Annotated[
     str | None,
     typer.Option(
@@ -40,6 +43,32 @@ FailOn = Annotated[
         "--fail-on",
         metavar="disclosed|open|never",
         help="Exit with 3 if a cell is disclosed, or also if one is open, or never.",
+    ),
+]
+FailOnPeople = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="unique|few|given-away|never",
+        help="Exit with 3 if somebody is unique, is among fewer than --few, or has a secret of "
+        "which a single value is left.",
+    ),
+]
+FailOnSuccess = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="certain|possible|never",
+        help="Exit with 3 if the main number of the attack is above zero, even at the lower end "
+        "of its interval (certain), or perhaps (possible).",
+    ),
+]
+FailOnSettled = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="settled|open|never",
+        help="Exit with 3 if a total of few rows is settled, or also if one is open.",
     ),
 ]
 Junit = Annotated[

@@ -20,6 +20,7 @@ RULES = {
     "open": "Neither disclosure nor protection of a cell is proved.",
     "singled-out": "A derived cell is exactly one person.",
     "above": "More is revealed than the limit allows.",
+    "condition": "A condition to fail on holds.",
 }
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

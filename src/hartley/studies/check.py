@@ -257,7 +257,9 @@ def _check_statistic(
     parts: list[CheckedStatistic] = []
     for group in divided.groups:
         parts.append(_check_group(group, _selections(group, job), job, len(before) + len(parts)))
-    said = {_keys(cell): cell.verdict for part in parts for cell in part.cells}
+    said: dict[frozenset[tuple[str, str]], str] = {}
+    if divided.joined:
+        said = {_keys(cell): cell.verdict for part in parts for cell in part.cells}
     # Assumptions are about the outputs alone: the microdata could tell, but nobody else.
     job = replace(job, data=None)
     for small, large in divided.nested:

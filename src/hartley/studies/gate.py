@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -11,12 +11,23 @@ from hartley.errors import OptionError
 from hartley.exact import parse_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hartley.adversaries.differencing_finding import DifferencingFinding
+    from hartley.adversaries.finding import AttackEstimate
+    from hartley.ranges.relations.people import PeopleCounts
     from hartley.studies.anonymity_findings import AnonymityReport
     from hartley.studies.audit import AuditReport
     from hartley.studies.check_report import CheckedCell, CheckReport
 
 FAIL_ON = ("disclosed", "open", "never")
+"""What a check can fail on."""
+FAIL_ON_PEOPLE = ("unique", "few", "given-away", "never")
+"""What an audit and a measurement of anonymity can fail on."""
+FAIL_ON_SUCCESS = ("certain", "possible", "never")
+"""What an attack can fail on."""
+FAIL_ON_SETTLED = ("settled", "open", "never")
+"""What the differencing attack can fail on."""
 MOST_DENOMINATOR = 1000
 
 
@@ -25,7 +36,7 @@ class GateFinding:
     """One reason to stop, without a value of the data."""
 
     rule: str
-    """disclosed, open, singled-out or above."""
+    """disclosed, open, singled-out, above or condition."""
     message: str
     file: str
     line: int = 1
@@ -106,12 +117,112 @@ def number_case(name: str, number: float, limit: object) -> GateCase:
     return GateCase(name, name, (finding,) if above else ())
 
 
+def check_condition(fail_on: str, words: Sequence[str]) -> None:
+    """Raise an error if a condition to fail on is none of those that a command knows."""
+    if fail_on not in words:
+        raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(words)}")
+
+
+def people_condition(people: PeopleCounts, fail_on: str) -> str | None:
+    """Return why the people in a release do not pass a condition, without a number of them.
+
+    Args:
+        people: how many people are unique, among few, or given away.
+        fail_on: "unique" if nobody else may equal somebody in what is released, "few" if everybody
+            has to be among k or more, "given-away" if nobody's secret may be certain, or "never".
+
+    Example:
+        >>> from hartley.ranges.relations.people import PeopleCounts
+        >>> people = PeopleCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
+        >>> people_condition(people, "unique"), people_condition(people, "few")
+        (None, 'somebody is among fewer than 5')
+    """
+    check_condition(fail_on, FAIL_ON_PEOPLE)
+    if fail_on == "given-away" and people.given_away is None:
+        raise OptionError(
+            "Whose secret is given away is not known without a secret",
+            hint="name the confidential columns (--confidential)",
+        )
+    reasons = {
+        "unique": (people.unique, "somebody is unique in what is released"),
+        "few": (people.among_few, f"somebody is among fewer than {people.k}"),
+        "given-away": (people.given_away, "somebody's secret is given away"),
+        "never": (0, ""),
+    }
+    number, reason = reasons[fail_on]
+    return reason if number else None
+
+
+def anonymity_condition(report: AnonymityReport, fail_on: str) -> str | None:
+    """Return why the people of a report on anonymity do not pass a condition.
+
+    A confidential value is given away if everybody with the same keys has it.
+
+    Args:
+        report: the report.
+        fail_on: as for ``people_condition``.
+    """
+    shared = [findings.homogeneous_rows for findings in report.confidential]
+    people = replace(report.people, given_away=max(shared, default=None))
+    return people_condition(people, fail_on)
+
+
+def attack_condition(number: AttackEstimate, fail_on: str) -> str | None:
+    """Return why an attack does not pass a condition.
+
+    Args:
+        number: the main number of the attack; zero is that it learns nothing.
+        fail_on: "certain" if the lower end of its interval has to be zero, "possible" if also the
+            upper end has to be, or "never".
+
+    Example:
+        >>> from hartley.adversaries.finding import AttackEstimate
+        >>> number = AttackEstimate(0.1, 0.0, 0.2, 0.95)
+        >>> attack_condition(number, "certain"), attack_condition(number, "possible")
+        (None, 'the attack may succeed')
+    """
+    check_condition(fail_on, FAIL_ON_SUCCESS)
+    if fail_on != "never" and number.low > 0:
+        return "the attack succeeds"
+    if fail_on == "possible" and not number.high <= 0:  # a number that is none is no proof
+        return "the attack may succeed"
+    return None
+
+
+def differencing_condition(finding: DifferencingFinding, fail_on: str) -> str | None:
+    """Return why combinations of answers do not pass a condition.
+
+    Args:
+        finding: what they reveal about few rows.
+        fail_on: "settled" if no total of few rows may be settled, "open" if for each of them that
+            has to be proved, or "never".
+    """
+    check_condition(fail_on, FAIL_ON_SETTLED)
+    if fail_on == "never":
+        return None
+    if any(difference.verdict == "settled" for difference in finding.isolating):
+        return "a total of few rows is settled"
+    doubtful = any(difference.verdict == "open" for difference in finding.few)
+    if fail_on == "open" and (doubtful or finding.more_sets):
+        return "a total of few rows is open"
+    return None
+
+
+def with_condition(cases: Sequence[GateCase], reason: str | None) -> list[GateCase]:
+    """Add the reason of a condition to every case, if there is one."""
+    if reason is None:
+        return list(cases)
+    return [
+        replace(case, findings=(*case.findings, GateFinding("condition", reason, case.file)))
+        for case in cases
+    ]
+
+
 def check_cases(
     report: CheckReport, fail_on: str, fail_above: object = None, *, values: bool = False
 ) -> list[GateCase]:
     """Test every output of a check: one case an output, and one for the bits of a person."""
-    if fail_on not in FAIL_ON:
-        raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(FAIL_ON)}")
+    check_condition(fail_on, FAIL_ON)
     counted = {"disclosed": {"disclosed"}, "open": {"disclosed", "open"}, "never": set()}[fail_on]
     findings: dict[str, list[GateFinding]] = {name: [] for name, _ in report.outputs}
     for part in report.statistics:

@@ -107,9 +107,57 @@ def a_wider_table(body):
     set_verdict("disclosed", "protected")(body)
 
 
+def set_word(name, word):
+    """Write another word where the interval of the first cell stands."""
+
+    def change(body):
+        cells = body["statistics"][0]["cells"]
+        cells[name] = replaced(cells[name], 0, word)
+
+    return change
+
+
+def a_word_less(name):
+    def change(body):
+        cells = body["statistics"][0]["cells"]
+        cells[name] = " ".join(cells[name].split()[1:])
+
+    return change
+
+
+def a_cell_twice_in_a_change(body):
+    """Split the first change of a cell into two that add up to it."""
+    moves = body["statistics"][0]["views"][0]["moves"]
+    first, *cells = moves["cell"].split()
+    by, *changes = moves["change"].split()
+    moves["cell"] = " ".join([first, first, *cells])
+    moves["change"] = " ".join([str(2 * int(by)), str(-int(by)), *changes])
+    start = [int(word) for word in moves["start"].split()]
+    moves["start"] = " ".join(map(str, [0, *(n + 1 for n in start[1:])]))
+
+
+def a_change_that_wraps_around(body):
+    """Add 2**64, which is nothing in a word, to all changes."""
+    moves = body["statistics"][0]["views"][0]["moves"]
+    moves["change"] = " ".join(str(int(word) + 2**64) for word in moves["change"].split())
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        set_word("verdict", "fine"),
+        set_word("high", "."),
+        set_word("high", 2**62),
+        set_word("high", 2**63 - 1),
+        set_word("low", -(2**63)),
+        a_word_less("low"),
+        a_word_less("most"),
+        a_word_less("verdict"),
+        a_cell_twice_in_a_change,
+        a_change_that_wraps_around,
+        another_number("moves", "change", by=-(2**63)),
+        another_number(None, "base", by=2**63),
+        lambda body: body["counts"].update(safe=body["counts"]["safe"] + 1),
         set_verdict("disclosed", "safe"),
         set_verdict("disclosed", "protected"),
         set_verdict("protected", "disclosed"),

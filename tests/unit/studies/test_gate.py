@@ -6,14 +6,24 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import typer
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 import command_line
 import hartley
+from hartley.adversaries.finding import AttackEstimate
+from hartley.cli.anonymity import anonymity_command
 from hartley.cli.attack import attack_app
+from hartley.cli.audit import audit_command
 from hartley.errors import InputError
-from hartley.studies.gate import is_above
+from hartley.ranges.relations.people import PeopleCounts
+from hartley.studies.gate import (
+    FAIL_ON_PEOPLE,
+    attack_condition,
+    is_above,
+    people_condition,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -68,6 +78,103 @@ def test_an_attack_stops_above_a_limit(folder):
     assert run(folder, *attack, "1.9").returncode == 3
 
 
+@pytest.mark.parametrize("unique", [0, 2])
+@pytest.mark.parametrize("few", [0, 3])
+@pytest.mark.parametrize("given_away", [0, 1])
+def test_a_condition_about_people_looks_at_their_number_alone(unique, few, given_away):
+    people = PeopleCounts(rows=20, k=4, unique=unique, among_few=few, given_away=given_away)
+    stopped = {word for word in FAIL_ON_PEOPLE if people_condition(people, word) is not None}
+    numbers = {"unique": unique, "few": few, "given-away": given_away}
+    assert stopped == {word for word, number in numbers.items() if number}
+
+
+def test_a_condition_that_nobody_knows_is_refused():
+    people = PeopleCounts(rows=20, k=4, unique=0, among_few=0)
+    with pytest.raises(InputError, match="without a secret"):
+        people_condition(people, "given-away")
+    with pytest.raises(InputError, match="no reason to fail"):
+        people_condition(people, "certain")
+    with pytest.raises(InputError, match="no reason to fail"):
+        attack_condition(AttackEstimate.exact(0), "unique")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "stopped"),
+    [
+        (0, 0, set()),
+        (0, 0.1, {"possible"}),
+        (0.1, 0.2, {"certain", "possible"}),
+        (0, float("nan"), {"possible"}),
+    ],
+)
+def test_an_attack_is_certain_or_possible_by_the_ends_of_its_interval(low, high, stopped):
+    number = AttackEstimate(low, low, high)
+    words = ("certain", "possible", "never")
+    assert {word for word in words if attack_condition(number, word) is not None} == stopped
+
+
+def invoked(command, *words):
+    """Return the exit code of a command; 2 for a user's mistake."""
+    app = command
+    if not isinstance(command, typer.Typer):
+        app = typer.Typer()
+        app.command()(command)
+    result = CliRunner().invoke(app, list(map(str, words)))
+    return 2 if isinstance(result.exception, InputError) else result.exit_code
+
+
+PEOPLE = "age,sex,ward\n31,F,a\n32,F,b\n47,M,c\n47,M,c\n48,M,c\n"
+
+
+@pytest.mark.slow
+def test_audits_and_anonymity_stop_on_a_condition(tmp_path):
+    path, junit, sarif = tmp_path / "people.csv", tmp_path / "a.xml", tmp_path / "a.json"
+    path.write_text(PEOPLE)
+    by_sex = [path, "--secret", "age", "--released", "sex"]
+    by_ward = [path, "--secret", "age", "--released", "ward"]
+    for words, few, stopped in (
+        (by_sex, 2, set()),
+        (by_sex, 3, {"few"}),
+        (by_ward, 2, {"unique", "few", "given-away"}),
+    ):
+        for word in FAIL_ON_PEOPLE:
+            code = invoked(audit_command, *words, "--few", few, "--fail-on", word)
+            assert code == (3 if word in stopped else 0), (words, word)
+    keys = [path, "--keys", "sex"]
+    assert invoked(anonymity_command, *keys, "--fail-on", "unique") == 0
+    assert invoked(anonymity_command, *keys, "--fail-on", "few", "--few", 3) == 3
+    assert invoked(anonymity_command, *keys, "--fail-on", "given-away") == 2
+    wards = [*keys, "--confidential", "ward", "--fail-on", "given-away"]
+    assert invoked(anonymity_command, *wards, "--junit", junit, "--sarif", sarif) == 3
+    assert 'failures="1"' in junit.read_text()
+    (result,) = json.loads(sarif.read_text())["runs"][0]["results"]
+    assert result["ruleId"] == "hartley/condition"
+    assert "47" not in junit.read_text().replace(str(path), "")
+    for command, words in ((audit_command, by_sex), (anonymity_command, keys)):
+        assert invoked(command, *words, "--fail-on", "disclosed") == 2
+
+
+@pytest.mark.slow
+def test_differencing_stops_on_a_settled_total(tmp_path):
+    schema = {
+        "table": {"name": "t"},
+        "columns": {"age": {"kind": "private", "range": [0, 3], "step": 1}},
+    }
+    for name, ages, question in (
+        ("one.db", [3], "SELECT SUM(age) FROM t"),
+        ("two.db", [1, 2], "SELECT SUM(age) FROM t"),
+    ):
+        with hartley.Agent({"age": ages}, schema, budget=6, ledger=tmp_path / name) as agent:
+            agent.ask(question, error=0)
+    attack = ["differencing", tmp_path / "one.db", "--fail-on"]
+    assert invoked(attack_app, *attack, "settled") == 3
+    assert invoked(attack_app, *attack, "open") == 3
+    assert invoked(attack_app, *attack, "never") == 0
+    assert invoked(attack_app, *attack, "certain") == 2
+    two = ["differencing", tmp_path / "two.db", "--fail-on"]
+    assert invoked(attack_app, *two, "settled") == 0
+
+
 ATTACKS = {
     "homogeneity": ["people.csv", "--keys", "sex", "--confidential", "age"],
     "guessing": ["people.csv", "--secret", "age", "--released", "sex"],
@@ -77,6 +184,8 @@ ATTACKS = {
     "load-monitoring": ["power.csv", "--total", "main", "--appliances", "oven", "--train", "0.5"],
     "reconstruction": ["ledger.db"],
 }
+HARMLESS = {"homogeneity", "uniqueness"}
+"""Attacks that learn nothing at all from these tables."""
 
 
 @pytest.mark.slow
@@ -107,6 +216,11 @@ def test_every_attack_stops_above_a_limit(folder, attack, monkeypatch):
     assert result["ruleId"] == "hartley/above"
     assert exit_code("1e9") == 0
     assert exit_code("much") == 2
+    if attack == "load-monitoring":  # its number is above zero by chance
+        return
+    assert exit_code("1e9", "--fail-on", "never") == 0
+    assert exit_code("1e9", "--fail-on", "always") == 2
+    assert exit_code("1e9", "--fail-on", "possible") == (0 if attack in HARMLESS else 3)
 
 
 def test_assert_safe_names_cells_and_no_number(tmp_path):

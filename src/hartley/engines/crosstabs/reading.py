@@ -278,7 +278,8 @@ def _crosstab(
 ) -> Crosstab:
     totals = _totals(dims, entries, described, guesses)
     # Most texts occur many times: each is read once, the first in the file first.
-    read = {text: described.marking.read(text) for text in dict.fromkeys(entries.texts)}
+    marking = described.marking
+    read = {text: marking.read(text) for text in dict.fromkeys(entries.texts)}
     numbers = [number for _, number in read.values() if not isinstance(number, tuple)]
     bounds = described.bounds
     if bounds is None and any(number < 0 for number in numbers):

@@ -175,15 +175,18 @@ class Cover:
         """How many categories and totals each dimension has."""
         return tuple(len(axis.nodes) for axis in self.axes)
 
-    @property
+    @cached_property
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions."""
         return tuple(axis.name for axis in self.axes)
 
     def keys(self, cell: int) -> Keys:
         """Return the categories of a cell."""
-        places = np.unravel_index(cell, self.shape)
-        return tuple(axis.nodes[int(place)] for axis, place in zip(self.axes, places, strict=True))
+        keys: list[str | None] = []
+        for axis in reversed(self.axes):
+            cell, place = divmod(cell, len(axis.nodes))
+            keys.append(axis.nodes[place])
+        return tuple(reversed(keys))
 
     def name(self, cell: int) -> str:
         """Return the categories of a cell in words."""
