@@ -117,6 +117,8 @@ def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         )  # fmt: skip
     if names:
         axes.set_xticks(range(len(names)), names)
+        if bars and len(names) == 1:  # a single bar would fill the picture
+            axes.set_xlim(-1, 1)
         if sum(map(len, names)) > 60:
             axes.tick_params(axis="x", rotation=30)
     _dress(axes, panel)

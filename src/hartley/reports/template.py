@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from hartley.reports.evidence import Evidence
 
-_UNIT = re.compile(r"(?<=\d) (?=%|bits?\b)")
 _EVIDENCE: ContextVar[Evidence | None] = ContextVar("evidence", default=None)
 
 
@@ -37,7 +35,6 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the val
         "shown": value_text,
         "bar": bar,
         "up": two_decimals_up,
-        "units": with_units,
         "words": unbroken_words,
     }
     page: str = environment.get_template(template).render(
@@ -91,18 +88,6 @@ def bar(value: float, total: float) -> float:
         (25.0, 100.0, 0)
     """
     return 0 if total <= 0 else round(min(max(value / total, 0.0), 1.0) * 100, 1)
-
-
-def with_units(text: str) -> Markup:
-    """Keep the unit of every number on its line; the text is HTML, as a block of a template is.
-
-    Example:
-        >>> len(with_units("25 % of 8 bits").split(" "))  # a space that binds is not one of them
-        3
-    """
-    from markupsafe import Markup
-
-    return Markup(_UNIT.sub("\N{NO-BREAK SPACE}", text))  # noqa: S704 - only spaces are replaced
 
 
 def unbroken_words(command: str) -> Markup:

@@ -58,7 +58,7 @@ class BudgetView:
 
 def purse(spent: float, bits: float) -> Purse:
     """Return what is spent of an allowance, for the bar at the top."""
-    words = f"{due_number(spent)} of {bits_left(bits)} spent"
+    words = f"{due_number(spent)} of {bits_left(bits)} spent" if bits else "no bits to spend"
     return Purse(words, draw_gauge(spent, bits, bits, height=10))
 
 
