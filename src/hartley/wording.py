@@ -383,15 +383,15 @@ def percent_up(share: Fraction | int, of: int = 1) -> str:
     return f"{math.ceil(Fraction(share) / of * 10_000) / 100:g} %"
 
 
-def percent_at_most(share: Fraction | int, of: int = 1) -> str:
-    """Write a share in percent, and say so where it was rounded up.
+def percent_at_most(share: Fraction | int, of: int = 1, *, words: bool = True) -> str:
+    """Write a share in percent, and say so where it was rounded up: in words, or with a sign.
 
     Example:
-        >>> percent_at_most(1, 3), percent_at_most(1, 2)
-        ('at most 33.34 %', '50 %')
+        >>> percent_at_most(1, 3), percent_at_most(1, 2), percent_at_most(1, 3, words=False)
+        ('at most 33.34 %', '50 %', '≤ 33.34 %')
     """
     text = percent_up(share, of)
-    return direction(text.removesuffix(" %"), 100 * Fraction(share) / of, words=True) + text
+    return direction(text.removesuffix(" %"), 100 * Fraction(share) / of, words=words) + text
 
 
 def direction(

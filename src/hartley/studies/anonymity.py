@@ -32,7 +32,7 @@ from hartley.studies.anonymity_findings import (
     ConfidentialFindings,
     SampledPopulation,
 )
-from hartley.studies.record_risks import counts_more, record_exposure, with_exposure
+from hartley.studies.record_exposure import counts_more, record_exposure, with_exposure
 from hartley.wording import counted
 
 if TYPE_CHECKING:

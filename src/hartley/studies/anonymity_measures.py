@@ -12,7 +12,7 @@ from hartley.wording import (
     counted,
     direction,
     percent,
-    percent_up,
+    percent_at_most,
     rounded,
     two_decimals_down,
     two_decimals_up,
@@ -108,13 +108,7 @@ def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
 
 
 def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> MeasureLine:
-    return _line(name, _percent(risk), sentence, float(risk), symbol=symbol)
-
-
-def _percent(share: Fraction) -> str:
-    """Write a share in percent, with a sign if it was rounded up."""
-    text = percent_up(share)
-    return direction(text.removesuffix(" %"), 100 * share) + text
+    return _line(name, percent_at_most(risk, words=False), sentence, float(risk), symbol=symbol)
 
 
 def _up(number: float, *, words: bool = False) -> str:
@@ -169,7 +163,7 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureL
         *(_recursive(length, least) for length, least in findings.recursive),
         _line(
             "alpha_share",
-            _percent(findings.alpha),
+            percent_at_most(findings.alpha, words=False),
             "The largest share of one value in a class.",
             float(findings.alpha),
         ),

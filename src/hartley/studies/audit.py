@@ -275,7 +275,7 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
     missing: str,
 ) -> PeopleCounts:
     """Count people by households and sampling weights too, over the same rows as the audit."""
-    from hartley.studies.record_risks import counts_more, record_exposure, with_exposure
+    from hartley.studies.record_exposure import counts_more, record_exposure, with_exposure
 
     if not counts_more(roles):
         return people

@@ -22,12 +22,13 @@ _WORDS = {
         "profession beruf employment employer workclass industry branche children kids kinder "
         "siblings language sprache birthplace native urban rural area neighbourhood "
         "neighborhood housing relationship village location lat lon latitude longitude hours "
-        "height"
+        "height groesse grosse"
     ),
     "confidential": (
-        "diagnosis diagnose disease illness icd icd10 treatment therapy therapie drug "
-        "medication hiv income salary wage wages earnings earn pay einkommen gehalt lohn debt "
-        "tax steuer wealth savings credit balance loan religion politics political party "
+        "diagnosis diagnose befund krankheit erkrankung disease illness icd icd10 treatment "
+        "therapy therapie drug medication hiv income salary wage wages earnings earn pay "
+        "einkommen gehalt lohn debt tax steuer wealth savings credit balance loan religion "
+        "politics political party "
         "orientation conviction crime blood chol cholesterol glucose lab symptom cancer "
         "smoking smoker alcohol drinking weight bmi score grade result test vote benefit "
         "welfare disability pregnancy pregnant death died expenses expend outcome num"
@@ -84,6 +85,7 @@ def numbers_people(name: str) -> str | None:
 
 
 def _words(name: str) -> list[str]:
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    plain = letters.encode("ascii", "ignore").decode()
     split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain)
     return re.findall(r"[a-z]+\d*|\d+", split.lower())

@@ -13,7 +13,7 @@ import numpy as np
 from hartley.engines.counting.pairs import distinct_counts
 from hartley.engines.maps.writing import check_form, refuse_overwriting
 from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import names_of
+from hartley.engines.tables.table import Kind, names_of
 from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, OptionError
 from hartley.files import check_files, written_together
@@ -354,8 +354,15 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
     """Return the table without identifiers, and columns as roles name them where nobody did."""
     table, known_roles = open_with_roles(source, roles)
     if rules is None and not columns:
-        texts = [name for name in known_roles.named("key") if not table.kind(name).numeric]
-        columns = chosen_columns(known_roles, texts or None, "key", what="key")
+        keys = chosen_columns(known_roles, None, "key", what="key")
+        # A matrix is about texts, truth values or numbers: a draw of dates would release true ones.
+        drawn = [name for name in keys if table.kind(name) is not Kind.TIME]
+        columns = [name for name in drawn if not table.kind(name).numeric] or drawn
+        if not columns:
+            raise ColumnError(
+                f"Every key of {known_roles.file} is a date, which no matrix perturbs",
+                hint="name other columns to perturb, or coarsen dates with hartley.anonymize",
+            )
     named = [name for group in names_of(columns) for name in names_of(group)]
     known_roles.refuse_identifiers([*named, *names_of(keep or ())])
     if rules is None:

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
 
+MOST_NAMED = 20
+"""Columns that a sentence names."""
+
 
 @dataclass(frozen=True)
 class ReleasedColumn:
@@ -146,7 +149,7 @@ class ReleaseReport(ReadableResult):
         """What a reader should know, in plain words."""
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         handled = [sentence for column in self.columns for sentence in column.sentences]
-        rest = [f"Not released: {', '.join(self.withheld)}."] if self.withheld else []
+        rest = [f"Not released: {self._withheld_shortly}."] if self.withheld else []
         drawn = [column.name for column in self.columns if KINDS[column.kind].is_random]
         if drawn:
             rest.append(
@@ -162,6 +165,12 @@ class ReleaseReport(ReadableResult):
             note = "The rows keep their order: if that tells something, the release tells it too."
         people = () if self.people is None else self.people.sentences
         return (*errors, *handled, *rest, *people, note)
+
+    @property
+    def _withheld_shortly(self) -> str:
+        """The columns that are not released; a survey may have hundreds."""
+        named, more = self.withheld[:MOST_NAMED], len(self.withheld) - MOST_NAMED
+        return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
     @property
     def is_answer(self) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hartley.studies.column_names import name_hint, numbers_people
 from hartley.studies.written_values import WrittenValues, read_values
-from hartley.wording import counted, percent_up
+from hartley.wording import counted, percent_at_most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -229,7 +229,7 @@ def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reas
         return None
     named = facts.hint == "identifier"
     if facts.nearly_all_differ:
-        differs = f"{percent_up(facts.different, facts.present)} of its values are different"
+        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
         if values.holds == "texts" and facts.hint not in {"key", "confidential"}:
             return differs
         if named or (facts.hint is None and values.is_numbering(facts.present)):
@@ -257,7 +257,7 @@ def _repeated_identifier(facts: _Facts) -> str | None:
     if facts.hint is not None or facts.present < FEW_ROWS:
         return None
     if (values.code_length or 0) >= LONG_CODE and facts.different >= NEARLY_SURE * facts.present:
-        differs = f"{percent_up(facts.different, facts.present)} of its values are different"
+        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
         return f"{differs}, and they are equally long codes"
     complete = values.high - values.low + 1 == facts.different > FEW_NUMBERS
     if values.holds == "whole numbers" and complete and values.low in {0, 1}:

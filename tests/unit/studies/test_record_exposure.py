@@ -9,7 +9,8 @@ import pytest
 
 from hartley import ColumnError, anonymity, audit
 from hartley.cli.main import main
-from hartley.studies.record_risks import audit_risks, key_risks, record_exposure
+from hartley.studies.record_exposure import record_exposure
+from hartley.studies.record_risks import audit_risks, key_risks
 
 ROLES = {
     "confirmed": True,

@@ -104,6 +104,14 @@ def test_a_report_speaks_in_plain_sentences(report):
     )
 
 
+def test_a_sentence_names_few_of_many_withheld_columns(tmp_path):
+    table = {"sex": ["F", "M"]} | {f"q{i}": [1, 2] for i in range(300)}
+    report = release(table, PolicyDocument((KeptColumn("sex"),)), tmp_path / "out.csv")
+    said = next(sentence for sentence in report.sentences if "Not released" in sentence)
+    assert said.endswith("q18, q19 and 280 more.")
+    assert len(report.to_dict()["withheld"]) == 300
+
+
 def test_a_report_becomes_plain_json_without_a_value_of_the_data(report):
     content = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert content["format"] == 1

@@ -201,6 +201,8 @@ def test_dates_and_codes():
         ("Einkommen", "confidential"),
         ("country_name", "key"),
         ("fnlwgt", "weight"),
+        ("Befund", "confidential"),
+        ("Größe (cm)", "key"),
         ("household_weights", "weight"),
         ("hh_id", "household"),
         ("x7", None),

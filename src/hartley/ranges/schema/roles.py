@@ -21,6 +21,7 @@ from hartley.engines.tables.periods import check_periods, is_period
 from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Table, names_of
+from hartley.engines.tables.view import as_texts, run
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.exact import parse_step
 from hartley.files import parse_toml, read_text_file
@@ -162,6 +163,7 @@ def open_with_roles(
     lower = {name.lower() for name in hidden}
     dropped = [name for name in table.columns if name.lower() in lower]
     _refuse_lost_identifiers(table, confirmed, hidden, dropped)
+    table = as_texts(table, _codes(table, confirmed))
     if not dropped:
         return table, confirmed
     if len(dropped) == len(table.columns):
@@ -177,6 +179,30 @@ def open_with_roles(
         hidden=table.hidden | {*dropped},
     )
     return shown, confirmed
+
+
+def _codes(table: Table, roles: Roles) -> list[str]:
+    """Return the columns of CSV files whose digits are codes: masked ones, and those like 01067.
+
+    Read as numbers they would lose their zeros, and be averaged.
+    """
+    if table.texts is None:
+        return []
+    released = [
+        column
+        for column in roles.columns.values()
+        if column.role in {"key", "confidential", "kept"}
+        and column.name in table.columns
+        and table.kind(column.name).numeric
+        and not column.levels  # bins are of numbers, however these are written
+    ]
+    masked = [column.name for column in released if column.mask is not None]
+    others = [column.name for column in released if column.mask is None]
+    if not others:
+        return masked
+    zeros = {f"c{i}": table.texts[n].re_search("^[+-]?0[0-9]").any() for i, n in enumerate(others)}
+    answers = run(table, table.texts.aggregate(**zeros).to_pyarrow).to_pylist()[0]
+    return [*masked, *(name for i, name in enumerate(others) if answers[f"c{i}"])]
 
 
 def _refuse_lost_identifiers(

@@ -1,10 +1,13 @@
 """The roles of columns: the file, its refusals, and what opening a table by them leaves out."""
 
+import datetime as dt
 from fractions import Fraction
 
 import pytest
 
+from hartley import anonymize, microaggregate, pram
 from hartley.engines.tables.reading_options import ReadingOptions
+from hartley.engines.tables.table import Kind
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.ranges.schema.roles import (
     ColumnRole,
@@ -184,3 +187,60 @@ def test_columns_are_those_that_were_named_or_those_of_the_role():
         chosen_columns(roles, None, "kept", what="kept")
     with pytest.raises(OptionError, match="in a file of roles"):
         chosen_columns(None, None, "key", what="key")
+
+
+CODES = {
+    "confirmed": True,
+    "columns": {
+        "plz": {"role": "key", "mask": 2},
+        "ward": {"role": "kept"},
+        "zip": {"role": "key", "mask": 1},
+        "age": {"role": "key", "levels": [10]},
+        "visits": {"role": "confidential"},
+    },
+}
+
+
+def coded_file(tmp_path):
+    path = tmp_path / "people.csv"
+    lines = [f"0{1060 + i % 2},00{i % 3},{7000 + i % 2},{20 + i % 9},{i % 4}" for i in range(24)]
+    path.write_text("plz,ward,zip,age,visits\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_codes_keep_their_zeros(tmp_path):
+    path = coded_file(tmp_path)
+    table, _ = open_with_roles(path, CODES)
+    assert [table.kind(name) for name in table.columns] == [
+        Kind.TEXT,  # masked, and with zeros
+        Kind.TEXT,  # with zeros
+        Kind.TEXT,  # masked
+        Kind.INTEGER,  # put into bins, so that it counts something
+        Kind.INTEGER,
+    ]
+    assert set(table.expression.plz.to_pyarrow().to_pylist()) == {"01060", "01061"}
+    release = anonymize(path, k=2, roles=CODES)
+    assert {value[:3] for value in release.table["plz"].to_pylist()} == {"010"}
+    assert set(release.table["ward"].to_pylist()) == {"000", "001", "002"}
+    with pytest.raises(OptionError, match="holds numbers to average"):
+        microaggregate(path, 2, roles={**CODES, "columns": {"plz": CODES["columns"]["plz"]}})
+
+
+def test_a_perturbation_by_roles_leaves_dates_alone(tmp_path):
+    people = {
+        "sex": ["F", "M"] * 10,
+        "birth": [dt.date(1990, 1, 1 + i) for i in range(20)],
+        "ill": ["flu", "hiv"] * 10,
+    }
+    columns = {"sex": {"role": "key"}, "birth": {"role": "key"}, "ill": {"role": "confidential"}}
+    roles = {"confirmed": True, "columns": columns}
+    report = pram(people, out=tmp_path / "out.csv", retain="0.9", roles=roles, seed=1)
+    assert [column.title for column in report.columns] == ["sex"]
+    assert report.release.withheld == ("birth",)
+    with pytest.raises(ColumnError, match="Every key of the roles is a date"):
+        pram(
+            {"birth": people["birth"]},
+            out=tmp_path / "dates.csv",
+            retain="0.9",
+            roles={"confirmed": True, "columns": {"birth": {"role": "key"}}},
+        )
