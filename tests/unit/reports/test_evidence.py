@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import hartley
-from command_line import run
+from command_line import run, run_process
 from hartley.reports.document import render_html
 from hartley.reports.evidence import (
     Evidence,
@@ -115,7 +115,7 @@ def test_a_script_of_hostile_names_stays_one_command():
 def test_the_fingerprint_of_standard_input_is_that_of_its_bytes(people, tmp_path):
     (tmp_path / "-").write_text("a file of that name is not what was read")
     words = ("audit", "-", *AUDIT, "--json", "--script", "again.sh")
-    ran = run(*words, input=people.read_text())
+    ran = run_process(*words, input=people.read_text())
     assert ran.returncode == 0, ran.stderr
     digest = hashlib.sha256(people.read_bytes()).hexdigest()
     assert json.loads(ran.stdout)["evidence"]["inputs"] == [{"file": "-", "sha256": digest}]
