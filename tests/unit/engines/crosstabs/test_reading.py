@@ -1,5 +1,6 @@
 """Published tables as people really write them, and every mistake in one sentence."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -253,3 +254,40 @@ def test_models_of_dbt_are_outputs(tmp_path):
 def test_a_manifest_without_outputs_is_refused(tmp_path, model, problem):
     with pytest.raises(InputError, match=problem):
         read_manifest(manifest(tmp_path, **model))
+
+
+@pytest.mark.parametrize(
+    "dims", [["r", "c", "d"], ["r", "c", "d", "e"], ["r", "c", "d", "e", "f", "g"]]
+)
+def test_more_dimensions_than_columns_are_a_mistake_and_no_traceback(tmp_path, dims):
+    with pytest.raises(InputError, match="declared dims"):
+        read(tmp_path, "r,c\na,3\nb,4\n", dims=dims)
+
+
+def test_the_garbage_collector_runs_again_after_a_table_and_after_a_mistake(tmp_path):
+    assert gc.isenabled()
+    read(tmp_path, WIDE)
+    assert gc.isenabled()
+    with pytest.raises(InputError):
+        read(tmp_path, "r,n\na,3\na,4\n")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        read(tmp_path, WIDE)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_equal_texts_state_the_same_but_a_hidden_total_has_no_bounds(tmp_path):
+    text = "r,n\na,x\nb,x\nc,-4\nd,-4\nTotal,x\n"
+    table = read(tmp_path, text, statistic="sum(pay)", bounds=[-9, 9], value="n", margins="all")
+    assert ends(table) == {
+        ("a",): (-9, 9),
+        ("b",): (-9, 9),
+        ("c",): (-4, -4),
+        ("d",): (-4, -4),
+        (None,): (None, None),
+    }
+    assert [cell.line for cell in table.cells] == [2, 3, 4, 5, 6]
+    assert [cell.text for cell in table.cells] == ["x", "x", "-4", "-4", "x"]
