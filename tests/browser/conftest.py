@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import shutil
@@ -157,11 +158,19 @@ def slow_engine(hospital, monkeypatch):
     lanes, may_answer, cells = hospital.service.lanes, threading.Event(), Holding.cells
 
     def waiting(self, questions):
-        may_answer.wait(30)
+        may_answer.wait(120)
         return cells(self, questions)
 
+    async def until_charged(job):
+        """The time is over as soon as a question is charged, however busy the machine is."""
+        while not (job.future.done() or job.ticket.charging):  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(0.02)
+        if not job.future.done():
+            raise TimeoutError
+        return await job.future
+
     monkeypatch.setattr(Holding, "cells", waiting)
-    monkeypatch.setattr(lanes, "_seconds", 2.0)
+    monkeypatch.setattr(lanes, "_in_time", until_charged)
     yield may_answer
     may_answer.set()
 
