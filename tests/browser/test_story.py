@@ -60,12 +60,15 @@ def test_from_the_first_start_to_a_revoked_account(hospital, visitors):  # noqa:
     assert page.text_content("#error") == "±0.057" != first_error
     assert page.text_content("#more") == "±0.0264"
     assert page.text_content("#spend") == "Ask and spend 3 bits"
+    said = "You have 4 bits left; after this question, at most 1 bit."
+    assert page.text_content("#left") == said
     assert hospital.service.ledger.history("people", "ana") == []  # prices spend nothing
     assert gauge(page) == 0
 
     page.click("#spend")
     page.wait_for_selector("#answer")
-    assert "Charged 3 bits; spent 3 bits, 1 bit left." in page.text_content("#answer")
+    said = "Charged 3 bits for this answer. You have spent 3 bits in all, and have 1 bit left."
+    assert said in page.text_content("#answer")
     assert gauge(page) == 75
     assert page.locator("#answer tbody tr").count() == 6
     zoomed = bars(page)
