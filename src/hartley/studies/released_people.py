@@ -13,8 +13,9 @@ from hartley.engines.tables.reading_options import ReadingOptions
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Kind
 from hartley.engines.tables.view import as_texts
+from hartley.errors import EngineError, TableError
 from hartley.files import content_of
-from hartley.ranges.relations.people import PeopleCounts
+from hartley.ranges.relations.people import PeopleCounts, check_k
 from hartley.wording import counted, percent_at_most
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def released_people(
     confidential: Sequence[str] = (),
     drawn: Sequence[str] = (),
 ) -> ReleasedPeople | None:
-    r"""Count the people of a release in the file that was written; None if rows do not compare.
+    r"""Count the people of a release in the file that was written; None if it cannot be read back.
 
     People are alike if all their released values but the confidential ones are, as they stand in
     the file: missing is a value. Exact. The file is read once, and once more for every confidential
@@ -89,6 +90,16 @@ def released_people(
         ...     released_people(out, 3, confidential=["ill"]).to_dict()["sentences"][1]
         'The other released columns give away ill for 2 people (50 %).'
     """
+    check_k(k)
+    try:
+        return _counted(out, k, confidential, drawn)
+    except (TableError, EngineError):  # what was written stays right, if it cannot be read back
+        return None
+
+
+def _counted(
+    out: str | os.PathLike[str], k: int, confidential: Sequence[str], drawn: Sequence[str]
+) -> ReleasedPeople | None:
     rows = _as_written(out)
     if any(rows.kind(name) is Kind.NESTED or name in rows.blunt for name in rows.columns):
         return None

@@ -156,6 +156,21 @@ def test_an_answer_has_no_people(tmp_path):
     assert report.people is None
 
 
+def test_a_release_that_no_engine_reads_back_is_written_all_the_same(tmp_path):
+    policy = PolicyDocument((KeptColumn("note"),))
+    report = release({"note": ["x" * 3_000_000, "b"]}, policy, tmp_path / "out.csv")
+    assert report.people is None
+    assert (tmp_path / "out.csv").stat().st_size > 3_000_000
+
+
+@pytest.mark.parametrize("values", [["F", None, None, "M"], [None, None], ["", "a", '"', "a\nb"]])
+def test_lines_of_one_column_are_all_counted(values, tmp_path):
+    report = release({"sex": values}, PolicyDocument((KeptColumn("sex"),)), tmp_path / "out.csv")
+    assert report.people.counts.rows == len(values)
+    alone = [value for value in values if values.count(value) == 1]
+    assert report.people.counts.unique == len(alone)
+
+
 def test_only_confidential_columns_leave_everybody_alike(tmp_path):
     out = tmp_path / "out.parquet"
     pq.write_table(pa.table({"ill": ["flu", "flu", "hiv"]}), out)
