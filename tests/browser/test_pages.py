@@ -138,6 +138,11 @@ def test_the_reports_of_an_owner(hospital, visitors, look, kind):
         page.emulate_media(color_scheme=scheme)
         for expression, red in zip((ground, card), colours, strict=True):
             assert page.evaluate(expression).startswith(f"rgb({red},")
+        inks = page.locator(".report .figure text").evaluate_all(
+            "all => all.map((text) => getComputedStyle(text).fill)"
+        )
+        own = "rgb(31, 42, 55)" if scheme == "light" else "rgb(230, 235, 241)"
+        assert not inks or own in inks
 
 
 def test_the_page_of_an_auditor_changes_nothing(hospital, visitors, look):
