@@ -74,11 +74,11 @@ def test_the_pages_of_an_analyst(hospital, visitors, look, price):  # noqa: PLR0
     look(page, "not-found")
 
 
-@pytest.mark.usefixtures("slow_engine")
-def test_a_question_that_is_pending(hospital, visitors, look, price):
+def test_a_question_that_is_pending(hospital, visitors, look, price, request):
     visitor = visitors()
     page = visitor.log_in(hospital.analyst("penny"))
     price(page, QUESTION)
+    request.getfixturevalue("slow_engine")  # only now: its time limit would hold for the price too
     page.click("#spend")
     page.wait_for_selector("#pending")
     look(page, "ask-pending")
