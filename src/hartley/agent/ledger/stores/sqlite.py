@@ -36,6 +36,13 @@ BESIDE = "hartley_service_"
 """How tables begin that a service keeps beside the ledger; they are in no backup of it."""
 BUSY_SECONDS = 30.0
 """How long one attempt waits for other writing processes."""
+LOOK_SECONDS = 0.0002
+"""How long it sleeps at least between two looks whether they are done."""
+LOOK_SHARE = 0.02
+"""How long it sleeps, as a share of the time that it has waited, if that is longer."""
+WRITING = "BEGIN IMMEDIATE"
+"""Takes the writer's lock before anything is read. If a transaction began by reading, what it read
+could be out of date when it writes."""
 APPLICATION = 0x48415254
 """'HART' in the header of the file."""
 TABLES = """
@@ -240,10 +247,8 @@ class SqliteLedgerStore(LedgerStore):
         del again  # unfinished work has no effect
         if self.only_reads:
             raise only_read(self.name)
-        # IMMEDIATE takes the writer's lock before anything is read. If a transaction began by
-        # reading, what it read could be out of date when it writes.
         with self.pool.writer:
-            return self._attempt(work, "BEGIN IMMEDIATE")
+            return self._attempt(work, WRITING)
 
     def _attempt(self, work: Callable[[Transaction], T], begin: str) -> T:
         for attempts_left in reversed(range(ATTEMPTS)):
@@ -356,7 +361,10 @@ def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], 
     def run_many(statement: str, rows: list[tuple[Any, ...]]) -> None:
         connection.executemany(statement, rows)
 
-    connection.execute(begin)
+    if begin == WRITING:
+        _take_turn(connection)
+    else:
+        connection.execute(begin)
     try:
         result = work(Transaction(run, run_many))
         connection.execute("COMMIT")
@@ -365,6 +373,29 @@ def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], 
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+def _take_turn(connection: sqlite3.Connection) -> None:
+    """Begin as the only writer, as soon as no other process is.
+
+    SQLite itself would sleep for up to a tenth of a second between two looks, however short the
+    turns of others are.
+    """
+    begun = time.monotonic()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute(WRITING)
+            except sqlite3.OperationalError as error:
+                waited = time.monotonic() - begun
+                if not _is_busy(error) or waited > BUSY_SECONDS:
+                    raise
+            else:
+                return
+            time.sleep(max(LOOK_SECONDS, LOOK_SHARE * waited))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:.0f}")
 
 
 def copy_with_log(path: Path, folder: Path) -> str:
@@ -408,7 +439,7 @@ def _keep_a_log(connection: sqlite3.Connection) -> None:
 
 def _try_to_write(connection: sqlite3.Connection) -> None:
     """Make an empty write, which fails if the ledger is not writable."""
-    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(WRITING)
     try:
         connection.execute("PRAGMA user_version = 0")
     finally:
