@@ -70,7 +70,7 @@ def test_8_processes_of_8_threads_spend_exactly_and_never_too_much(driver, right
     address = str(tmp_path / "ledger.db")
     settings = {"processes": 8, "threads": 8, "keys": KEYS, "bits": BITS}
     words = [sys.executable, str(DRIVER), "at_once", address, json.dumps(settings)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stderr
     check(driver, address, json.loads(done.stdout), right)
 

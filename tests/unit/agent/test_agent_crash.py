@@ -12,7 +12,7 @@ DRIVER = Path(__file__).with_name("agent_driver.py")
 
 def drive(mode, address, **settings):
     words = [sys.executable, str(DRIVER), mode, str(address), json.dumps(settings)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

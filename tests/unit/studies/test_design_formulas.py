@@ -105,12 +105,12 @@ def test_the_search_for_the_least_leakage_is_told_before_the_cells():
     ("maximin", "0.01", 50), ("leakage", "0.05", 10),
 ])  # fmt: skip
 def test_six_variables_are_designed_within_a_minute(objective, error, levels):
-    begun = time.monotonic()
+    begun = time.process_time()  # a busy machine is slow, not wrong
     found = design({
         "objective": objective, "query": "x1*x2*x3*x4*x5*x6", "error": error,
         "columns": {f"x{i}": {"range": [0, 1]} for i in range(1, 7)},
     })  # fmt: skip
     assert cells(found).levels == levels
-    assert time.monotonic() - begun < 60
+    assert time.process_time() - begun < 60
     says = {"maximin": "has fewer cells", "leakage": "larger smallest cell is not known"}
     assert says[objective] in " ".join(found.sentences)
