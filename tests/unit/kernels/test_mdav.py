@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -126,8 +128,11 @@ def test_points_become_integers_in_proportion_whose_sums_are_exact(rows):
     largest = np.abs(points).max()
     assert (codes == np.rint(codes)).all()
     assert 2**39 <= np.abs(codes).max() <= 2**40
-    scale = np.abs(codes).max() / largest
-    assert np.abs(codes / scale - points).max() <= largest * 2**-38
+    # In exact numbers: the scale of the smallest doubles is no double.
+    scale = Fraction(float(np.abs(codes).max())) / Fraction(float(largest))
+    for code, point in zip(codes.flat, points.flat, strict=True):
+        off = abs(Fraction(float(code)) - scale * Fraction(float(point)))
+        assert off <= scale * Fraction(float(largest)) / 2**38
 
 
 def test_whole_numbers_of_forty_bits_stay_what_they_are():
