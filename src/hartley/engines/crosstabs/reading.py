@@ -357,18 +357,24 @@ def _stated(
     kind: str, said: Interval | Fraction | int, described: OutputDescription, scale: int
 ) -> _Stated:
     """Return the interval that a text states, in units, and the kind of the cell."""
+    low, high, kind = _interval(kind, said, described, scale)
+    if max(abs(low), abs(high or 0)) > LARGEST:
+        raise TableError(
+            "a number is too large to be computed with exactly",
+            hint="publish it in thousands or millions",
+        )
+    return low, high, kind
+
+
+def _interval(
+    kind: str, said: Interval | Fraction | int, described: OutputDescription, scale: int
+) -> tuple[int, int | None, str]:
     if isinstance(said, tuple):
         if kind == "hidden" and described.bounds is not None:
             low, high = described.bounds
             return int(low * scale), int(high * scale), kind
         return said[0] * scale, None if said[1] is None else said[1] * scale, kind
-    value = int(said * scale)
-    if abs(value) > LARGEST:
-        raise TableError(
-            "a number is too large to be computed with exactly",
-            hint="publish it in thousands or millions",
-        )
-    rounding = described.rounding
+    value, rounding = int(said * scale), described.rounding
     if rounding is None:
         return value, value, "number"
     if value % scale or not rounding.fits(value // scale):

@@ -131,6 +131,8 @@ def test_sums_count_the_last_digit(tmp_path):
         ("r,n\na,7\n", {"rounding": {"a": "nearest 5"}}, "rounding"),
         ("r,n\na,7\n", {"rounding": ["nearest 5"]}, "rounding"),
         ("r,n\na,99999999999999999\n", {}, "too large"),
+        ("r,n\na,<99999999999999999999999\n", {}, "too large"),
+        ("r,n\na,x\nb,1\n", {"statistic": "sum(pay)", "bounds": [0, 10**20]}, "too large"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_a_hint(tmp_path, text, fields, problem):
