@@ -84,7 +84,7 @@ def test_an_error_that_was_wished_for_is_kept(seed, wish):
 def test_a_sum_or_order_statistic_is_told_no_finer_than_wished(seed, wish):
     case = Case(seed)
     items = [item for item in case.selection.items if item.kind in ("sum", "order statistic")]
-    if len({part for item in items for part in item.parts}) != len(case.selection.questions):
+    if len(items) != len(case.selection.items):  # an average may ask for a finer sum
         return
     steps = list(steps_for_error(case.selection, wish))
     for item in items:
