@@ -77,7 +77,7 @@ class PostgresLedgerStore(LedgerStore):
             import psycopg
         except ImportError:
             raise EngineError(
-                "A ledger on PostgreSQL needs the package psycopg, which is not installed",
+                "A ledger on PostgreSQL needs psycopg, which is not installed or lacks its library",
                 hint="pip install 'hartley[postgres]'",
             ) from None
         self._psycopg: Any = psycopg
