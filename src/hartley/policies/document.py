@@ -18,6 +18,7 @@ from hartley.policies.kinds import Pram, read_column
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.category_list import CategoryList
+from hartley.wording import value_text
 
 if TYPE_CHECKING:
     import os
@@ -329,9 +330,8 @@ def _read(content: dict[str, Any], name: str) -> PolicyDocument:
     """Turn the content of a file into a policy, or say which place makes no sense."""
     place = _sentence(name)
     if content.get("format") != FORMAT or isinstance(content.get("format"), bool):
-        complaint = (
-            f"has format {content['format']}" if "format" in content else "does not name a format"
-        )
+        stated = value_text(content["format"]) if "format" in content else None
+        complaint = "does not name a format" if stated is None else f"has format {stated}"
         raise InputError(f"{place} {complaint}", hint=f"this version reads format = {FORMAT}")
     unknown = [key for key in content if key not in ("format", "title", "design", "columns")]
     if unknown:

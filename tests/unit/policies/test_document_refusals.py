@@ -21,6 +21,7 @@ HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels
         ("format = 2", "has format 2"),
         ("format = true\n[[columns]]\n" + HEIGHT, "has format True"),
         ('format = "1"\n[[columns]]\n' + HEIGHT, "has format 1"),
+        ('format = "' + "x" * 200 + '"', "has format " + "x" * 79 + "…;"),
         ("format = 1", "has no columns"),
         ("format = 1\ncolumns = 3", "has no columns"),
         ("format = 1\ncolumns = []", "releases no column"),
