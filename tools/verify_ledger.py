@@ -48,8 +48,8 @@ CONTENT: dict[str, tuple[set[str], set[str]]] = {
     "reserve": ({"fresh", "questions", "version"}, {"note", *GIVEN, "account_parts", "parts"}),
     "commit": ({"answers", "version"}, set()),
 }
-FORMS = {"answers": dict, "parts": dict, "account_parts": dict, "fresh": list, "questions": list}
-FORMS |= dict.fromkeys(("hash", "note", "open_charge", "promise", "rules", "version"), str)
+TYPES = {"answers": dict, "parts": dict, "account_parts": dict, "fresh": list, "questions": list}
+TYPES |= dict.fromkeys(("hash", "note", "open_charge", "promise", "rules", "version"), str)
 # {"spent": the largest product of charges}, and where the types of the public columns differ,
 # {"parts": {"cuts": column -> codes at which its runs begin, "cells": the product of each type}}.
 # A type is one run of every column; they are listed with the last column running fastest.
@@ -148,7 +148,7 @@ class Dataset:
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {"allotted": "0", "open": "1", "period": {}, "spent": "1"}
-        self.accounts: dict[str, Spent] = {"": {"bits": None, "spent": "1"}}  # name -> state
+        self.accounts: dict[str, Spent] = {"": {"bits": None, "spent": "1"}}  # '' has no allowance
         self.schema = self.rules = ""
         self.unit: str | None = None  # the column that names the person; None: a row is a person
         self.product = 1  # what the budget bounds: charges, and the open columns of all versions
@@ -248,7 +248,7 @@ class Dataset:
             self.versions.add(version)
             self.state |= {"rows": body["rows"], "version": version}
         self.state["open"] = str(Decimal(read_count(self.state["open"]) * charge))
-        # No answer about them is known yet, and their types are others: all begin at the largest.
+        # Of new data no answer is known, and the public types are others: all begin at the largest.
         self.state["factor"], self.rules, self.reserves = body["open_factor"], body["rules"], {}
         for spent in (self.state, self.state["period"], *self.accounts.values()):
             spent.pop("parts", None)
@@ -306,7 +306,7 @@ class Ledger:
         right = needed <= names <= needed | allowed
         right &= names >= GIVEN or not names & {*GIVEN, "account_parts", "parts"}
         right &= row.kind != "schema" or ("rows" in names) == ("version" in names)
-        right &= all(type(body.get(word, form())) is form for word, form in FORMS.items())
+        right &= all(type(body.get(word, kind())) is kind for word, kind in TYPES.items())
         right &= all(body.get(word, "-") for word in ("analyst", "version"))
         right &= rows is None or (type(rows) is int and rows >= 0)
         require(right, "lacks a field, or has one that a ledger does not write")
