@@ -1,9 +1,11 @@
 """The same forged ledgers through both verifiers: each is refused by both, at the same row."""
 
+import json
+import random
 from dataclasses import replace
 
 import pytest
-from forgeries import forged, problem_of, rechained
+from forgeries import compare, forged, problem_of, rechained
 
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
@@ -145,6 +147,10 @@ FORGERIES = {
     "parts with a text": (PARTED, lambda e: with_parts(e, secret="Ann")),
     "parts whose largest is smaller": (PARTED, lambda e: with_parts(e, cells=["2", "3", "1"])),
     "parts with +2": (PARTED, lambda e: with_parts(e, cells=["+2", "4", "1"])),
+    "parts as a text": (PARTED, lambda e: with_parts(e, cells="241")),
+    "parts as an object": (PARTED, lambda e: with_parts(e, cells={"2": 0, "4": 0, "1": 0})),
+    "no parts": (PARTED, lambda e: forged(e, content={"parts": None})),
+    "parts without a number": (PARTED, lambda e: forged(e, content={"parts": {}})),
     "parts of nothing": (
         PARTED,
         lambda e: forged(e, content={"parts": {"cells": ["4"], "cuts": {}}}),
@@ -181,6 +187,51 @@ def test_both_refuse_it_at_the_same_row(rows, name):
     assert not report.holds
     assert report.first_bad == at + 1
     assert problem_of(entries)[0] == at + 1
+
+
+# --- every value in every row ---------------------------------------------------------------------
+
+WRONG = (
+    *(None, True, False, 0, 1, -1, 1.0, 2**64, 10**400, "", "0", "1", "-1", "+1", "01", "1.0"),
+    *("1/2", "1e3", "\u0663", "nan", "null", "9" * 5000, "a\0b", [], {}, [[[[]]]], {"a": "1"}),
+)
+"""Numbers in other spellings and other types, among them what Python calls equal: 1, 1.0, True."""
+FREE = {"note", "promise", "rules", "given", "account_given", "questions", "answers", "schema"}
+"""What no balance is computed from; prices and answers are checked by others."""
+
+
+def values_in(plain, path=()):
+    """Yield the path to every value, and the value."""
+    yield path, plain
+    if isinstance(plain, (dict, list)):
+        for word in plain if isinstance(plain, dict) else range(len(plain)):
+            yield from values_in(plain[word], (*path, word))
+
+
+def put(plain, path, value):
+    """Return a copy with another value at a path."""
+    if not path:
+        return value
+    copied = plain.copy()
+    copied[path[0]] = put(plain[path[0]], path[1:], value)
+    return copied
+
+
+@pytest.mark.slow
+def test_another_value_anywhere_is_refused_by_both_or_by_neither(rows):
+    order = random.Random(15)  # noqa: S311 - nothing secret
+    refused = 0
+    for at, entry in enumerate(rows):
+        for name in ("content", "state"):
+            plain = json.loads(getattr(entry, name))
+            for path, value in values_in(plain):
+                text = canonical(put(plain, path, order.choice(WRONG)))
+                changed = replace(entry, **{name: text})
+                said = compare(rechained([*rows[:at], changed]))
+                same = text == canonical(plain)
+                assert said is not None or same or path[0] in FREE, (entry.kind, path, value, text)
+                refused += said is not None
+    assert refused > 300
 
 
 @pytest.mark.parametrize("name", ["unknown field in row 6", "cells '+4'", "fresh 0.0"])

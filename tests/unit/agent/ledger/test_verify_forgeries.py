@@ -198,7 +198,7 @@ def test_the_tool_and_the_package_agree_on_forgeries_whose_states_fit(rich):
         "changes the unit",
         "leaves its population",
         "is priced from a row that it must not use",
-        "is wrong about which questions nobody was charged for",
+        "is wrong about what is new",
         "charges the dataset for questions that were paid for",
         "",
     ):
@@ -304,7 +304,7 @@ def test_an_answer_is_a_cell_index(rich, answer):
     at = next(at for at, entry in enumerate(rich) if entry.kind == "commit")
     answers = dict.fromkeys(rich[at].told["answers"], answer)
     rows = rechained([*rich[:at], forged(rich[at], content={"answers": answers})])
-    assert problem_of(rows) == (at + 1, "holds an answer that is not a cell index")
+    assert problem_of(rows) == (at + 1, "holds no cell index")
     assert not replay(rows)[1].holds
 
 

@@ -266,8 +266,7 @@ def test_names_that_no_terminal_can_show_are_escaped(tmp_path, run):
 
 def test_the_tool_is_one_short_file_of_the_standard_library():
     text = TOOL.read_text()
-    lines = [line.strip() for line in text.splitlines()]
-    assert sum(bool(line) and not line.startswith("#") for line in lines) <= 400
+    assert len(text.splitlines()) <= 400  # with its comments: all that an auditor reads
     imported = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

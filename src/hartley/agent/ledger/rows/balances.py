@@ -46,7 +46,8 @@ def read_parts(plain: Mapping[str, Any]) -> PublicParts:
         starts[0] == 0 and starts == sorted({*starts}) and all(type(code) is int for code in starts)
         for starts in codes
     ) and len(parts.cells) == math.prod(map(len, codes))
-    good &= plain.keys() == {"cells", "cuts"}
+    # A text or an object would be read number by number too.
+    good &= plain.keys() == {"cells", "cuts"} and type(plain["cells"]) is list
     if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
         raise ValueError
     return parts
