@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +18,7 @@ import networkx as nx
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from xdist.scheduler import LoadGroupScheduling
 
 sys.path.insert(0, str(Path(__file__).parent))  # for command_line
 
@@ -29,6 +33,51 @@ settings.load_profile("hartley")
 # Hypothesis also draws numbers and words from the source of all modules that are loaded. Then a
 # new constant anywhere, or another order of tests, would change the examples of every test.
 providers._get_local_constants = providers.Constants
+
+
+# --- how the tests are run ----------------------------------------------------------------------
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of this run is made in it
+ROOM = 4 << 30
+"""All tests together write less than a fourth of it."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses the folder of tmp_path
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep temporary files in memory, where there is room for them.
+
+    A ledger waits for the disk at every charge, and the tests make tens of thousands of them.
+    ``--basetemp`` puts the files into a folder of your choice, where they stay after the run.
+    """
+    if config.option.basetemp is None and _has_room(MEMORY):  # a worker is given a folder in it
+        folder = tempfile.mkdtemp(prefix="hartley-", dir=MEMORY)
+        Path(folder).chmod(0o1777)  # as the usual one: some tests let other users look in
+        config.option.basetemp = f"{folder}/run"
+        os.environ["TMPDIR"] = tempfile.tempdir = folder  # for the processes that tests start
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _has_room(folder: Path) -> bool:
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        return False
+    space = os.statvfs(folder)
+    return space.f_bavail * space.f_frsize >= ROOM and not space.f_flag & os.ST_NOEXEC
+
+
+class WholeFiles(LoadGroupScheduling):
+    """Gives a worker whole files, so that what the tests of a file share is made only once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        group = super()._split_scope(nodeid)
+        return nodeid.partition("::")[0] if group == nodeid else group
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WholeFiles | None:
+    return WholeFiles(config, log) if config.option.dist == "loadgroup" else None
+
+
+# --- a plain-Python oracle ----------------------------------------------------------------------
 
 
 def in_order(value: Any) -> tuple[Any, ...]:

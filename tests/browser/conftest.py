@@ -26,6 +26,8 @@ from hartley.service.settings import DatasetSettings, ServiceSettings
 SCHEMA = Path(__file__).parents[2] / "examples" / "people.schema.toml"
 NEEDED = "run tools/need-chromium, as make test does"
 AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hartley" / "axe.min.js"
+COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+"""The rules of axe about colours: those that can be broken in the dark alone."""
 WIDE, NARROW = 1280, 390
 
 
@@ -136,13 +138,14 @@ def browser():
 
 @pytest.fixture(scope="session")
 def axe():
-    """Return a function that lists what axe-core finds wrong with a page."""
+    """Return a function that lists what axe-core finds wrong with a page, or with its colours."""
     assert AXE.exists(), f"axe-core is missing: {NEEDED}"
     source = AXE.read_text("utf-8")
 
-    def problems(page) -> list[str]:
+    def problems(page, *, colours_only: bool = False) -> list[str]:
+        options = {"resultTypes": ["violations"]} | (COLOURS if colours_only else {})
         page.evaluate(source)
-        report = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        report = page.evaluate("(options) => axe.run(document, options)", options)
         return [
             f"{found['id']}: {node['html'][:160]} ({node['failureSummary'][:200]})"
             for found in report["violations"]
@@ -229,19 +232,24 @@ def visitors(browser, hospital):
 
 
 @pytest.fixture(scope="session")
-def album(tmp_path_factory):
-    """Return where the screenshots go: a temporary folder, or where HARTLEY_SCREENSHOTS says."""
+def photograph():
+    """Return a function that keeps a picture of a page where HARTLEY_SCREENSHOTS names a folder."""
     named = os.environ.get("HARTLEY_SCREENSHOTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    if named:
+        Path(named).mkdir(parents=True, exist_ok=True)
+
+    def take(page, name: str) -> None:
+        if named:
+            page.screenshot(path=Path(named) / f"{name}.png", full_page=True)
+
+    return take
 
 
-class Photographer:
-    """Looks at the present page in all looks."""
+class Look:
+    """Looks at the present page, wide and narrow, light and dark."""
 
-    def __init__(self, album, axe):
-        self.album, self.axe, self.taken = album, axe, []
+    def __init__(self, photograph, axe):
+        self.photograph, self.axe = photograph, axe
 
     def __call__(self, page, name, *, check=True):
         problems = []
@@ -252,24 +260,24 @@ class Photographer:
                 reach = page.evaluate("document.documentElement.scrollWidth")
                 if reach > width:
                     problems.append(f"{name} reaches {reach} of {width} pixels")
-                page.screenshot(path=self.album / f"{name}-{scheme}-{width}.png", full_page=True)
+                self.photograph(page, f"{name}-{scheme}-{width}")
                 if check and (scheme, width) != ("dark", NARROW):  # each was checked before
-                    problems += [f"{name} {scheme} {width}: {each}" for each in self.axe(page)]
+                    complaints = self.axe(page, colours_only=scheme == "dark")
+                    problems += [f"{name} {scheme} {width}: {each}" for each in complaints]
         page.set_viewport_size({"width": WIDE, "height": 800})
-        self.taken.append(name)
         assert problems == []
 
     def print(self, page, name):
         """Look at a page as it is printed; it stays so."""
         page.emulate_media(media="print", color_scheme="dark")  # paper is white all the same
-        page.screenshot(path=self.album / f"{name}-print.png", full_page=True)
+        self.photograph(page, f"{name}-print")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == "rgb(255, 255, 255)"
 
 
 @pytest.fixture
-def look(album, axe):
-    return Photographer(album, axe)
+def look(photograph, axe):
+    return Look(photograph, axe)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every page in every state: light and dark, wide and narrow, checked by axe and photographed."""
+"""Every page in every state: light and dark, wide and narrow, checked by axe."""
 
 import threading
 
@@ -17,6 +17,13 @@ def test_axe_finds_what_is_wrong(visitors, axe):
     assert axe(page) == []
     page.evaluate("document.querySelector('label').remove()")
     assert "label" in {problem.split(":")[0] for problem in axe(page)}
+
+
+def test_axe_finds_pale_words_when_it_looks_at_colours_alone(visitors, axe):
+    page = visitors().go("/login")
+    assert axe(page, colours_only=True) == []
+    page.evaluate("document.querySelector('label').style.color = '#ddd'")
+    assert {problem.split(":")[0] for problem in axe(page, colours_only=True)} == {"color-contrast"}
 
 
 def test_the_pages_of_an_analyst(hospital, visitors, look, price):  # noqa: PLR0915 - a walk

@@ -17,12 +17,14 @@ import sys
 import threading
 import time
 import traceback
+from unittest import mock
 
 import duckdb  # noqa: F401 - so that a child finds it imported
 import pyarrow as pa
 
 from hartley.agent.agent import Agent
 from hartley.agent.asking import price
+from hartley.agent.data import Holding
 from hartley.agent.ledger import open_ledger
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import open_cells, reprice_by_public
@@ -146,6 +148,10 @@ def verified(ledger, repricing):
 # --- killed -------------------------------------------------------------------------------------
 
 
+LINES = range(1, 6)
+"""After how many lines of a child it may be killed."""
+
+
 def killed_while(work, order, *, lines, patience):
     """Start a child, kill it some time after it wrote some lines, and return them all."""
     result, told = os.pipe()
@@ -175,14 +181,26 @@ def killed_while(work, order, *, lines, patience):
 
 
 def ask_until_killed(address, seed, known, begun, tell):
-    """Look whether all is as it was left, then ask for ever; tell what is asked and shown."""
-    order = random.Random(seed)
+    """Look whether all is as it was left, then ask for ever; tell what is asked and shown.
+
+    Some wait after the charge, so that they are killed before the answer, however fast the disk is.
+    """
+    order, cells = random.Random(seed), Holding.cells
     with Agent(None, SCHEMA, ledger=address) as agent:
         tell(look(agent, known, begun))
         while True:
             keys = order.sample(range(600), order.choice([1, 1, 2, 3]))
+
+            def counted(held, questions, keys=keys):
+                if order.random() < 0.25:
+                    for _ in LINES:  # as many as are waited for
+                        tell({"asking": keys})
+                    signal.pause()
+                return cells(held, questions)
+
             tell({"asking": keys})
-            answers = agent.ask(asked(keys))
+            with mock.patch.object(Holding, "cells", counted):
+                answers = agent.ask(asked(keys))
             tell({"shown": keys, "answers": list(map(shown, answers))})
 
 
@@ -225,7 +243,7 @@ def killed(address, *, rounds, seed):
                 address, seed + n, some, begun, tell
             ),
             order,
-            lines=range(1, 6),
+            lines=LINES,
             patience=0.02,
         )
         fresh = answers_of(told)

@@ -19,7 +19,7 @@ def drive(mode, address, **settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kills", "seed"), [(60, 1000), pytest.param(200, 2000, marks=pytest.mark.long)]
+    ("kills", "seed"), [(30, 1000), pytest.param(200, 2000, marks=pytest.mark.long)]
 )
 def test_nothing_is_lost_or_charged_twice_when_asking_is_killed(tmp_path, kills, seed):
     outcome = drive("killed", tmp_path / "ledger.db", rounds=kills, seed=seed)

@@ -137,6 +137,11 @@ def accounts(address, hands):
 
 
 @pytest.fixture
+def token(accounts):
+    return accounts.issue_token("ana", scopes="ask", by="owner")
+
+
+@pytest.fixture
 def other_worker(accounts, address, hands):
     """The same accounts as another process has them open: nothing is shared but the database."""
     del accounts

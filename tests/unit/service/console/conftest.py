@@ -66,6 +66,16 @@ class Window:
         self.post("/login", token=token)
         return self
 
+    def ask(self, question, bits):
+        self.get("/d/people/ask")
+        spend = f"{bits} {float(bits)!r}"  # what may be charged is what it costs alone
+        return self.post("/d/people/ask", question=question, quoted=question, spend=spend)
+
+    @property
+    def button(self):
+        """What the button that spends sends."""
+        return re.search(r'id="spend" name="spend" value="([^"]*)"', self.reply.text)[1]
+
     def hidden(self, name):
         return unescape(re.search(rf'name="{name}" value="([^"]*)"', self.reply.text)[1])
 
