@@ -6,6 +6,7 @@ columns are cut once for all runs, and what runs have in common is multiplied on
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import (
@@ -101,7 +102,18 @@ class PartedAtoms:
         for place, owner in enumerate(owners):
             self._terms_of[owner] |= 1 << place
         self._plain = len(owners) == len(asked) and all(self._terms_of)
-        self._order = [c for c in leaves if c not in varied] + [c for c in leaves if c in varied]
+        self._varied = [c for c in leaves if c in varied]
+        self._order = [c for c in leaves if c not in varied] + self._varied
+        self._shifts: dict[str, int] = {}
+        """Where the bits of the segments of a column begin, in what a survey saw."""
+        shift = 0
+        for column in dict.fromkeys([*self._bits, *self._varied]):
+            self._shifts[column] = shift
+            shift += len(self._cuts[column].cut)
+        self._crowded: list[tuple[list[str], Counter[int]]] = []
+        self._spans: dict[int, tuple[IntRange, ...]] = {}
+        self._surveyed: tuple[dict[int, dict[int, int]] | None] | None = None
+        self._runs: dict[object, int] = {}
         self._states: dict[tuple[IntRange | None, ...], dict[int, AtomState]] = {}
         self._masks: dict[tuple[IntRange | None, ...], set[int] | None] = {}
         self._fates: dict[int, tuple[int, int]] = {}
@@ -137,6 +149,94 @@ class PartedAtoms:
             sizes[column] = [(bit << k, part.size) for k, part in enumerate(parts)]
         places = tuple([self._places[question.direction] for question in self._asked])
         return Atoms(self._asked, (), 1, (), tuple(self._places), sizes, places)
+
+    # --- all runs together ------------------------------------------------------------------------
+
+    def survey(self) -> dict[int, dict[int, int]] | None:
+        """Return the parts over all codes: by questions, the segments of columns that they hold.
+
+        Segments are bits, of the columns that runs cut down or forms sum. Ranges and points are
+        left out, so it takes a fraction of the time of ``within``; it is enough for ``spans`` and
+        ``fits``. None if there are too many states.
+        """
+        if self._surveyed is not None:
+            return self._surveyed[0]
+        self._surveyed = (self._survey(),)
+        return self._surveyed[0]
+
+    def _survey(self) -> dict[int, dict[int, int]] | None:
+        states, passed = {self._full: 0}, []
+        for column, cut in self._cuts.items():
+            shift, by_mask = self._shifts.get(column), {}
+            for k, segment in enumerate(cut.cut):
+                bit = 0 if shift is None else 1 << shift + k
+                by_mask[segment.mask] = by_mask.get(segment.mask, 0) | bit
+            if cut.missing is not None:
+                by_mask.setdefault(cut.missing, 0)
+            product: dict[int, int] = {}
+            for mask, held in states.items():
+                for own, bits in by_mask.items():
+                    fate = mask & own
+                    product[fate] = product.get(fate, 0) | held | bits
+            states = product
+            if column in self._varied:
+                passed = [*passed, column]
+            if len(states) > WIDEST * self._most:
+                return None
+            if len(states) > self._most:
+                ours = sum([self._run_bits(c, None) for c in passed])
+                seen = Counter([held & ours for held in states.values()])
+                self._crowded.append((passed, seen))
+        parts: dict[int, dict[int, int]] = {}
+        for mask, held in states.items():
+            alive, filters = self._fate(mask)
+            part = parts.setdefault(filters, {})
+            part[alive] = part.get(alive, 0) | held
+        return parts
+
+    def fits(self, within: Mapping[str, IntRange]) -> bool:
+        """Whether a run has no more atoms than allowed, after a survey."""
+        for columns, seen in self._crowded:
+            bits = [self._run_bits(column, within[column]) for column in columns]
+            states = sum([n for held, n in seen.items() if all([held & own for own in bits])])
+            # A state seen in some code of one column and in some of another need not be in both.
+            if states > self._most and (len(columns) < 2 or not self._holds_few(within)):
+                return False
+        return True
+
+    def spans(self, held: int, within: Mapping[str, IntRange]) -> tuple[IntRange, ...] | None:
+        """Return ranges that hold those of every direction over some segments in a run.
+
+        None if the run holds none of the segments.
+        """
+        for column, codes in within.items():
+            bits = self._run_bits(column, codes)
+            if not held & bits:
+                return None
+            held &= ~self._run_bits(column, None) | bits
+        spans = self._spans.get(held)
+        if spans is None:
+            wider = [list(span) for span in next(iter(self._start.values()))[1]]
+            for column in self._bits:
+                cut, own = self._cuts[column].cut, held & self._run_bits(column, None)
+                own >>= self._shifts[column]
+                low, high = (own & -own).bit_length() - 1, own.bit_length() - 1
+                for place, times in self._moved[column] if own else ():
+                    ends = (times * cut[low].low, times * cut[high].high)
+                    wider[place][0] += min(ends)
+                    wider[place][1] += max(ends)
+            spans = self._spans[held] = tuple([(low, high) for low, high in wider])
+        return spans
+
+    def _run_bits(self, column: str, codes: IntRange | None) -> int:
+        """Return the segments of a column that lie in a range of codes, or all of them."""
+        bits = self._runs.get((column, codes))
+        if bits is None:
+            cut, shift = self._cuts[column].cut, self._shifts[column]
+            low, high = (0, cut[-1].high) if codes is None else codes
+            bits = sum([1 << shift + k for k, s in enumerate(cut) if low <= s.low <= high])
+            self._runs[column, codes] = bits
+        return bits
 
     def _fate(self, mask: int) -> tuple[int, int]:
         """Return the questions and the filters that count the records of a state, as bits."""

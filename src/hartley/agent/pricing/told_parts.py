@@ -75,6 +75,7 @@ class PartPricing:
         self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
         self._parted: dict[object, PartedAtoms] = {}
         self._bounds: dict[object, _Bounds] = {}
+        self._alone: dict[object, int | None] = {}
         self._resolved: tuple[tuple[int, int], Resolved | None] | None = None
 
     @property
@@ -223,44 +224,88 @@ class PartPricing:
     ) -> tuple[int, int, int] | None:
         presence = any(f.terms == ALWAYS for f in filters)
         everywhere = _windows(sums, {ALWAYS} if presence or not self.absent else set())
+        steps = tuple([self._grid_names[number] for number in numbers])
         grids = [self.grids[number] for number in numbers]
-        without = form_atoms(questions, self.schema)
-        if without is None:
-            return None
+        if (steps, questions) not in self._alone:
+            atoms = form_atoms(questions, self.schema)
+            priced = None if atoms is None else price_part(numbers, atoms, grids, absent=False)
+            self._alone[steps, questions] = None if priced is None else priced.cells
         # What was told never raises a price, so nothing is won once a part costs as much.
-        largest = price_part(numbers, without, grids, absent=False).cells
+        largest = self._alone[steps, questions]
+        if largest is None:
+            return None
         runs = list(_runs((*questions, *filters), everywhere, self.schema))
         names = (questions, tuple(filters), tuple(runs[0]))
         parted = self._parted.get(names)
         if parted is None:
             parted = PartedAtoms(questions, filters, self.schema, runs[0])
             self._parted[names] = parted
-        steps = tuple([self._grid_names[number] for number in numbers])
         bounds = self._bounds.setdefault((steps, questions), {})
-        # A part that costs as much as the group alone ends the search, so it must be looked for:
-        # a cap that a later run passes does not matter then.
         search = _PartSearch(numbers, grids, min(least, largest - 1), bounds)
-        deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
         told_by = {terms for terms, _, _ in sums}
-        mattering = sum([bit for bit, terms in deciding if terms in told_by])
+        deciding = [(1 << k, f.terms) for k, f in enumerate(filters) if f.terms in told_by]
+        mattering = sum([bit for bit, _ in deciding])
         windows_of: dict[tuple[int, bool], Windows] = {}
-        for within in runs:
+
+        def windows(alive: int) -> Windows:
+            there = not self.absent or alive > 0  # the record is there
+            which = (alive & mattering, there)
+            known = windows_of.get(which)
+            if known is None:
+                true = {terms for bit, terms in deciding if alive & bit}
+                known = windows_of[which] = _windows(sums, true | {ALWAYS} if there else true)
+            return known
+
+        # A part that costs as much as the group alone ends the search: a cap that a later run
+        # passes does not matter then, and before such a run no other part matters.
+        surveyed = parted.survey()
+        within_cap = len(runs)
+        if surveyed is not None:
+            fitting = (k for k, within in enumerate(runs) if not parted.fits(within))
+            within_cap = next(fitting, len(runs))
+        if within_cap < len(runs):
+            search.most = largest - 1
+            if self.absent or not within_cap:
+                return None
+        looked: dict[int, tuple[Mapping[int, PartStates], _CodeRun]] = {}
+        everything = _CodeRun(parted.empty({}), {})
+        ranked = []
+        for alive, held in (surveyed or {}).items():
+            bound = MANY
+            if alive or not self.absent:
+                states = {own: (MANY, parted.spans(codes, {}), 0) for own, codes in held.items()}
+                bound = search.bound(states, windows(alive), everything)
+            if bound > search.most:
+                ranked.append((bound, alive))
+        ranked.sort(reverse=True)
+        for bound, alive in ranked:
+            nobody = self.absent and not alive
+            for k, within in enumerate(runs[:within_cap]):
+                if bound <= search.most:
+                    break
+                if within and not nobody:
+                    spans = [(own, parted.spans(codes, within)) for own, codes in surveyed[alive].items()]
+                    states = {own: (MANY, span, 0) for own, span in spans if span is not None}
+                    if search.bound(states, windows(alive), everything) <= search.most:
+                        continue
+                if k not in looked:
+                    sizes = _asked_sizes(questions, within, self.schema)
+                    looked[k] = parted.within(within), _CodeRun(parted.empty(within), sizes)
+                parts, run = looked[k]
+                if alive in parts:
+                    search.look(parts[alive], windows(alive), run, nobody=nobody)
+                if search.most >= largest and not self.absent:
+                    return largest, largest, largest
+        if within_cap < len(runs):
+            return None
+        for within in runs if surveyed is None else ():
             parts = parted.within(within)
             if parts is None:
                 return None
-            run = _CodeRun(parted.empty(within), _asked_sizes(questions, within, self.schema))
+            sizes = _asked_sizes(questions, within, self.schema)
+            run = _CodeRun(parted.empty(within), sizes)
             for alive, states in parts.items():
-                nobody = self.absent and not alive
-                if search.most and not nobody and states.keys() == NOT_COUNTED:
-                    continue
-                there = not self.absent or alive > 0  # the record is there
-                which = (alive & mattering, there)
-                windows = windows_of.get(which)
-                if windows is None:
-                    true = {terms for bit, terms in deciding if alive & bit}
-                    windows = _windows(sums, true | {ALWAYS} if there else true)
-                    windows_of[which] = windows
-                search.look(states, windows, run, nobody=nobody)
+                search.look(states, windows(alive), run, nobody=self.absent and not alive)
                 if search.most >= largest and not self.absent:
                     return largest, largest, largest
         return search.most, search.nowhere, max(search.joined, 1)
@@ -333,10 +378,7 @@ class _PartSearch:
 
     def look(self, states: PartStates, windows: Windows, run: _CodeRun, *, nobody: bool) -> None:
         """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
-        if not nobody and (
-            self._outputs(states, windows, run) <= self.most
-            or self._price_of_many(states, windows, run) <= self.most
-        ):
+        if not nobody and self.bound(states, windows, run) <= self.most:
             return
         members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
         codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
@@ -353,6 +395,13 @@ class _PartSearch:
 
     # A price only falls where there are fewer records. So what a part would cost with any number
     # of records in the same ranges is a bound, which many parts, runs and types have in common.
+
+    def bound(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+        """Return a bound on the price of a part; no closer than it has to be below ``most``."""
+        outputs = self._outputs(states, windows, run)
+        if outputs <= self.most:
+            return outputs
+        return min(outputs, self._price_of_many(states, windows, run))
 
     def _outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
         """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
