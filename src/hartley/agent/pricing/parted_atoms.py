@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import (
+    NOWHERE,
     Atoms,
     leaves_of,
     merge,
@@ -102,6 +103,14 @@ class PartedAtoms:
         for place, owner in enumerate(owners):
             self._terms_of[owner] |= 1 << place
         self._plain = len(owners) == len(asked) and all(self._terms_of)
+        firsts = [terms & -terms for terms in self._terms_of]
+        self._firsts = sum(firsts)
+        most = max([terms.bit_count() for terms in self._terms_of])
+        self._further = [
+            (k, sum([f for f, terms in zip(firsts, self._terms_of) if terms & f << k]))
+            for k in range(1, most)
+        ]
+        self._alive: dict[int, int] = {}
         self._varied = [c for c in leaves if c in varied]
         self._order = [c for c in leaves if c not in varied] + self._varied
         self._shifts: dict[str, int] = {}
@@ -110,7 +119,8 @@ class PartedAtoms:
         for column in dict.fromkeys([*self._bits, *self._varied]):
             self._shifts[column] = shift
             shift += len(self._cuts[column].cut)
-        self._crowded: list[tuple[list[str], Counter[int]]] = []
+        self._crowded: list[tuple[list[str], list[tuple[int, int]]]] = []
+        self._listed: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         self._spans: dict[int, tuple[IntRange, ...]] = {}
         self._surveyed: tuple[dict[int, dict[int, int]] | None] | None = None
         self._runs: dict[object, int] = {}
@@ -186,7 +196,7 @@ class PartedAtoms:
             if len(states) > self._most:
                 ours = sum([self._run_bits(c, None) for c in passed])
                 seen = Counter([held & ours for held in states.values()])
-                self._crowded.append((passed, seen))
+                self._crowded.append((passed, list(seen.items())))
         parts: dict[int, dict[int, int]] = {}
         for mask, held in states.items():
             alive, filters = self._fate(mask)
@@ -196,24 +206,37 @@ class PartedAtoms:
 
     def fits(self, within: Mapping[str, IntRange]) -> bool:
         """Whether a run has no more atoms than allowed, after a survey."""
-        for columns, seen in self._crowded:
-            bits = [self._run_bits(column, within[column]) for column in columns]
-            states = sum([n for held, n in seen.items() if all([held & own for own in bits])])
+        for place, (columns, seen) in enumerate(self._crowded):
+            listed, key = seen, (place,)
+            for column in columns:
+                bits = self._run_bits(column, within[column])
+                key = (*key, bits)
+                known = self._listed.get(key)
+                if known is None:
+                    known = [pair for pair in listed if pair[0] & bits]
+                    self._listed[key] = known
+                listed = known
             # A state seen in some code of one column and in some of another need not be in both.
-            if states > self._most and (len(columns) < 2 or not self._holds_few(within)):
+            if sum([n for _, n in listed]) > self._most and (
+                len(columns) < 2 or not self._holds_few(within)
+            ):
                 return False
         return True
 
-    def spans(self, held: int, within: Mapping[str, IntRange]) -> tuple[IntRange, ...] | None:
-        """Return ranges that hold those of every direction over some segments in a run.
-
-        None if the run holds none of the segments.
-        """
+    def states(self, held: Mapping[int, int], within: Mapping[str, IntRange] = NOWHERE) -> PartStates:
+        """Return a part of a survey with ranges that hold those of its records in a run."""
+        inside = -1
         for column, codes in within.items():
-            bits = self._run_bits(column, codes)
-            if not held & bits:
-                return None
-            held &= ~self._run_bits(column, None) | bits
+            inside &= ~self._run_bits(column, None) | self._run_bits(column, codes)
+        varied = [self._run_bits(column, None) & inside for column in within]
+        return {
+            alive: (0, self._ranges(seen & inside), 0)
+            for alive, seen in held.items()
+            if all([seen & bits for bits in varied])
+        }
+
+    def _ranges(self, held: int) -> tuple[IntRange, ...]:
+        """Return ranges that hold those of every direction over some segments."""
         spans = self._spans.get(held)
         if spans is None:
             wider = [list(span) for span in next(iter(self._start.values()))[1]]
@@ -242,9 +265,14 @@ class PartedAtoms:
         """Return the questions and the filters that count the records of a state, as bits."""
         alive = mask
         if not self._plain:
-            alive = 0
-            for number, terms in enumerate(self._terms_of):
-                alive |= bool(mask & terms) << number
+            # One term is enough for a filter; few masks differ in what is left of them then.
+            for shift, firsts in self._further:
+                alive |= mask >> shift & firsts
+            known = self._alive.get(alive := alive & self._firsts)
+            if known is None:
+                known = sum([bool(mask & terms) << k for k, terms in enumerate(self._terms_of)])
+                self._alive[alive] = known
+            alive = known
         return alive & ((1 << self._questions) - 1), alive >> self._questions
 
     # --- products of columns ----------------------------------------------------------------------

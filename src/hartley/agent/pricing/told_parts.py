@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from itertools import product
 from math import isqrt, prod
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from hartley.agent.pricing.atoms import Atom, bits_of, form_atoms
@@ -259,34 +260,35 @@ class PartPricing:
         # A part that costs as much as the group alone ends the search: a cap that a later run
         # passes does not matter then, and before such a run no other part matters.
         surveyed = parted.survey()
-        within_cap = len(runs)
+        fitting = len(runs)
         if surveyed is not None:
-            fitting = (k for k, within in enumerate(runs) if not parted.fits(within))
-            within_cap = next(fitting, len(runs))
-        if within_cap < len(runs):
+            fitting = next((k for k, run in enumerate(runs) if not parted.fits(run)), fitting)
+        if fitting < len(runs):
             search.most = largest - 1
-            if self.absent or not within_cap:
+            if self.absent or not fitting:
                 return None
+        elif surveyed is not None and least >= largest:
+            return largest, largest, largest  # no part costs more
         looked: dict[int, tuple[Mapping[int, PartStates], _CodeRun]] = {}
-        everything = _CodeRun(parted.empty({}), {})
+        anywhere = _CodeRun(parted.empty({}), {})
         ranked = []
         for alive, held in (surveyed or {}).items():
-            bound = MANY
-            if alive or not self.absent:
-                states = {own: (MANY, parted.spans(codes, {}), 0) for own, codes in held.items()}
-                bound = search.bound(states, windows(alive), everything)
-            if bound > search.most:
-                ranked.append((bound, alive))
-        ranked.sort(reverse=True)
-        for bound, alive in ranked:
+            states = parted.states(held)
             nobody = self.absent and not alive
-            for k, within in enumerate(runs[:within_cap]):
+            outputs = MANY if nobody else search.outputs(states, windows(alive), anywhere)
+            ranked.append((outputs, alive, states))
+        ranked.sort(key=itemgetter(0), reverse=True)
+        for outputs, alive, states in ranked:
+            if outputs <= search.most:
+                break
+            nobody = self.absent and not alive
+            bound = outputs if nobody else search.bound(states, windows(alive), anywhere)
+            for k, within in enumerate(runs[:fitting]):
                 if bound <= search.most:
                     break
                 if within and not nobody:
-                    spans = [(own, parted.spans(codes, within)) for own, codes in surveyed[alive].items()]
-                    states = {own: (MANY, span, 0) for own, span in spans if span is not None}
-                    if search.bound(states, windows(alive), everything) <= search.most:
+                    states = parted.states(surveyed[alive], within)
+                    if search.bound(states, windows(alive), anywhere) <= search.most:
                         continue
                 if k not in looked:
                     sizes = _asked_sizes(questions, within, self.schema)
@@ -296,7 +298,7 @@ class PartPricing:
                     search.look(parts[alive], windows(alive), run, nobody=nobody)
                 if search.most >= largest and not self.absent:
                     return largest, largest, largest
-        if within_cap < len(runs):
+        if fitting < len(runs):
             return None
         for within in runs if surveyed is None else ():
             parts = parted.within(within)
@@ -398,12 +400,12 @@ class _PartSearch:
 
     def bound(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
         """Return a bound on the price of a part; no closer than it has to be below ``most``."""
-        outputs = self._outputs(states, windows, run)
+        outputs = self.outputs(states, windows, run)
         if outputs <= self.most:
             return outputs
         return min(outputs, self._price_of_many(states, windows, run))
 
-    def _outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+    def outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
         """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
         total = 0
         for alive, (_, ranges, _) in states.items():
@@ -421,7 +423,7 @@ class _PartSearch:
 
     def _price_of_many(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
         """Return what a part would cost if its ranges held any number of records."""
-        spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
+        spans = tuple([(own, ranges if own else ()) for own, (_, ranges, _) in states.items()])
         key = (spans, windows.key)
         price = self._bounds.get(key)
         if price is None:
