@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hartley.agent.pricing.atoms import (
     NOWHERE,
     Atoms,
+    bits_of,
     leaves_of,
     merge,
     most_atoms,
@@ -71,7 +72,6 @@ class PartedAtoms:
     ) -> None:
         """Cut all columns once; ``varied`` names those that runs cut down."""
         asked = (*questions, *filters)
-        self._questions = len(questions)
         leaves, owners = leaves_of(asked)
         self._full = (1 << len(owners)) - 1
         self._most = most_atoms(len(owners))
@@ -99,18 +99,20 @@ class PartedAtoms:
                 self._bits[column] = bit
                 bit <<= len(cut.cut) + 1
         self._asked = questions
-        self._terms_of = [0] * len(asked)
+        terms = [0] * len(asked)
         for place, owner in enumerate(owners):
-            self._terms_of[owner] |= 1 << place
-        self._plain = len(owners) == len(asked) and all(self._terms_of)
-        firsts = [terms & -terms for terms in self._terms_of]
+            terms[owner] |= 1 << place
+        firsts = [own & -own for own in terms]
         self._firsts = sum(firsts)
-        most = max([terms.bit_count() for terms in self._terms_of])
         self._further = [
-            (k, sum([f for f, terms in zip(firsts, self._terms_of) if terms & f << k]))
-            for k in range(1, most)
+            (k, sum([first for own, first in zip(terms, firsts, strict=True) if own & first << k]))
+            for k in range(1, max([own.bit_count() for own in terms]))
         ]
-        self._alive: dict[int, int] = {}
+        """Of questions and filters of more than k terms, the first one."""
+        self._own = sum(terms[: len(questions)])
+        self._numbers = dict(zip(firsts[: len(questions)], [1 << k for k in range(len(questions))]))
+        self.filter_bits = [first >> self._own.bit_length() for first in firsts[len(questions) :]]
+        """The bit that says in the name of a part that a filter holds there."""
         self._varied = [c for c in leaves if c in varied]
         self._order = [c for c in leaves if c not in varied] + self._varied
         self._shifts: dict[str, int] = {}
@@ -264,16 +266,15 @@ class PartedAtoms:
     def _fate(self, mask: int) -> tuple[int, int]:
         """Return the questions and the filters that count the records of a state, as bits."""
         alive = mask
-        if not self._plain:
-            # One term is enough for a filter; few masks differ in what is left of them then.
-            for shift, firsts in self._further:
-                alive |= mask >> shift & firsts
-            known = self._alive.get(alive := alive & self._firsts)
-            if known is None:
-                known = sum([bool(mask & terms) << k for k, terms in enumerate(self._terms_of)])
-                self._alive[alive] = known
-            alive = known
-        return alive & ((1 << self._questions) - 1), alive >> self._questions
+        for shift, firsts in self._further:  # one term that holds is enough
+            alive |= mask >> shift & firsts
+        alive &= self._firsts
+        own = alive & self._own
+        numbers = self._numbers.get(own)
+        if numbers is None:
+            numbers = sum([self._numbers[1 << place] for place in bits_of(own)])
+            self._numbers[own] = numbers
+        return numbers, alive >> self._own.bit_length()
 
     # --- products of columns ----------------------------------------------------------------------
 

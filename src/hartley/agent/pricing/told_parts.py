@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 from math import isqrt, prod
-from operator import itemgetter
+from operator import itemgetter, or_
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from hartley.agent.pricing.atoms import Atom, bits_of, form_atoms
 from hartley.agent.pricing.known_types import Resolved, independent
-from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part
+from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part, single
 from hartley.agent.pricing.parted_atoms import PartedAtoms
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid, regions
@@ -242,9 +243,11 @@ class PartPricing:
             parted = PartedAtoms(questions, filters, self.schema, runs[0])
             self._parted[names] = parted
         bounds = self._bounds.setdefault((steps, questions), {})
-        search = _PartSearch(numbers, grids, min(least, largest - 1), bounds)
+        search = _PartSearch(numbers, grids, parted.empty({}), bounds)
+        search.most = min(least, largest - 1)
         told_by = {terms for terms, _, _ in sums}
-        deciding = [(1 << k, f.terms) for k, f in enumerate(filters) if f.terms in told_by]
+        pairs = zip(parted.filter_bits, filters, strict=True)
+        deciding = [(bit, f.terms) for bit, f in pairs if f.terms in told_by]
         mattering = sum([bit for bit, _ in deciding])
         windows_of: dict[tuple[int, bool], Windows] = {}
 
@@ -270,25 +273,24 @@ class PartPricing:
         elif surveyed is not None and least >= largest:
             return largest, largest, largest  # no part costs more
         looked: dict[int, tuple[Mapping[int, PartStates], _CodeRun]] = {}
-        anywhere = _CodeRun(parted.empty({}), {})
         ranked = []
         for alive, held in (surveyed or {}).items():
             states = parted.states(held)
             nobody = self.absent and not alive
-            outputs = MANY if nobody else search.outputs(states, windows(alive), anywhere)
+            outputs = MANY if nobody else search.outputs(states, windows(alive))
             ranked.append((outputs, alive, states))
         ranked.sort(key=itemgetter(0), reverse=True)
         for outputs, alive, states in ranked:
             if outputs <= search.most:
                 break
             nobody = self.absent and not alive
-            bound = outputs if nobody else search.bound(states, windows(alive), anywhere)
+            bound = outputs if nobody else search.bound(states, windows(alive))
             for k, within in enumerate(runs[:fitting]):
                 if bound <= search.most:
                     break
                 if within and not nobody:
                     states = parted.states(surveyed[alive], within)
-                    if search.bound(states, windows(alive), anywhere) <= search.most:
+                    if search.bound(states, windows(alive)) <= search.most:
                         continue
                 if k not in looked:
                     sizes = _asked_sizes(questions, within, self.schema)
@@ -369,18 +371,21 @@ class _PartSearch:
     """Looks for the part that costs most, and prices no part that cannot be it."""
 
     def __init__(
-        self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int, bounds: _Bounds
+        self, numbers: Sequence[int], grids: Sequence[CellGrid], empty: Atoms, bounds: _Bounds
     ) -> None:
         self.numbers, self.grids = numbers, grids
-        self.most = most
+        self.most = 0
         """The largest price of any part, as far as it is above what it began with."""
         self.nowhere = self.joined = 0
         """The largest price of the part of nobody: of present records, and with an absent one."""
+        self._many = replace(
+            empty, points=MANY, sizes=dict.fromkeys(empty.sizes, ((0, MANY),))
+        )
         self._bounds = bounds
 
     def look(self, states: PartStates, windows: Windows, run: _CodeRun, *, nobody: bool) -> None:
         """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
-        if not nobody and self.bound(states, windows, run) <= self.most:
+        if not nobody and self.bound(states, windows) <= self.most:
             return
         members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
         codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
@@ -398,14 +403,14 @@ class _PartSearch:
     # A price only falls where there are fewer records. So what a part would cost with any number
     # of records in the same ranges is a bound, which many parts, runs and types have in common.
 
-    def bound(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+    def bound(self, states: PartStates, windows: Windows) -> int:
         """Return a bound on the price of a part; no closer than it has to be below ``most``."""
-        outputs = self.outputs(states, windows, run)
-        if outputs <= self.most:
-            return outputs
-        return min(outputs, self._price_of_many(states, windows, run))
+        bound = self.outputs(states, windows)
+        if bound > self.most:
+            bound = min(bound, self._singles(states, windows))
+        return bound if bound <= self.most else min(bound, self._price(states, windows))
 
-    def outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+    def outputs(self, states: PartStates, windows: Windows) -> int:
         """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
         total = 0
         for alive, (_, ranges, _) in states.items():
@@ -416,23 +421,37 @@ class _PartSearch:
             outputs = self._bounds.get(key)
             if outputs is None:
                 atom = Atom(bits_of(alive), MANY, ranges, 0)
-                crossed = crossed_in(atom, run.empty, self.grids, windows)
+                crossed = crossed_in(atom, self._many, self.grids, windows)
                 outputs = self._bounds[key] = regions(crossed) if crossed else 1
             total += outputs
         return total
 
-    def _price_of_many(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+    def _singles(self, states: PartStates, windows: Windows) -> int:
+        """Return the product of the prices of the questions alone, another of these bounds."""
+        product = 1
+        for k in bits_of(reduce(or_, states, 0)):
+            place = self._many.places[k]
+            spans = [ranges[place] for alive, (_, ranges, _) in states.items() if alive >> k & 1]
+            hull = (min([low for low, _ in spans]), max([high for _, high in spans]))
+            outside = len(spans) < len(states)
+            key = (k, hull, outside, windows.key)
+            price = self._bounds.get(key)
+            if price is None:
+                inside = Atom((k,), MANY, (hull,) * len(self._many.directions), 0)
+                listed = (inside, inside._replace(alive=()))[: 1 + outside]
+                price = single(k, listed, self._many, self.grids[k], windows)
+                self._bounds[key] = price
+            product *= price
+        return product
+
+    def _price(self, states: PartStates, windows: Windows) -> int:
         """Return what a part would cost if its ranges held any number of records."""
         spans = tuple([(own, ranges if own else ()) for own, (_, ranges, _) in states.items()])
         key = (spans, windows.key)
         price = self._bounds.get(key)
         if price is None:
-            part = replace(
-                run.empty,
-                points=MANY,
-                atoms=tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans]),
-                sizes=dict.fromkeys(run.empty.sizes, ((0, MANY),)),
-            )
+            atoms = tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans])
+            part = replace(self._many, atoms=atoms)
             price = price_part(self.numbers, part, self.grids, windows, absent=False).cells
             self._bounds[key] = price
         return price

@@ -112,7 +112,9 @@ def test_parts_of_runs_are_the_atoms_of_everything_together(seed, cap, monkeypat
         assert len(listed) == len(expected.atoms)
         for atom in expected.atoms:
             alive = sum(1 << k for k in atom.alive if k < len(questions))
-            part = sum(1 << k - len(questions) for k in atom.alive if k >= len(questions))
+            part = sum(
+                parted.filter_bits[k - len(questions)] for k in atom.alive if k >= len(questions)
+            )
             points, ranges, held = listed[part, alive]
             assert points == atom.points
             for k, each in enumerate(questions):
