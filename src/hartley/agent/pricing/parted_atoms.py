@@ -227,6 +227,8 @@ class PartedAtoms:
 
     def states(self, held: Mapping[int, int], within: Mapping[str, IntRange] = NOWHERE) -> PartStates:
         """Return a part of a survey with ranges that hold those of its records in a run."""
+        if not within:
+            return {alive: (0, self._ranges(seen), 0) for alive, seen in held.items()}
         inside = -1
         for column, codes in within.items():
             inside &= ~self._run_bits(column, None) | self._run_bits(column, codes)

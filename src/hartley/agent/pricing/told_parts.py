@@ -78,6 +78,7 @@ class PartPricing:
         self._parted: dict[object, PartedAtoms] = {}
         self._bounds: dict[object, _Bounds] = {}
         self._alone: dict[object, int | None] = {}
+        self._windows: dict[tuple[int, Asked], _Window | None] = {}
         self._resolved: tuple[tuple[int, int], Resolved | None] | None = None
 
     @property
@@ -111,6 +112,7 @@ class PartPricing:
             # Fewer earlier filters leave larger parts: still a bound. Half of them, so that a cap
             # is not run into again and again.
             dropped = self._filters or self._sums
+            self._windows.clear()  # they are named by numbers that change
             del dropped[len(dropped) // 2 :]
         return None
 
@@ -165,14 +167,21 @@ class PartPricing:
 
     def _of_type(self, pairs: Sequence[tuple[int, Asked]], least: int = 0) -> int | None:
         """Price a type; the result is exact where it is above ``least``, what others cost."""
-        own = [pair for pair in pairs if pair[0] < len(self.asked)]
-        end = len(self.asked) + len(self.filters)
-        filters = [asked for number, asked in pairs if len(self.asked) <= number < end]
-        sums = [
-            window
-            for number, asked in pairs
-            if number >= end and (window := self._window(self._sums[number - end].question, asked))
-        ]
+        own: list[tuple[int, Asked]] = []
+        filters: list[Asked] = []
+        sums: list[_Window] = []
+        end = len(self.asked) + len(self._filters)
+        for pair in pairs:
+            number, asked = pair
+            if number < len(self.asked):
+                own.append(pair)
+            elif number < end:
+                filters.append(asked)
+            else:
+                if pair not in self._windows:
+                    self._windows[pair] = self._window(self._sums[number - end].question, asked)
+                if window := self._windows[pair]:
+                    sums.append(window)
         # All parts, and those of the absent record, whom no filter counts: present alone, joined.
         anywhere = nowhere = joined = 1
         groups = independent(own)
