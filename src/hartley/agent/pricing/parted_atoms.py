@@ -6,7 +6,9 @@ columns are cut once for all runs, and what runs have in common is multiplied on
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import (
@@ -24,14 +26,19 @@ from hartley.agent.pricing.atoms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from hartley.agent.pricing.atoms import Asked, AtomState, CodeClass, IntRange, Segment
+    from hartley.agent.pricing.one_row import Windows
     from hartley.ranges.schema.schema import Schema
 
 PartStates: TypeAlias = "dict[int, AtomState]"
 """The records of a part by the questions that count them, as bits."""
+Surveyed: TypeAlias = dict[int, dict[int, int]]
+"""By part and by the questions that count records, as bits, the segments of columns they hold."""
 
+MOST_RUNS = 32
+"""Combinations of runs of classes that one group of questions is priced in."""
 WIDEST = 4
 """States common to all runs are multiplied first, up to this many times the cap on atoms."""
 
@@ -53,6 +60,17 @@ class _ColumnCut(NamedTuple):
             apart = len({part.mask & ~self.several for part in parts})
             known = self.by_range[within] = (parts, apart)
         return known
+
+
+class CodeRun(NamedTuple):
+    """Ranges of columns that are looked at alone."""
+
+    empty: Atoms
+    """What columns are cut into, without an atom."""
+    sizes: Mapping[str, int]
+    """How many codes the columns that are asked about have."""
+    parts: Mapping[int, PartStates]
+    """Its parts; none if it has more atoms than allowed."""
 
 
 class PartedAtoms:
@@ -110,7 +128,7 @@ class PartedAtoms:
         ]
         """Of questions and filters of more than k terms, the first one."""
         self._own = sum(terms[: len(questions)])
-        self._numbers = dict(zip(firsts[: len(questions)], [1 << k for k in range(len(questions))]))
+        self._numbers = {first: 1 << k for k, first in enumerate(firsts[: len(questions)])}
         self.filter_bits = [first >> self._own.bit_length() for first in firsts[len(questions) :]]
         """The bit that says in the name of a part that a filter holds there."""
         self._varied = [c for c in leaves if c in varied]
@@ -124,8 +142,11 @@ class PartedAtoms:
         self._crowded: list[tuple[list[str], list[tuple[int, int]]]] = []
         self._listed: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         self._spans: dict[int, tuple[IntRange, ...]] = {}
-        self._surveyed: tuple[dict[int, dict[int, int]] | None] | None = None
+        self._surveyed: tuple[Surveyed | None] | None = None
         self._runs: dict[object, int] = {}
+        self._code_runs: dict[object, CodeRun] = {}
+        columns = frozenset().union(*[asked.columns for asked in questions])
+        self._asked_sizes = {column: schema.columns[column].size for column in columns}
         self._states: dict[tuple[IntRange | None, ...], dict[int, AtomState]] = {}
         self._masks: dict[tuple[IntRange | None, ...], set[int] | None] = {}
         self._fates: dict[int, tuple[int, int]] = {}
@@ -153,6 +174,17 @@ class PartedAtoms:
                 part[alive] = state if old is None else union(old, state)
         return parts
 
+    def run(self, ranges: Mapping[str, IntRange]) -> CodeRun:
+        """Return a run with its parts, formed once."""
+        key = tuple(ranges.items())
+        run = self._code_runs.get(key)
+        if run is None:
+            inside = {column: high - low + 1 for column, (low, high) in key}
+            sizes = {c: inside.get(c, size) for c, size in self._asked_sizes.items()}
+            run = CodeRun(self.empty(ranges), sizes, self.within(ranges) or {})
+            self._code_runs[key] = run
+        return run
+
     def empty(self, ranges: Mapping[str, IntRange]) -> Atoms:
         """Return what the columns of a run are cut into, without an atom."""
         sizes: dict[str, Sequence[tuple[int, int]]] = dict(self._sizes)
@@ -164,7 +196,7 @@ class PartedAtoms:
 
     # --- all runs together ------------------------------------------------------------------------
 
-    def survey(self) -> dict[int, dict[int, int]] | None:
+    def survey(self) -> Surveyed | None:
         """Return the parts over all codes: by questions, the segments of columns that they hold.
 
         Segments are bits, of the columns that runs cut down or forms sum. Ranges and points are
@@ -176,21 +208,21 @@ class PartedAtoms:
         self._surveyed = (self._survey(),)
         return self._surveyed[0]
 
-    def _survey(self) -> dict[int, dict[int, int]] | None:
-        states, passed = {self._full: 0}, []
+    def _survey(self) -> Surveyed | None:
+        states, passed = {self._full: 0}, list[str]()
         for column, cut in self._cuts.items():
-            shift, by_mask = self._shifts.get(column), {}
+            shift, by_mask = self._shifts.get(column), dict[int, int]()
             for k, segment in enumerate(cut.cut):
                 bit = 0 if shift is None else 1 << shift + k
                 by_mask[segment.mask] = by_mask.get(segment.mask, 0) | bit
             if cut.missing is not None:
                 by_mask.setdefault(cut.missing, 0)
-            product: dict[int, int] = {}
+            merged: dict[int, int] = {}
             for mask, held in states.items():
                 for own, bits in by_mask.items():
                     fate = mask & own
-                    product[fate] = product.get(fate, 0) | held | bits
-            states = product
+                    merged[fate] = merged.get(fate, 0) | held | bits
+            states = merged
             if column in self._varied:
                 passed = [*passed, column]
             if len(states) > WIDEST * self._most:
@@ -199,7 +231,7 @@ class PartedAtoms:
                 ours = sum([self._run_bits(c, None) for c in passed])
                 seen = Counter([held & ours for held in states.values()])
                 self._crowded.append((passed, list(seen.items())))
-        parts: dict[int, dict[int, int]] = {}
+        parts: Surveyed = {}
         for mask, held in states.items():
             alive, filters = self._fate(mask)
             part = parts.setdefault(filters, {})
@@ -209,7 +241,8 @@ class PartedAtoms:
     def fits(self, within: Mapping[str, IntRange]) -> bool:
         """Whether a run has no more atoms than allowed, after a survey."""
         for place, (columns, seen) in enumerate(self._crowded):
-            listed, key = seen, (place,)
+            listed = seen
+            key: tuple[int, ...] = (place,)
             for column in columns:
                 bits = self._run_bits(column, within[column])
                 key = (*key, bits)
@@ -225,7 +258,9 @@ class PartedAtoms:
                 return False
         return True
 
-    def states(self, held: Mapping[int, int], within: Mapping[str, IntRange] = NOWHERE) -> PartStates:
+    def states(
+        self, held: Mapping[int, int], within: Mapping[str, IntRange] = NOWHERE
+    ) -> PartStates:
         """Return a part of a survey with ranges that hold those of its records in a run."""
         if not within:
             return {alive: (0, self._ranges(seen), 0) for alive, seen in held.items()}
@@ -236,7 +271,7 @@ class PartedAtoms:
         return {
             alive: (0, self._ranges(seen & inside), 0)
             for alive, seen in held.items()
-            if all([seen & bits for bits in varied])
+            if all(seen & bits for bits in varied)
         }
 
     def _ranges(self, held: int) -> tuple[IntRange, ...]:
@@ -322,3 +357,42 @@ class PartedAtoms:
             if masks is None:
                 return False
         return True
+
+
+def runs_of(
+    asked: Sequence[Asked], windows: Windows, schema: Schema
+) -> Iterator[dict[str, IntRange]]:
+    """Yield ranges of columns of which one certainly holds the record, where windows hold anywhere.
+
+    A column that varies by L at most stays in a run of its classes: from the last code of the first
+    class to the first code of the last one it is no further than L.
+    """
+    choices: list[list[tuple[str, IntRange]]] = []
+    combinations = 1
+    for column in sorted({c for question in asked for term in question.terms for c, _ in term}):
+        length = windows.lengths.get(((column, 1),))
+        described = schema.columns[column]
+        if length is None or described.nullable:
+            continue
+        starts = _starts(column, asked, described.points)
+        ends = [*(start - 1 for start in starts[1:]), described.points - 1]
+        runs, reached = [], -1
+        for first, end in enumerate(ends):
+            last = bisect_right(starts, end + length) - 1
+            if last > reached:  # else the run before holds this one
+                runs.append((column, (starts[first], ends[last])))
+                reached = last
+        if combinations * len(runs) <= MOST_RUNS:
+            combinations *= len(runs)
+            choices.append(runs)
+    for chosen in product(*choices):
+        yield dict(chosen)
+
+
+def _starts(column: str, asked: Sequence[Asked], points: int) -> list[int]:
+    """Return where the classes of a column begin, in the order of codes."""
+    leaves = [
+        leaf for question in asked for term in question.terms for c, leaf in term if c == column
+    ]
+    edges = {edge for codes, _ in leaves for low, high in codes for edge in (low, high + 1)}
+    return sorted({0, *(edge for edge in edges if 0 <= edge < points)})

@@ -249,11 +249,11 @@ def steps_within(
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if _price(chosen, schema, pricer).cells <= limit:
             # Where a step is constant, the batch was priced as a smaller one that has no name.
-            if known is not None and name is not None and pricer is exact.pricer:
-                if not any(CellGrid.of(question).constant for question in chosen):
-                    if len(known) >= MOST_KNOWN:
-                        known.clear()
-                    known[name] = steps
+            constant = any(CellGrid.of(question).constant for question in chosen)
+            if known is not None and name and pricer is exact.pricer and not constant:
+                if len(known) >= MOST_KNOWN:
+                    known.clear()
+                known[name] = steps
             return steps
     raise Refused(
         f"Even the coarsest answer to these questions has more than {limit} possible outcomes",
