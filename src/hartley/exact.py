@@ -170,6 +170,8 @@ def bits_at_least(numerator: int, denominator: int = 1) -> float:
         >>> bits_at_least(8), bits_at_least(12, 3), bits_at_least(3) > 1.584962500721156
         (3.0, 2.0, True)
     """
+    if denominator == 1 and numerator > 0 and not numerator & (numerator - 1):
+        return math.log2(numerator)  # exact, for integers of any size
     bits = log_ratio(numerator, denominator)
     exact = math.isinf(bits) or _is_power_of_two(numerator, denominator)
     return bits if exact else round_up(bits)

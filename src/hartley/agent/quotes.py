@@ -88,6 +88,9 @@ class Desk:
     """Of the data; None where it is the ledger's present one."""
     plans: dict[tuple[str, ...], Selection] = field(default_factory=dict, repr=False, compare=False)
     """The cached plans by text and wish, since plans depend on nothing else."""
+    _steps: dict[object, tuple[Fraction, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     _labels: dict[int, tuple[Selection, tuple[str, ...]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -203,7 +206,7 @@ class Desk:
 
     def steps_within(self, plan: Selection, limit: int) -> tuple[Fraction, ...]:
         """Return the finest steps at which a plan costs at most a number of cells."""
-        return steps_within(plan.questions, limit, self.schema, plan.coarse_counts)
+        return steps_within(plan.questions, limit, self.schema, plan.coarse_counts, self._steps)
 
     # --- answers that would say no more than the schema ---
 

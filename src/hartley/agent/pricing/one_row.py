@@ -130,6 +130,28 @@ def price_part(
     return PartPrice(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
 
 
+def signature_of(atoms: Atoms) -> object:
+    """Return all that ``price_part`` looks at, for any steps, where nothing was answered before.
+
+    Columns are numbered: a price does not depend on their names.
+    """
+    numbers = {column: number for number, column in enumerate(atoms.sizes)}
+    listed, total = [], 0
+    for alive, points, ranges, held in atoms.atoms:
+        # No question is crossed more often than its direction has gaps, so an atom has no more
+        # outputs than this, and further records make no difference.
+        spans = [ranges[place] for place in {atoms.places[k] for k in alive}]
+        most = prod([1 + len(alive) * (high - low) for low, high in spans])
+        listed.append((alive, min(points, most), ranges if alive else (), held))
+        total += most
+    asked = [
+        (q.statistic, tuple([(numbers[c], times) for c, times in q.direction]), q.scale, q.shift)
+        for q in atoms.asked
+    ]
+    sizes = [tuple(parts) for parts in atoms.sizes.values()]
+    return tuple(asked), tuple(listed), min(atoms.points, total), tuple(sizes)
+
+
 def outputs_of(
     atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
 ) -> int:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 ONE = Fraction(1)
+MOST_KNOWN = 1024
+"""Batches whose steps are kept for those with the same prices."""
 MOST_LISTED = 12
 """At most this many atoms are listed; the others are only counted."""
 
@@ -232,12 +234,26 @@ def steps_within(
     limit: int,
     schema: Schema,
     coarse: Collection[Question] = (),
+    known: dict[object, tuple[Fraction, ...]] | None = None,
 ) -> tuple[Fraction, ...]:
-    """Return the finest steps at which a batch costs at most a number of cells."""
-    for steps, pricer in finest_steps(questions, limit, schema, coarse):
+    """Return the finest steps at which a batch costs at most a number of cells.
+
+    ``known`` keeps steps for further batches, which get the same where all prices are the same.
+    """
+    exact = _Search(questions, schema, limit)
+    name = None if known is None else exact.name
+    if known is not None and name in known:
+        return known[name]
+    for steps, pricer in finest_steps(questions, limit, schema, coarse, exact):
         # The search ignores where cells begin; only the price of the result counts.
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]
         if _price(chosen, schema, pricer).cells <= limit:
+            # Where a step is constant, the batch was priced as a smaller one that has no name.
+            constant = any(CellGrid.of(question).constant for question in chosen)
+            if known is not None and name and pricer is exact.pricer and not constant:
+                if len(known) >= MOST_KNOWN:
+                    known.clear()
+                known[name] = steps
             return steps
     raise Refused(
         f"Even the coarsest answer to these questions has more than {limit} possible outcomes",
@@ -253,6 +269,7 @@ def finest_steps(
     limit: int,
     schema: Schema,
     coarse: Collection[Question] = (),
+    exact: _Search | None = None,
 ) -> Iterator[tuple[tuple[Fraction, ...], Pricer | None]]:
     """Yield steps within a limit of cells, the finest first.
 
@@ -260,7 +277,7 @@ def finest_steps(
     last with constant steps, at which an answer may still differ from an answer about no rows. With
     the steps comes the pricer that has priced the questions at other steps.
     """
-    searches = [_Search(questions, schema, limit)]
+    searches = [exact or _Search(questions, schema, limit)]
     if any(question in coarse for question in questions) and schema.rows_per_unit > 1:
         searches.append(_coarse_search(searches[0], schema.rows_per_unit, coarse))
     for search in searches:
@@ -364,6 +381,16 @@ class _Search:
         self.counts: Mapping[Question, Fraction] = {}
         self.seen: dict[tuple[int, int], int] = {}
         self._lengths: dict[int, set[int]] = {k: set() for k in range(len(self._distinct))}
+
+    @property
+    def name(self) -> object:
+        """What a search with exact counts depends on; None where it is not worked out."""
+        questions = self.questions
+        if len(self._distinct) < len(questions) or any(q.step != 1 for q in questions):
+            return None
+        signature = self.pricer.signature()
+        ends = tuple([(q.statistic, q.least, q.most) for q in questions])
+        return None if signature is None else (self.limit, ends, tuple(self._sizes), signature)
 
     def with_counts(self, steps: Mapping[Question, Fraction]) -> _Search:
         """Return the same search with coarse counts; lengths do not depend on them."""

@@ -7,40 +7,36 @@ earlier sum allows (rule W). The proofs are in docs/accountant.md, section "What
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import replace
-from itertools import product
+from functools import reduce
+from itertools import takewhile
 from math import isqrt, prod
+from operator import itemgetter, or_
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from hartley.agent.pricing.atoms import Atom, bits_of, form_atoms
 from hartley.agent.pricing.known_types import Resolved, independent
-from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part
-from hartley.agent.pricing.parted_atoms import PartedAtoms
+from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price_part, single
+from hartley.agent.pricing.parted_atoms import PartedAtoms, runs_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid, regions
 from hartley.agent.questions.batch import Statistic, columns_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
+    from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 
-    from hartley.agent.pricing.atoms import Asked, Atoms, Direction, IntRange
+    from hartley.agent.pricing.atoms import Asked, Direction, IntRange
     from hartley.agent.pricing.known_types import KnownType
-    from hartley.agent.pricing.parted_atoms import PartStates
+    from hartley.agent.pricing.parted_atoms import CodeRun, PartStates, Surveyed
     from hartley.agent.pricing.told import ToldBefore
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.condition import Conjunction
     from hartley.ranges.schema.schema import Schema
 
-MOST_RUNS = 32
-"""Combinations of runs of classes that one group of questions is priced in."""
-
 MANY = 1 << 4096
 """More records than any part has."""
-_Bounds: TypeAlias = dict[object, int]
-NOT_COUNTED = {0}
-"""The records of a part that no question counts: it has one output."""
 T = TypeVar("T")
+_Bounds: TypeAlias = dict[object, int]
 _Terms: TypeAlias = "tuple[Conjunction, ...]"
 ALWAYS: _Terms = ((),)
 """The filter that every present record of a type passes."""
@@ -75,6 +71,8 @@ class PartPricing:
         self._priced: dict[object, tuple[int, tuple[int, int, int]]] = {}
         self._parted: dict[object, PartedAtoms] = {}
         self._bounds: dict[object, _Bounds] = {}
+        self._alone: dict[object, int | None] = {}
+        self._windows: dict[tuple[int, Asked], _Window | None] = {}
         self._resolved: tuple[tuple[int, int], Resolved | None] | None = None
 
     @property
@@ -108,6 +106,7 @@ class PartPricing:
             # Fewer earlier filters leave larger parts: still a bound. Half of them, so that a cap
             # is not run into again and again.
             dropped = self._filters or self._sums
+            self._windows.clear()  # they are named by numbers that change
             del dropped[len(dropped) // 2 :]
         return None
 
@@ -162,14 +161,21 @@ class PartPricing:
 
     def _of_type(self, pairs: Sequence[tuple[int, Asked]], least: int = 0) -> int | None:
         """Price a type; the result is exact where it is above ``least``, what others cost."""
-        own = [pair for pair in pairs if pair[0] < len(self.asked)]
-        end = len(self.asked) + len(self.filters)
-        filters = [asked for number, asked in pairs if len(self.asked) <= number < end]
-        sums = [
-            window
-            for number, asked in pairs
-            if number >= end and (window := self._window(self._sums[number - end].question, asked))
-        ]
+        own: list[tuple[int, Asked]] = []
+        filters: list[Asked] = []
+        sums: list[_Window] = []
+        end = len(self.asked) + len(self._filters)
+        for pair in pairs:
+            number, asked = pair
+            if number < len(self.asked):
+                own.append(pair)
+            elif number < end:
+                filters.append(asked)
+            else:
+                if pair not in self._windows:
+                    self._windows[pair] = self._window(self._sums[number - end].question, asked)
+                if window := self._windows[pair]:
+                    sums.append(window)
         # All parts, and those of the absent record, whom no filter counts: present alone, joined.
         anywhere = nowhere = joined = 1
         groups = independent(own)
@@ -223,47 +229,44 @@ class PartPricing:
     ) -> tuple[int, int, int] | None:
         presence = any(f.terms == ALWAYS for f in filters)
         everywhere = _windows(sums, {ALWAYS} if presence or not self.absent else set())
+        steps = tuple([self._grid_names[number] for number in numbers])
         grids = [self.grids[number] for number in numbers]
-        without = form_atoms(questions, self.schema)
-        if without is None:
+        if (steps, questions) not in self._alone:
+            atoms = form_atoms(questions, self.schema)
+            alone = None if atoms is None else price_part(numbers, atoms, grids, absent=False)
+            self._alone[steps, questions] = None if alone is None else alone.cells
+        largest = self._alone[steps, questions]
+        if largest is None:
             return None
-        # What was told never raises a price, so nothing is won once a part costs as much.
-        largest = price_part(numbers, without, grids, absent=False).cells
-        runs = list(_runs((*questions, *filters), everywhere, self.schema))
+        runs = list(runs_of((*questions, *filters), everywhere, self.schema))
         names = (questions, tuple(filters), tuple(runs[0]))
         parted = self._parted.get(names)
         if parted is None:
             parted = PartedAtoms(questions, filters, self.schema, runs[0])
             self._parted[names] = parted
-        steps = tuple([self._grid_names[number] for number in numbers])
-        bounds = self._bounds.setdefault((steps, questions), {})
-        # A part that costs as much as the group alone ends the search, so it must be looked for:
-        # a cap that a later run passes does not matter then.
-        search = _PartSearch(numbers, grids, min(least, largest - 1), bounds)
-        deciding = [(1 << k, f.terms) for k, f in enumerate(filters)]
         told_by = {terms for terms, _, _ in sums}
-        mattering = sum([bit for bit, terms in deciding if terms in told_by])
+        pairs = zip(parted.filter_bits, filters, strict=True)
+        deciding = [(bit, f.terms) for bit, f in pairs if f.terms in told_by]
+        mattering = sum([bit for bit, _ in deciding])
         windows_of: dict[tuple[int, bool], Windows] = {}
-        for within in runs:
-            parts = parted.within(within)
-            if parts is None:
-                return None
-            run = _CodeRun(parted.empty(within), _asked_sizes(questions, within, self.schema))
-            for alive, states in parts.items():
-                nobody = self.absent and not alive
-                if search.most and not nobody and states.keys() == NOT_COUNTED:
-                    continue
-                there = not self.absent or alive > 0  # the record is there
-                which = (alive & mattering, there)
-                windows = windows_of.get(which)
-                if windows is None:
-                    true = {terms for bit, terms in deciding if alive & bit}
-                    windows = _windows(sums, true | {ALWAYS} if there else true)
-                    windows_of[which] = windows
-                search.look(states, windows, run, nobody=nobody)
-                if search.most >= largest and not self.absent:
-                    return largest, largest, largest
-        return search.most, search.nowhere, max(search.joined, 1)
+
+        def windows(alive: int) -> Windows:
+            there = not self.absent or alive > 0  # the record is there
+            which = (alive & mattering, there)
+            known = windows_of.get(which)
+            if known is None:
+                true = {terms for bit, terms in deciding if alive & bit}
+                known = windows_of[which] = _windows(sums, true | {ALWAYS} if there else true)
+            return known
+
+        bounds = self._bounds.setdefault((steps, questions), {})
+        search = _PartSearch(grids, parted, windows, bounds, absent=self.absent)
+        # What was told never raises a price, so nothing is won once a part costs as much as the
+        # group alone. Where some record may be absent, the part of nobody matters all the same.
+        fits = search.runs(runs, least, largest)
+        if search.most >= largest and not self.absent:
+            return largest, largest, largest
+        return (search.most, search.nowhere, max(search.joined, 1)) if fits else None
 
     def _window(self, told: Question, asked: Asked) -> _Window | None:
         """Return how far the form of an earlier sum can vary within its cell, where it counts.
@@ -322,21 +325,90 @@ class _PartSearch:
     """Looks for the part that costs most, and prices no part that cannot be it."""
 
     def __init__(
-        self, numbers: Sequence[int], grids: Sequence[CellGrid], most: int, bounds: _Bounds
+        self,
+        grids: Sequence[CellGrid],
+        parted: PartedAtoms,
+        windows: Callable[[int], Windows],
+        bounds: _Bounds,
+        *,
+        absent: bool,
     ) -> None:
-        self.numbers, self.grids = numbers, grids
-        self.most = most
-        """The largest price of any part, as far as it is above what it began with."""
-        self.nowhere = self.joined = 0
-        """The largest price of the part of nobody: of present records, and with an absent one."""
+        """Look for a part of some atoms; ``windows`` says what holds in a part."""
+        self.grids, self._numbers = grids, range(len(grids))
+        self.most = self.nowhere = self.joined = 0
+        """The largest price of any part, as far as it is above what the search began with; that of
+        the part of nobody, for present records; and there with an absent one."""
+        self._parted, self._windows, self._absent = parted, windows, absent
+        empty = parted.empty({})
+        self._many = replace(empty, points=MANY, sizes=dict.fromkeys(empty.sizes, ((0, MANY),)))
         self._bounds = bounds
 
-    def look(self, states: PartStates, windows: Windows, run: _CodeRun, *, nobody: bool) -> None:
+    def runs(self, runs: Sequence[Mapping[str, IntRange]], least: int, largest: int) -> bool:
+        """Look for a part above ``least``, up to one that costs the largest price.
+
+        Returns whether every run before that part has no more atoms than allowed.
+        """
+        self.most = min(least, largest - 1)
+        surveyed = self._parted.survey()
+        if surveyed is None:
+            return all(self._whole_run(within, largest) for within in runs)
+        within_cap = list(takewhile(self._parted.fits, runs))
+        if len(within_cap) < len(runs):
+            if self._absent:
+                return False
+            self.most = largest - 1  # no other part ends the search before the cap is passed
+        elif least >= largest:
+            return True
+        for outputs, alive, states in self._ranked(surveyed):
+            if outputs <= self.most or self._ends(largest):
+                break
+            bound = MANY if self._nobody(alive) else self._bound(states, self._windows(alive))
+            for within in within_cap:
+                if bound > self.most and not self._ends(largest):
+                    self._look_within(within, alive, surveyed[alive])
+        return len(within_cap) == len(runs)
+
+    def _look_within(
+        self, within: Mapping[str, IntRange], alive: int, held: Mapping[int, int]
+    ) -> None:
+        """Look at a part in a run, if it can cost more there than others."""
+        windows, nobody = self._windows(alive), self._nobody(alive)
+        states = self._parted.states(held, within)
+        if nobody or self._bound(states, windows) > self.most:
+            run = self._parted.run(within)
+            if alive in run.parts:
+                self._look(run.parts[alive], windows, run, nobody=nobody)
+
+    def _ranked(self, surveyed: Surveyed) -> list[tuple[int, int, PartStates]]:
+        """Return parts over all runs by a bound on their outputs, the largest first."""
+        ranked = []
+        for alive, held in surveyed.items():
+            states = self._parted.states(held)
+            outputs = MANY if self._nobody(alive) else self._outputs(states, self._windows(alive))
+            ranked.append((outputs, alive, states))
+        return sorted(ranked, key=itemgetter(0), reverse=True)
+
+    def _whole_run(self, within: Mapping[str, IntRange], largest: int) -> bool:
+        """Look at every part of a run, unless the search is over; whether it has few atoms."""
+        if self._ends(largest):
+            return True
+        run = self._parted.run(within)
+        for alive, states in run.parts.items():
+            self._look(states, self._windows(alive), run, nobody=self._nobody(alive))
+            if self._ends(largest):
+                break
+        return bool(run.parts)
+
+    def _ends(self, largest: int) -> bool:
+        return self.most >= largest and not self._absent
+
+    def _nobody(self, alive: int) -> bool:
+        """Whether a record of a part may be absent: no filter counts it."""
+        return self._absent and not alive
+
+    def _look(self, states: PartStates, windows: Windows, run: CodeRun, *, nobody: bool) -> None:
         """Look at a part of a run; in the part of ``nobody``, a record may be absent."""
-        if not nobody and (
-            self._outputs(states, windows, run) <= self.most
-            or self._price_of_many(states, windows, run) <= self.most
-        ):
+        if not nobody and self._bound(states, windows) <= self.most:
             return
         members = tuple([Atom(bits_of(alive), *state) for alive, state in states.items()])
         codes = prod([windows.codes(column, size) for column, size in run.sizes.items()])
@@ -344,17 +416,24 @@ class _PartSearch:
         if points <= self.most and not nobody:
             return
         part = replace(run.empty, atoms=members, points=points)
-        cells = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+        cells = price_part(self._numbers, part, self.grids, windows, absent=False).cells
         self.most = max(self.most, cells)
         if nobody:
             self.nowhere = max(self.nowhere, cells)
-            joined = price_part(self.numbers, part, self.grids, windows, absent=True).cells
+            joined = price_part(self._numbers, part, self.grids, windows, absent=True).cells
             self.joined = max(self.joined, joined)
 
     # A price only falls where there are fewer records. So what a part would cost with any number
     # of records in the same ranges is a bound, which many parts, runs and types have in common.
 
-    def _outputs(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+    def _bound(self, states: PartStates, windows: Windows) -> int:
+        """Return a bound on the price of a part; no closer than it has to be below ``most``."""
+        bound = self._outputs(states, windows)
+        if bound > self.most:
+            bound = min(bound, self._singles(states, windows))
+        return bound if bound <= self.most else min(bound, self._price(states, windows))
+
+    def _outputs(self, states: PartStates, windows: Windows) -> int:
         """Return the outputs of all atoms, added up: one of the bounds that a price is least of."""
         total = 0
         for alive, (_, ranges, _) in states.items():
@@ -365,82 +444,37 @@ class _PartSearch:
             outputs = self._bounds.get(key)
             if outputs is None:
                 atom = Atom(bits_of(alive), MANY, ranges, 0)
-                crossed = crossed_in(atom, run.empty, self.grids, windows)
+                crossed = crossed_in(atom, self._many, self.grids, windows)
                 outputs = self._bounds[key] = regions(crossed) if crossed else 1
             total += outputs
         return total
 
-    def _price_of_many(self, states: PartStates, windows: Windows, run: _CodeRun) -> int:
+    def _singles(self, states: PartStates, windows: Windows) -> int:
+        """Return the product of the prices of the questions alone, another of these bounds."""
+        product = 1
+        for k in bits_of(reduce(or_, states, 0)):
+            place = self._many.places[k]
+            spans = [ranges[place] for alive, (_, ranges, _) in states.items() if alive >> k & 1]
+            hull = (min([low for low, _ in spans]), max([high for _, high in spans]))
+            outside = len(spans) < len(states)
+            key = (k, hull, outside, windows.key)
+            price = self._bounds.get(key)
+            if price is None:
+                inside = Atom((k,), MANY, (hull,) * len(self._many.directions), 0)
+                listed = (inside, inside._replace(alive=()))[: 1 + outside]
+                price = single(k, listed, self._many, self.grids[k], windows)
+                self._bounds[key] = price
+            product *= price
+        return product
+
+    def _price(self, states: PartStates, windows: Windows) -> int:
         """Return what a part would cost if its ranges held any number of records."""
-        spans = tuple([(alive, ranges) for alive, (_, ranges, _) in states.items()])
+        spans = tuple([(own, ranges if own else ()) for own, (_, ranges, _) in states.items()])
         key = (spans, windows.key)
         price = self._bounds.get(key)
         if price is None:
-            part = replace(
-                run.empty,
-                points=MANY,
-                atoms=tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans]),
-                sizes=dict.fromkeys(run.empty.sizes, ((0, MANY),)),
-            )
-            price = price_part(self.numbers, part, self.grids, windows, absent=False).cells
+            atoms = tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans])
+            part = replace(self._many, atoms=atoms)
+            price = price_part(self._numbers, part, self.grids, windows, absent=False).cells
             self._bounds[key] = price
         return price
-
-
-class _CodeRun(NamedTuple):
-    """Ranges of columns that are looked at alone."""
-
-    empty: Atoms
-    """What columns are cut into, without an atom."""
-    sizes: Mapping[str, int]
-    """How many codes the columns that are asked about have."""
-
-
-def _asked_sizes(
-    questions: Sequence[Asked], within: Mapping[str, IntRange], schema: Schema
-) -> dict[str, int]:
-    """Return how many codes the columns that are asked about have in a run."""
-    columns = frozenset().union(*[asked.columns for asked in questions])
-    return {
-        c: within[c][1] - within[c][0] + 1 if c in within else schema.columns[c].size
-        for c in columns
-    }
-
-
-def _runs(
-    asked: Sequence[Asked], windows: Windows, schema: Schema
-) -> Iterator[dict[str, IntRange]]:
-    """Yield ranges of columns of which one certainly holds the record, where windows hold anywhere.
-
-    A column that varies by L at most stays in a run of its classes: from the last code of the first
-    class to the first code of the last one it is no further than L.
-    """
-    choices: list[list[tuple[str, IntRange]]] = []
-    combinations = 1
-    for column in sorted({c for question in asked for term in question.terms for c, _ in term}):
-        length = windows.lengths.get(((column, 1),))
-        described = schema.columns[column]
-        if length is None or described.nullable:
-            continue
-        starts = _starts(column, asked, described.points)
-        ends = [*(start - 1 for start in starts[1:]), described.points - 1]
-        runs, reached = [], -1
-        for first, end in enumerate(ends):
-            last = bisect_right(starts, end + length) - 1
-            if last > reached:  # else the run before holds this one
-                runs.append((column, (starts[first], ends[last])))
-                reached = last
-        if combinations * len(runs) <= MOST_RUNS:
-            combinations *= len(runs)
-            choices.append(runs)
-    for chosen in product(*choices):
-        yield dict(chosen)
-
-
-def _starts(column: str, asked: Sequence[Asked], points: int) -> list[int]:
-    """Return where the classes of a column begin, in the order of codes."""
-    leaves = [
-        leaf for question in asked for term in question.terms for c, leaf in term if c == column
-    ]
-    edges = {edge for codes, _ in leaves for low, high in codes for edge in (low, high + 1)}
-    return sorted({0, *(edge for edge in edges if 0 <= edge < points)})

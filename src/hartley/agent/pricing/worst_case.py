@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.agent.pricing.atoms import form_atoms
 from hartley.agent.pricing.known_types import Resolved, independent
-from hartley.agent.pricing.one_row import PartPrice, price_part
+from hartley.agent.pricing.one_row import PartPrice, price_part, signature_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import product_within
 from hartley.agent.pricing.several_rows import SeveralRowsPricer, TypedRows
@@ -130,16 +130,37 @@ class Pricer:
 
     # --- one row per person ---------------------------------------------------------------------
 
-    def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
+    def signature(self) -> object:
+        """Return all that prices at any steps depend on; None where it is not worked out.
+
+        Batches that differ in which codes pass their filters often have the same.
+        """
+        types = self._row_types() if self.schema.rows_per_unit == 1 else None
+        if types is None or self._resolved.opaque:
+            return None
+        listed = []
+        for groups in types:
+            if any(group.atoms is None for group in groups):
+                return None
+            listed.append(tuple([(g.numbers, signature_of(g.atoms)) for g in groups if g.atoms]))
+        return tuple(listed)
+
+    def _row_types(self) -> list[list[_Group]] | None:
+        """Return the groups of every type of a row; None if there are too many."""
         if self._types is None:
             row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
-            if row_types is None:
-                return PriceCase(factors=tuple(self._apart(self._asked, grids)))
-            types = [independent(self._resolved.asked(known)) for known in row_types]
-            self._types = [[self._group(members) for members in groups] for groups in types]
+            if row_types is not None:
+                types = [independent(self._resolved.asked(known)) for known in row_types]
+                self._types = [[self._group(members) for members in groups] for groups in types]
+        return self._types
+
+    def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
+        types = self._row_types()
+        if types is None:
+            return PriceCase(factors=tuple(self._apart(self._asked, grids)))
         worst, most = PriceCase(), 1
         priced: _Priced = {}
-        for groups in self._distinct(self._types, grids):
+        for groups in self._distinct(types, grids):
             case = self._of_type(groups, grids, priced)
             cells = case.cells
             if cells > most:

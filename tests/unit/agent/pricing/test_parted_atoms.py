@@ -1,5 +1,6 @@
 """Parts of atoms against the atoms of questions and filters together, formed for each run anew."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ from hartley.agent.pricing import atoms, told_parts
 from hartley.agent.pricing.atoms import Asked, form_atoms
 from hartley.agent.pricing.given_price import price_given
 from hartley.agent.pricing.one_row import price_part
-from hartley.agent.pricing.parted_atoms import PartedAtoms
+from hartley.agent.pricing.parted_atoms import PartedAtoms, runs_of
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.ranges.schema.schema import Column, Schema
@@ -112,7 +113,9 @@ def test_parts_of_runs_are_the_atoms_of_everything_together(seed, cap, monkeypat
         assert len(listed) == len(expected.atoms)
         for atom in expected.atoms:
             alive = sum(1 << k for k in atom.alive if k < len(questions))
-            part = sum(1 << k - len(questions) for k in atom.alive if k >= len(questions))
+            part = sum(
+                parted.filter_bits[k - len(questions)] for k in atom.alive if k >= len(questions)
+            )
             points, ranges, held = listed[part, alive]
             assert points == atom.points
             for k, each in enumerate(questions):
@@ -134,7 +137,7 @@ def plain_parts(self, numbers, questions, filters, sums, least):  # noqa: ARG001
     largest = price_part(numbers, without, grids, absent=False).cells
     most, nowhere, joined = 0, 0, 0
     columns = frozenset().union(*[asked.columns for asked in questions])
-    for within in told_parts._runs((*questions, *filters), everywhere, self.schema):
+    for within in runs_of((*questions, *filters), everywhere, self.schema):
         formed = form_atoms((*questions, *filters), self.schema, within)
         if formed is None:
             return None
@@ -153,7 +156,7 @@ def plain_parts(self, numbers, questions, filters, sums, least):  # noqa: ARG001
                 low, high = within.get(c, (1, self.schema.columns[c].size))
                 points *= windows.codes(c, high - low + 1)
             points = min(points, sum(atom.points for atom in members))
-            part = told_parts.replace(formed, asked=questions, atoms=tuple(members), points=points)
+            part = replace(formed, asked=questions, atoms=tuple(members), points=points)
             cells = price_part(numbers, part, grids, windows, absent=False).cells
             most = max(most, cells)
             if most >= largest and not self.absent:

@@ -42,7 +42,8 @@ class Pool:
         """Lend a connection to this thread."""
         me = threading.get_ident()
         with self._changed:
-            self._changed.wait_for(lambda: not self._paused or me in self._lent)
+            if self._paused:
+                self._changed.wait_for(lambda: not self._paused or me in self._lent)
             connection = self._idle.pop() if self._idle else None
             self._lent.append(me)
         try:
@@ -56,7 +57,8 @@ class Pool:
                 keep = keep and not self._closed
                 if keep:
                     self._idle.append(connection)
-                self._changed.notify_all()
+                if self._paused:  # else nobody waits
+                    self._changed.notify_all()
             if connection is not None and not keep:
                 connection.close()
 
