@@ -177,7 +177,7 @@ class Dataset:
         elif row.kind == "reserve":
             self.reserve(row, body)
         elif row.kind == "commit":
-            require(body["answers"] and body["version"] in self.versions, "has no answers")
+            require(body["answers"] and body["version"] in self.versions, "has no answers or data")
             for key, answer in body["answers"].items():
                 require(key in self.paid, "answers a question that nobody was charged for")
                 require(key not in self.answered, "answers a question twice")
