@@ -177,14 +177,14 @@ class Agent:
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
+        # A copy that changed could not be asked once the question is charged.
+        unchanged = held.coded.check_unchanged
+        prices = held.desk.prices(questions, given, most_bits=most_bits, check=unchanged)
         paid = self.ledger.reserve(
             held.schema.name,
             analyst,
             [to_plain(asked) for asked in questions],
-            # A copy that changed could not be asked once the question is charged.
-            held.desk.prices(
-                questions, given, most_bits=most_bits, check=held.coded.check_unchanged
-            ),
+            prices,
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,
@@ -194,7 +194,7 @@ class Agent:
         if paid.sequence is not None:
             self._note_head()
         cells = dict(zip(questions, self._finish(held, paid, questions), strict=True))
-        certificate = certificate_of(texts, held.price(questions), held.schema)
+        certificate = certificate_of(texts, held.price(questions, prices.alone), held.schema)
         answers = tuple(
             Answer(
                 text=plan.text,
