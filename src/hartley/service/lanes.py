@@ -90,6 +90,10 @@ class Lanes:
         """How many questions are in the lanes and in the queue."""
         return self._running.total() + sum(map(len, self._waiting.values()))
 
+    def is_free(self, account: str) -> bool:
+        """Tell whether work of an account would begin at once."""
+        return self._running.total() < self._lanes and self._running[account] < self._each
+
     async def quick(self, work: Callable[[], T]) -> T:
         """Run work that does not use the engine."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
@@ -123,7 +127,7 @@ class Lanes:
     def _admit(self, job: LaneWork) -> None:
         account = job.ticket.account
         own = self._waiting.get(account, ())
-        if self._running.total() < self._lanes and self._running[account] < self._each:
+        if self.is_free(account):
             self._start(job)
             return
         if self.admitted - self._running.total() >= self._queue or len(own) >= self._queue_each:
