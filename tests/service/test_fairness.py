@@ -193,7 +193,9 @@ def test_a_charged_question_is_stopped_at_its_limit_and_finished_by_asking_again
     a_place, served_here, monkeypatch, wait_until
 ):
     """The lane is free, the charge stays, and nobody else's statement ends."""
-    place = a_place(service="question_seconds = 2\nengine_lanes = 1\nqueue = 4")
+    place = a_place(
+        service="question_seconds = 2\npending_seconds = 2\nengine_lanes = 1\nqueue = 4"
+    )
     slow = SlowStatements(monkeypatch)
     with served_here(place) as live:
         ana, ben = live.api("ana"), live.api("ben")

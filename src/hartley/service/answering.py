@@ -103,6 +103,7 @@ async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
         content = await _repeated(resources, asked, outcomes, light=light)
         if content is None:
             outcomes.append("new")
+            resources.lanes.check_finishing(asked.ticket)
             content = await _new(resources, asked)
         elif not light:
             resources.give_back(asked.identity, "prices", asked.wishes)
@@ -154,7 +155,9 @@ async def _repeated(
             return _ask_or_repeat(resources, asked, outcomes, opened) or work(opened)
         return work(opened)
 
-    if light and not (may_ask and resources.lanes.is_free(account)):
+    lanes = resources.lanes
+    may_begin = lanes.is_free(account) and not lanes.is_finishing(asked.ticket)
+    if light and not (may_ask and may_begin):
         return await resources.lanes.quick(lambda: hosted.run(work, check=False))
     if light:  # one change of threads for a new question
         return await resources.lanes.engine(lambda: hosted.run(at_once, check=False), asked.ticket)
@@ -213,6 +216,7 @@ def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> d
         given=asked.given,
         most_bits=asked.most_bits,
         check=charge_check(resources, asked),
+        paid=asked.ticket.note_paid,
     )
     assert isinstance(reply, BatchAnswer)
     resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
