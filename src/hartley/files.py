@@ -329,6 +329,7 @@ def unwritable(what: str, error: OSError) -> InputError:
         errno.EPERM: ("that is not permitted", "check who may write to its folder"),
         errno.ENOENT: ("its folder does not exist", "create the folder first"),
         errno.ENOTDIR: ("its folder does not exist", "create the folder first"),
+        errno.EEXIST: ("a file of that name exists already", "choose another name"),
         errno.ENAMETOOLONG: ("its name is too long", "give it a shorter one"),
         errno.EMFILE: ("too many files are open", "close some, or raise the limit"),
     }

@@ -28,6 +28,7 @@ from hartley.service.server import prepare
 from hartley.service.settings import read_settings
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))  # modules beside the tests
 SCHEMA = """\
 [table]
 name = "{name}"

@@ -113,6 +113,13 @@ def test_an_account_has_no_bits_until_the_owner_gives_some(live):
     assert check(api.ask(bits=1), 409, "budget")["remaining_bits"] == 0
 
 
+def test_a_page_of_the_audit_log_that_there_is_not_names_what_is_wrong(shared):
+    owner = shared.api("owner")
+    for query, word in {"after=-1": "row", f"after={10**30}": "row", "limit=0": "limit"}.items():
+        error = check(owner.get(f"/v1/audit?{query}"), 422, "invalid")
+        assert word in error["message"]
+
+
 def bad_tokens(text):
     name, key, secret = text.split("_")
     yield None
@@ -140,6 +147,12 @@ def test_tokens_that_are_not_valid_look_all_the_same(live, wait_until):
         assert reply.headers["www-authenticate"].startswith("Bearer")
         bodies.add(json.dumps(error | {"request_id": ""}))
     assert len(bodies) == 1
+    # Of two tokens, a proxy and the service could each look at another one.
+    both = [("Authorization", f"Bearer {place.tokens[name]}") for name in ("ana", "ben")]
+    for headers in (both, both[::-1], [both[0]] * 2):
+        check(live.api().get("/v1/datasets", headers=headers), 401, "token")
+        reply = live.api().post("/v1/datasets/people/ask", json={}, headers=headers)
+        check(reply, 401, "token")
     basic = {"Authorization": "Basic YW5hOmFuYQ=="}
     check(live.api().get("/v1/datasets", headers=basic), 401, "token")
 

@@ -77,6 +77,41 @@ def test_many_numbers_count_as_many_questions(a_place, served_here):
         assert ben.ask(COUNT, bits=1, vacuous=True).status_code == 200
 
 
+@pytest.mark.slow
+def test_what_another_worker_was_asked_is_no_new_question(a_place, served_here):
+    """It is free, counted as nothing, and answered where no new question is."""
+    place = a_place()
+    text = (place.folder / "config.toml").read_text()
+    (place.folder / "config.toml").write_text(text.replace("100000", "2"))
+    from hartley.service.settings import read_settings
+
+    place.settings = read_settings(place.folder / "config.toml")
+    with served_here(place) as first, served_here(place) as second:
+        ana, ben = first.api("ana"), first.api("ben")
+        own, others = second.api("ana"), second.api("ben")
+        shown = ben.ask(above(10), bits=1).json()
+        again = others.ask(above(10), bits=1).json()  # the second worker has not heard of it
+        assert (shown["bits"], again["bits"], again["table"]) == (1, 0, shown["table"])
+        # Both new questions of the minute are left.
+        assert [others.ask(above(age), bits=1).status_code for age in (30, 40, 50)] == [
+            200,
+            200,
+            429,
+        ]
+        assert [own.ask(above(age), bits=1).status_code for age in (30, 40, 50)] == [200, 200, 429]
+        shown = ana.ask(above(20), bits=1).json()
+        again = own.ask(above(20), bits=1).json()  # not heard of, and no new question is left
+        assert (shown["bits"], again["bits"], again["table"]) == (1, 0, shown["table"])
+        assert own.ask(above(60), bits=1).status_code == 429
+        assert own.get("/v1/datasets/people/budget").json()["spent_bits"] == 3
+        words = second.api().get("/metrics").text
+        counted = {"new": 4, "repeat": 2, "rate": 3}
+        for outcome, number in counted.items():
+            assert (
+                f'hartley_questions_total{{dataset="people",outcome="{outcome}"}} {number}' in words
+            )
+
+
 def rates_of(live):
     return live.app.state.service.resources.rates._memory
 
@@ -193,7 +228,9 @@ def test_a_charged_question_is_stopped_at_its_limit_and_finished_by_asking_again
     a_place, served_here, monkeypatch, wait_until
 ):
     """The lane is free, the charge stays, and nobody else's statement ends."""
-    place = a_place(service="question_seconds = 2\nengine_lanes = 1\nqueue = 4")
+    place = a_place(
+        service="question_seconds = 2\npending_seconds = 2\nengine_lanes = 1\nqueue = 4"
+    )
     slow = SlowStatements(monkeypatch)
     with served_here(place) as live:
         ana, ben = live.api("ana"), live.api("ben")

@@ -143,6 +143,7 @@ class Agent:
         given: Quote | Sequence[int] | None = None,
         most_bits: float | None = None,
         check: Callable[[Transaction, int], None] | None = None,
+        paid: Callable[[], None] = lambda: None,
     ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the budget covers its price.
 
@@ -161,6 +162,7 @@ class Agent:
                 the rows that the price is to rest on.
             most_bits: what may be charged at most; ``Stale`` is raised if more is due by now.
             check: one more condition of a charge, see ``Ledger.reserve``; never for a repeat.
+            paid: called once all of it is paid for, by now or before, and before any data is read.
 
         Returns:
             an ``Answer``, or a ``BatchAnswer`` for a list.
@@ -177,34 +179,35 @@ class Agent:
         if not vacuous:
             held.desk.check_useful(plans, self.ledger, analyst)
         questions, texts = questions_of(plans), [plan.text for plan in plans]
-        paid = self.ledger.reserve(
+        # A copy that changed could not be asked once the question is charged.
+        unchanged = held.coded.check_unchanged
+        prices = held.desk.prices(questions, given, most_bits=most_bits, check=unchanged)
+        reserved = self.ledger.reserve(
             held.schema.name,
             analyst,
             [to_plain(asked) for asked in questions],
-            # A copy that changed could not be asked once the question is charged.
-            held.desk.prices(
-                questions, given, most_bits=most_bits, check=held.coded.check_unchanged
-            ),
+            prices,
             note="\n".join(texts),
             version=held.coded.version,
             schema=held.schema_version,
             rules=RULES,
             check=check,
         )
-        if paid.sequence is not None:
+        if reserved.sequence is not None:
             self._note_head()
-        cells = dict(zip(questions, self._finish(held, paid, questions), strict=True))
-        certificate = certificate_of(texts, held.price(questions), held.schema)
+        paid()
+        cells = dict(zip(questions, self._finish(held, reserved, questions), strict=True))
+        certificate = certificate_of(texts, held.price(questions, prices.alone), held.schema)
         answers = tuple(
             Answer(
                 text=plan.text,
                 reading=held.reading(plan, [cells[asked] for asked in plan.questions]),
-                bits=bits_at_least(paid.due.numerator, paid.due.denominator),
-                spent=paid.balance.spent_bits,
-                remaining=paid.balance.remaining,
+                bits=bits_at_least(reserved.due.numerator, reserved.due.denominator),
+                spent=reserved.balance.spent_bits,
+                remaining=reserved.balance.remaining,
                 certificate=certificate,
-                question_id=_identity(paid, questions, plan),
-                open_bits=bits_at_least(paid.open_cells),
+                question_id=_identity(reserved, questions, plan),
+                open_bits=bits_at_least(reserved.open_cells),
             )
             for plan in plans
         )

@@ -468,12 +468,12 @@ class Holding:
             _remember(self._counts, condition, rows)
         return rows
 
-    def price(self, questions: Sequence[Question]) -> int:
-        """Price questions in cells; prices are cached."""
+    def price(self, questions: Sequence[Question], known: int | None = None) -> int:
+        """Price questions in cells; prices are cached, and ``known`` is one that was computed."""
         key = tuple(questions)
         cells = self._prices.get(key)
         if cells is None:
-            cells = price(key, self.schema).cells
+            cells = price(key, self.schema).cells if known is None else known
             _remember(self._prices, key, cells)
         return cells
 

@@ -95,7 +95,7 @@ class Earlier:
             if priced is None or (rows and not watched.same_as(told)):
                 # Priced again from these rows alone, as verifying the ledger will.
                 priced = price_paths(questions, told)
-            return RowPrice(priced.cells, tuple(rows), priced.parts)
+            return RowPrice(priced.cells, tuple(rows), priced.parts, priced.alone)
 
     def _may_use(self, row: int, account: str | None) -> bool:
         """Whether a row charged an account for questions about these data."""
@@ -144,6 +144,8 @@ class GivenPrices(BatchPrices):
                 "given= does not list the numbers of rows", hint="pass a quote, or its field given"
             )
         self._questions, self._earlier, self._given, self._check = questions, earlier, given, check
+        self.alone: int | None = None
+        """What the whole batch costs where nothing was asked before, once it was priced."""
 
     def compute(self, indices: list[int], holder: str | None) -> RowPrice:
         """Price some questions of the batch."""
@@ -160,6 +162,8 @@ class GivenPrices(BatchPrices):
             # quote itself is given, what is due is compared with it instead.
             self._earlier.check_given(self._given, holder)
         priced = self._earlier.price(questions, holder)
+        if len(questions) == len(self._questions):
+            self.alone = priced.alone
         if self._given is not None:
             # Telling more can raise a price where bounds and caps are in play; a quote is kept,
             # for every type of the public columns.

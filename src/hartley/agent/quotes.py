@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MOST_PLANS, MOST_KEPT = 1000, 100
 """The number of cached plans, and the largest number of statistics of a cached plan."""
+MOST_LARGE = 20_000
+"""The statistics of the larger plans that are cached for a while, all together."""
 
 
 SOME_ROWS = (10, 100, 1000)
@@ -91,6 +93,10 @@ class Desk:
     _steps: dict[object, tuple[Fraction, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    _large: dict[tuple[str, ...], Selection] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """The last larger plans: a question is read several times before it is answered."""
     _labels: dict[int, tuple[Selection, tuple[str, ...]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -149,14 +155,23 @@ class Desk:
 
     def _selection(self, wish: Wish) -> Selection:
         key = wish.text, repr(wish.error), repr(wish.bits), repr(wish.min_rows)
-        known = self.plans.get(key)
+        known = self.plans.get(key) or self._large.get(key)
         if known is None:
             known = self._resolved(wish)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             if len(known.questions) <= MOST_KEPT:
                 self.plans[key] = known
+            else:
+                self._keep_large(key, known)
         return known
+
+    def _keep_large(self, key: tuple[str, ...], plan: Selection) -> None:
+        size = len(plan.questions)
+        if size + sum(len(each.questions) for each in tuple(self._large.values())) > MOST_LARGE:
+            self._large.clear()
+        if size <= MOST_LARGE:
+            self._large[key] = plan
 
     def _resolved(self, wish: Wish) -> Selection:
         if wish.error is not None and wish.bits is not None:

@@ -50,16 +50,20 @@ def demo_command(
 def _demo_settings(folder: Path) -> ServiceSettings:
     """Write the sample table and its schema, and return the settings of a service with them."""
     from hartley.datasets.people import people, people_schema
-    from hartley.files import write_whole
+    from hartley.files import unwritable, whole_file, write_whole
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
     folder = folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(f"The folder {folder}", error) from None
     table, schema = folder / "people.parquet", folder / "people.schema.toml"
     if not table.exists():
         import pyarrow.parquet as pq
 
-        pq.write_table(people(), table)
+        with whole_file(table) as half:
+            pq.write_table(people(), half)
     write_whole(schema, people_schema())
     dataset = DatasetSettings(
         name="people", schema=schema, budget=str(BUDGET), data=str(table), analysts=(ANALYST,)

@@ -140,8 +140,10 @@ class Administration:
         """Return a page of the audit log."""
         self.require(identity, Role.OWNER, Role.AUDITOR)
         most = self._service.settings.limits.rows
-        if not 1 <= limit <= most or not 0 <= after < 2**62:
+        if not 1 <= limit <= most:
             raise OptionError(f"The limit is not from 1 to {most:,}", hint="ask for fewer rows")
+        if not 0 <= after < 2**62:
+            raise OptionError("There is no such row", hint="use the field next of a page")
         rows = self._accounts.audit(after=after, limit=limit)
         fields = ("sequence", "time", "who", "act", "subject", "detail")
         return {

@@ -100,9 +100,10 @@ async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     try:
         if not light:  # reading it takes as long as a price, so it counts as one until it is known
             resources.count(asked.identity, "prices", asked.wishes)
-        content = await _repeated(resources, asked, light=light)
+        content = await _repeated(resources, asked, outcomes, light=light)
         if content is None:
             outcomes.append("new")
+            resources.lanes.check_finishing(asked.ticket)
             content = await _new(resources, asked)
         elif not light:
             resources.give_back(asked.identity, "prices", asked.wishes)
@@ -126,9 +127,12 @@ async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
 
 
 async def _repeated(
-    resources: Resources, asked: AskRequest, *, light: bool
+    resources: Resources, asked: AskRequest, outcomes: list[str], *, light: bool
 ) -> dict[str, Any] | None:
-    """Return what the account has paid for; None if something of it is new or pending."""
+    """Return what the account has paid for; None if something of it is new or pending.
+
+    Where a lane is free, a question that seems to be new is asked at once.
+    """
     hosted, account = asked.hosted, asked.account
     may_ask = asked.identity.scope.includes(TokenScope.ASK)
 
@@ -144,9 +148,44 @@ async def _repeated(
     if resources.ledger.path is not None and hosted.is_known_repeat(account, asked.wishes):
         # Reads of a file take less than a change of threads, and wait for no writer.
         return hosted.run(work, check=False)
-    if light:
+
+    def at_once(opened: OpenVersion) -> dict[str, Any] | None:
+        hosted.require_holder(opened, account)
+        if hosted.seems_new(opened, account, asked.wishes, admit):
+            return _ask_or_repeat(resources, asked, outcomes, opened) or work(opened)
+        return work(opened)
+
+    lanes = resources.lanes
+    may_begin = lanes.is_free(account) and not lanes.is_finishing(asked.ticket)
+    if light and not (may_ask and may_begin):
         return await resources.lanes.quick(lambda: hosted.run(work, check=False))
+    if light:  # one change of threads for a new question
+        return await resources.lanes.engine(lambda: hosted.run(at_once, check=False), asked.ticket)
     return await resources.lanes.engine(lambda: hosted.run(work, check=False), asked.ticket)
+
+
+def _ask_or_repeat(
+    resources: Resources, asked: AskRequest, outcomes: list[str], opened: OpenVersion
+) -> dict[str, Any] | None:
+    """Ask what seems to be new; None if it is to be looked up as a repeat.
+
+    Another worker may have been asked the same: that is not counted as a question.
+    """
+    try:
+        if "new" not in outcomes:  # once, also where a version was replaced meanwhile
+            resources.count(asked.identity, "asks", asked.wishes)
+    except ServiceError:
+        if asked.hosted.repeat(opened, asked.account, asked.wishes, may_ask=True) is None:
+            outcomes.append("new")
+            raise
+        return None
+    outcomes.append("new")
+    content = _answered(resources, asked, opened)
+    if asked.ticket.charging:
+        return content
+    outcomes.append("repeat")
+    resources.give_back(asked.identity, "asks", asked.wishes)
+    return None
 
 
 async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
@@ -158,32 +197,35 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
             "use a token with the scope 'ask'",
         )
     resources.count(asked.identity, "asks", asked.wishes)
-    check = charge_check(resources, asked)
 
     def work(opened: OpenVersion) -> dict[str, Any]:
-        plans = desk_of(opened.agent).plan(list(asked.wishes), None, None)
-        resources.count_items(asked.identity, "asks", asked.wishes, plans)
-        asked.ticket.check()
-        reply = opened.agent.ask(
-            list(asked.wishes),
-            analyst=asked.account,
-            vacuous=asked.vacuous,
-            given=asked.given,
-            most_bits=asked.most_bits,
-            check=check,
-        )
-        assert isinstance(reply, BatchAnswer)
-        resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
-        answers = reply.answers
-        if hosted.shares_population:
-            # What a population has left depends on others; the own allowance does not.
-            own = own_balance(hosted.own(asked.account))
-            answers = tuple(
-                replace(each, spent=own.spent, remaining=own.remaining) for each in answers
-            )
-        return _content([shown_answer(each) for each in answers], batch=asked.batch)
+        return _answered(resources, asked, opened)
 
     return await resources.lanes.engine(lambda: hosted.run(work, check=False), asked.ticket)
+
+
+def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> dict[str, Any]:
+    """Return the answers of the agent, which charges what is due."""
+    plans = desk_of(opened.agent).plan(list(asked.wishes), None, None)
+    resources.count_items(asked.identity, "asks", asked.wishes, plans)
+    asked.ticket.check()
+    reply = opened.agent.ask(
+        list(asked.wishes),
+        analyst=asked.account,
+        vacuous=asked.vacuous,
+        given=asked.given,
+        most_bits=asked.most_bits,
+        check=charge_check(resources, asked),
+        paid=asked.ticket.note_paid,
+    )
+    assert isinstance(reply, BatchAnswer)
+    resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
+    answers = reply.answers
+    if asked.hosted.shares_population:
+        # What a population has left depends on others; the own allowance does not.
+        own = own_balance(asked.hosted.own(asked.account))
+        answers = tuple(replace(each, spent=own.spent, remaining=own.remaining) for each in answers)
+    return _content([shown_answer(each) for each in answers], batch=asked.batch)
 
 
 def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, Any]:

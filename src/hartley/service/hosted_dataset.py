@@ -219,6 +219,23 @@ class HostedDataset:
             opened = self._open
         return opened is not None and _key(analyst, wishes) in opened.repeats
 
+    def seems_new(
+        self,
+        opened: OpenVersion,
+        analyst: str,
+        wishes: Sequence[Wish],
+        admit: Callable[[Sequence[Selection]], None],
+    ) -> bool:
+        """Tell whether an account was never charged for some of the questions, as far as is known.
+
+        It looks at no row that was added since the last question here. ``admit`` is called with
+        the plans, and may raise an error.
+        """
+        desk = desk_of(opened.agent)
+        plans = desk.plan(list(wishes), None, None)
+        admit(plans)
+        return self._is_unknown(desk, plans, analyst)
+
     def repeat(
         self,
         opened: OpenVersion,
@@ -268,6 +285,10 @@ class HostedDataset:
         From rows that are in memory once they were read, and from those that were added since.
         """
         desk.earlier.read(self.ledger)
+        return self._is_unknown(desk, plans, analyst)
+
+    @staticmethod
+    def _is_unknown(desk: Desk, plans: Sequence[Selection], analyst: str) -> bool:
         told = desk.earlier.told(analyst)
         return any(told.finest(asked) is None for plan in plans for asked in plan.questions)
 

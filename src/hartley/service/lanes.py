@@ -15,27 +15,38 @@ from hartley.service.envelope import busy, pending
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hartley.service.envelope import ServiceError
+
 T = TypeVar("T")
 QUICK_THREADS = 4
 """Threads for what only reads the ledger: repeats, balances, history."""
 ENDING_SECONDS = 1.0
 """How long a late question may take to end once its statement was stopped."""
+TURN_SECONDS = 10.0
+"""How long an account may take to ask again, beside the time of the question itself."""
 
 
 class Ticket:
     """One request for a lane: whose it is, and whether somebody still waits for it.
 
     Work looks at it between its steps. Once it has gone on to a charge it goes on until the time
-    limit, even if nobody waits for it. Then its statement is stopped: the charge stays, and asking
-    the same again computes the answer.
+    limit, even if nobody waits for it. What is paid for by then goes on in the finishing place, if
+    that is free. Otherwise its statement is stopped: the charge stays, and asking the same again
+    computes the answer.
+
+    Args:
+        account: whose it is.
+        about: what is asked, so that the same is recognised while it is being finished.
     """
 
-    def __init__(self, account: str = "") -> None:
-        self.account = account
+    def __init__(self, account: str = "", about: object = None) -> None:
+        self.account, self.about = account, about
         self.statements = StatementStop()
         """Stops what the engine computes for the request."""
         self._lock = threading.Lock()
         self._stopped = self.charging = False
+        self.is_paid = False
+        """Whether everything it asks is paid for, by this request or an earlier one."""
 
     def stop(self) -> bool:
         """Give up; return whether that was before a charge, so that nothing is charged."""
@@ -54,6 +65,10 @@ class Ticket:
             self.check()
             self.charging = True
 
+    def note_paid(self) -> None:
+        """Note that everything is paid for."""
+        self.is_paid = True
+
 
 class LaneWork(NamedTuple):
     """Work that waits for a lane."""
@@ -68,15 +83,32 @@ class LaneWork(NamedTuple):
 class Lanes:
     """The threads of one worker: some for the engine, and others that never wait behind them.
 
+    Beside the lanes there is one finishing place. A question that is paid for and late leaves its
+    lane and goes on there, while its caller is told that it is pending; asking the same again
+    then repeats its recorded answer. Accounts take turns in that place.
+
     Args:
         lanes: how many questions use the engine at once.
         queue: how many may wait for a lane; one account may fill half of it.
         seconds: how long a question may take, with its time in the queue.
         each: how many lanes one account may use at once; all by default.
+        finishing: how long a question that is paid for may take; as long as any by default.
     """
 
-    def __init__(self, lanes: int, queue: int, seconds: float, each: int | None = None) -> None:
-        self._engine = ThreadPoolExecutor(lanes, thread_name_prefix="engine")
+    def __init__(
+        self,
+        lanes: int,
+        queue: int,
+        seconds: float,
+        each: int | None = None,
+        finishing: float | None = None,
+    ) -> None:
+        self._engine = ThreadPoolExecutor(lanes + 1, thread_name_prefix="engine")
+        self._more_seconds = max(0.0, (finishing or seconds) - seconds)
+        self._finishing: LaneWork | None = None
+        self._turns: dict[str, float] = {}
+        """Accounts for which the finishing place was not free, with the time of that."""
+        self._closing = False
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick")
         self._lanes, self._queue, self._seconds = lanes, queue, seconds
         self._each = min(lanes, each or lanes)
@@ -90,6 +122,10 @@ class Lanes:
         """How many questions are in the lanes and in the queue."""
         return self._running.total() + sum(map(len, self._waiting.values()))
 
+    def is_free(self, account: str) -> bool:
+        """Tell whether work of an account would begin at once."""
+        return self._running.total() < self._lanes and self._running[account] < self._each
+
     async def quick(self, work: Callable[[], T]) -> T:
         """Run work that does not use the engine."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
@@ -100,7 +136,8 @@ class Lanes:
         Raises ``busy`` if the queue is full. After the time limit, or if the caller is cancelled,
         the ticket is stopped: work that waits is dropped, and work that runs ends before its next
         step, unless it has made a charge. At the time limit the statement of a question is stopped
-        too, so that its lane is free; a caller whose question is paid for gets ``pending``.
+        too, so that its lane is free, unless it goes on in the finishing place; a caller whose
+        question is paid for gets ``pending``.
         """
         loop = asyncio.get_running_loop()
         job = LaneWork(work, ticket or Ticket(), loop.create_future(), ticket is not None)
@@ -112,8 +149,11 @@ class Lanes:
         except TimeoutError:
             result = await self._late(job)
         except asyncio.CancelledError:
-            uncharged = self._give_up(job)
-            self._stop_statements(job, 0 if uncharged else end - loop.time())
+            self._give_up(job)
+            if job.ticket.charging or job.ticket.is_paid:
+                self._when(job, end - loop.time(), lambda: self._end_from(loop, job))
+            else:
+                self._stop_statements(job)
             raise
         return result
 
@@ -123,7 +163,7 @@ class Lanes:
     def _admit(self, job: LaneWork) -> None:
         account = job.ticket.account
         own = self._waiting.get(account, ())
-        if self._running.total() < self._lanes and self._running[account] < self._each:
+        if self.is_free(account):
             self._start(job)
             return
         if self.admitted - self._running.total() >= self._queue or len(own) >= self._queue_each:
@@ -138,10 +178,17 @@ class Lanes:
         running = asyncio.get_running_loop().run_in_executor(self._engine, _run, job)
         running.add_done_callback(lambda done: self._done(job, done))
 
+    def _leave(self, account: str) -> None:
+        """Count one lane less for an account."""
+        self._running[account] -= 1
+        if not self._running[account]:
+            del self._running[account]
+
     def _done(self, job: LaneWork, done: asyncio.Future[Any]) -> None:
-        self._running[job.ticket.account] -= 1
-        if not self._running[job.ticket.account]:
-            del self._running[job.ticket.account]
+        if self._finishing is job:
+            self._finishing = None
+        else:
+            self._leave(job.ticket.account)
         if done.cancelled():  # the worker ends
             job.future.cancel()
         elif not job.future.done():
@@ -173,21 +220,76 @@ class Lanes:
                 del self._waiting[account]
         return job.ticket.stop()
 
-    def _stop_statements(self, job: LaneWork, seconds: float) -> None:
-        """Stop what the engine computes for a question, after some seconds.
+    def _stop_statements(self, job: LaneWork, seconds: float = 0) -> None:
+        """Stop what the engine computes for a question, after some seconds."""
+        self._when(job, seconds, job.ticket.statements.stop)
+
+    @staticmethod
+    def _when(job: LaneWork, seconds: float, work: Callable[[], None]) -> None:
+        """Do something after some seconds, unless a question has ended by then.
 
         In a thread of its own: the event loop must not wait for the engine, and may end before.
         """
         if job.stoppable and not job.future.done():
-            timer = threading.Timer(seconds, job.ticket.statements.stop)
+            timer = threading.Timer(seconds, work)
             timer.daemon = True
             timer.start()
             job.future.add_done_callback(lambda _: timer.cancel())
 
+    # --- questions that are paid for and late ---
+
+    def is_finishing(self, ticket: Ticket) -> bool:
+        """Tell whether what a ticket asks is being finished, for the same account."""
+        job = self._finishing
+        return (
+            job is not None
+            and job.ticket.about is not None
+            and (job.ticket.account, job.ticket.about) == (ticket.account, ticket.about)
+        )
+
+    def _end_from(self, loop: asyncio.AbstractEventLoop, job: LaneWork) -> None:
+        """End a late question that nobody waits for, from a thread."""
+        try:
+            loop.call_soon_threadsafe(self._end, job)
+        except RuntimeError:  # the loop has ended
+            job.ticket.statements.stop()
+
+    def _end(self, job: LaneWork) -> bool:
+        """Let a late question go on in the finishing place, or stop its statement.
+
+        Returns whether it goes on.
+        """
+        if job.future.done() or not self._may_finish(job):
+            self._stop_statements(job)
+            return False
+        self._finishing = job
+        self._stop_statements(job, self._more_seconds)
+        self._leave(job.ticket.account)
+        self._next()
+        if self._closing:  # just now, and perhaps before the place was taken
+            self._stop_statements(job)
+        return True
+
+    def _may_finish(self, job: LaneWork) -> bool:
+        """Tell whether the finishing place is free for an account; otherwise it is next."""
+        ticket, now = job.ticket, asyncio.get_running_loop().time()
+        if not (job.stoppable and self._more_seconds and (ticket.charging or ticket.is_paid)):
+            return False
+        # Who does not ask again loses the turn: a late question is asked for once in that time.
+        patience = 2 * self._seconds + TURN_SECONDS
+        self._turns = {name: at for name, at in self._turns.items() if now - at < patience}
+        first = next(iter(self._turns), ticket.account)
+        if self._finishing is None and first == ticket.account and not self._closing:
+            self._turns.pop(ticket.account, None)
+            return True
+        self._turns[ticket.account] = now
+        return False
+
     async def _late(self, job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
-        """Stop a question at its time limit; return its result if it ended just now."""
+        """End a question at its time limit; return its result if it ended just now."""
         uncharged = self._give_up(job)
-        self._stop_statements(job, 0)
+        if self._end(job):
+            raise self._pending()
         await asyncio.wait([job.future], timeout=ENDING_SECONDS if job.stoppable else 0)
         if job.future.done() and not job.future.cancelled():
             error = job.future.exception()
@@ -201,13 +303,28 @@ class Lanes:
                 "charged for it",
                 "ask for fewer numbers at once, or later",
             ) from None
-        raise pending(
+        raise self._pending()
+
+    def check_finishing(self, ticket: Ticket) -> None:
+        """Raise ``pending`` where the same is being finished: it is not computed twice."""
+        if self.is_finishing(ticket):
+            raise self._pending()
+
+    def _pending(self) -> ServiceError:
+        return pending(
             f"The question takes longer than {self._seconds:g} s",
             "ask the same again: it is charged at most once, and its answer is kept",
-        ) from None
+        )
 
     def close(self) -> None:
-        """Wait for running work, so that a charged question is answered before the end."""
+        """Wait for running work, so that a charged question is answered before the end.
+
+        What is in the finishing place is stopped: it may take long, and is paid for.
+        """
+        self._closing = True
+        job = self._finishing
+        if job is not None:
+            job.ticket.statements.stop()
         for pool in (self._quick, self._engine):
             pool.shutdown(wait=True, cancel_futures=True)
 

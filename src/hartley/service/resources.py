@@ -70,6 +70,7 @@ class Resources:
             settings.queue,
             settings.question_seconds,
             settings.limits.lanes_per_account or (settings.engine_lanes + 1) // 2,
+            settings.pending_seconds,
         )
         self.guard = LedgerGuard(self.ledger, settings.runtime)
         self.rates = Rates(settings.runtime)

@@ -268,7 +268,7 @@ class Service:
             )
         self.resources.check_batch(wishes)
         rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
-        ticket = Ticket(identity.account)
+        ticket = Ticket(identity.account, (name, tuple(wishes)))
         asked = AskRequest(
             identity, hosted, tuple(wishes), batch, vacuous, rows, ticket, key, most_bits
         )

@@ -25,6 +25,8 @@ SIZE = re.compile(r"([1-9][0-9]{0,6})\s*(KiB|MiB)")
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 LARGEST_BODY = 64 << 20
 MOST_WORKERS = 64
+PENDING_TIMES = 20
+"""How many times question_seconds a question that is paid for may take, if nothing is set."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,9 @@ class ServiceSettings:
     engine_lanes: int = 4
     queue: int = 64
     question_seconds: float = 30.0
+    pending_seconds: float = 600.0
+    """How long a question that is paid for may go on, after its caller was told that it is
+    pending."""
     keep_replies: bool = True
     """Whether workers keep rendered replies to repeats."""
     tls: Tls | None = None
@@ -214,7 +219,14 @@ class _SettingsReader:
             service,
             (
                 *("listen", "workers", "ledger", "body_limit", "engine_lanes", "queue"),
-                *("question_seconds", "keep_replies", "tls", "trusted_proxy", "user_header"),
+                *(
+                    "question_seconds",
+                    "pending_seconds",
+                    "keep_replies",
+                    "tls",
+                    "trusted_proxy",
+                    "user_header",
+                ),
             ),
             "[service]",
         )
@@ -224,7 +236,8 @@ class _SettingsReader:
         lanes = self.whole(service, "engine_lanes", 4, (1, 256))
         queue = self.whole(service, "queue", 64, (0, 100_000))
         body = self.size(service.get("body_limit", "64KiB"))
-        seconds = self.seconds(service.get("question_seconds", 30))
+        seconds = self.seconds("question_seconds", service.get("question_seconds", 30), 3600)
+        finishing = self.pending_seconds(service.get("pending_seconds"), seconds)
         keep = service.get("keep_replies", True)
         if not isinstance(keep, bool):
             self.wrong("The key keep_replies in [service] is not true or false", "leave it out")
@@ -240,6 +253,7 @@ class _SettingsReader:
             engine_lanes=lanes,
             queue=queue,
             question_seconds=seconds,
+            pending_seconds=finishing,
             keep_replies=bool(keep),
             tls=tls,
             proxy=proxy,
@@ -268,15 +282,26 @@ class _SettingsReader:
             )
         return number
 
-    def seconds(self, value: object) -> float:
+    def seconds(self, key: str, value: object, most: int) -> float:
         try:
-            number = float(parse_number(value, name="the key question_seconds in [service]"))
+            number = float(parse_number(value, name=f"the key {key} in [service]"))
         except HartleyError:
             number = 0.0
-        if not 0 < number <= 3600:
+        if not 0 < number <= most:
             self.wrong(
-                "The key question_seconds in [service] is not a number of seconds up to 3600",
-                "write question_seconds = 30",
+                f"The key {key} in [service] is not a number of seconds up to {most}",
+                f"write {key} = {most // 120}",
+            )
+        return number
+
+    def pending_seconds(self, value: object, least: float) -> float:
+        if value is None:
+            return PENDING_TIMES * least
+        number = self.seconds("pending_seconds", value, 86_400)
+        if 0 < number < least:
+            self.wrong(
+                "The key pending_seconds in [service] is less than question_seconds",
+                f"write pending_seconds = {PENDING_TIMES * least:g}, or leave it out",
             )
         return number
 

@@ -60,6 +60,16 @@ def test_a_finer_answer_that_is_known_is_given_for_free(agent):
     assert len(agent.history()) == 1
 
 
+@pytest.mark.parametrize("batch", [[YOUNG], [YOUNG, TENS], [OLD, TENS], [TENS, OLD], [OLD]])
+def test_a_certificate_states_what_a_batch_says_alone_whatever_was_told_before(agent, batch):
+    wishes = [Wish(text, bits=4) for text in batch]
+    quoted = agent.price(wishes).certificate
+    agent.ask(OLD, bits=4)
+    answers = agent.ask(wishes).answers
+    assert [each.certificate for each in answers] == [quoted] * len(batch)
+    assert agent.ask(wishes).answers[0].certificate == quoted  # now a repeat
+
+
 def test_the_same_wish_twice_never_costs_twice(agent):
     for _ in range(3):
         agent.ask("SELECT AVG(age) FROM people", bits=3)

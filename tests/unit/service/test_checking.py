@@ -62,6 +62,29 @@ def test_every_problem_is_told_at_once(config):
     assert "t.parquet" in text
 
 
+@pytest.mark.parametrize(
+    ("ages", "schema", "problem"),
+    [
+        ([1, None, 3], SCHEMA, "1 value of column 'age' of t.parquet is missing"),
+        (["1", "x", "3"], SCHEMA, "Column 'age' of t.parquet holds text values"),
+        ([1, 2, 3], SCHEMA.replace("name", 'unit = "who"\nname'), "Column 'who' is not in"),
+    ],
+)
+def test_data_that_cannot_be_recorded_are_a_problem_before_the_first_start(
+    config, ages, schema, problem
+):
+    """The same sentence as that of the start itself, and nothing is made."""
+    pq.write_table(pa.table({"age": ages}), config.with_name("t.parquet"))
+    config.with_name("t.toml").write_text(schema)
+    before = sorted(config.parent.iterdir())
+    told = words(config)
+    assert problem in told
+    assert sorted(config.parent.iterdir()) == before
+    with pytest.raises(HartleyError) as refused:
+        prepare(read_settings(config))
+    assert refused.value.problem in told
+
+
 def test_mistakes_of_the_file_hide_no_other_problem(config):
     config.write_text(
         config.read_text()

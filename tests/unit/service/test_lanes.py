@@ -165,39 +165,165 @@ def test_a_late_statement_leaves_those_of_others_alone():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("charged", [True, False])
-def test_a_statement_that_nobody_waits_for_goes_on_until_the_time_limit(charged, monkeypatch):
-    """If it is charged, it may end; but it must not keep its lane for ever."""
-    timers, cancelled = [], asyncio.Event()
+@pytest.fixture
+def timers(monkeypatch):
+    """Collect what is to be done later, as pairs of seconds and a function."""
+    planned = []
 
     class Timer:
         daemon = False
 
         def __init__(self, seconds, function):
-            timers.append((seconds, function))
+            planned.append((seconds, function))
 
         def start(self):
             assert self.daemon  # the end of a process does not wait for it
 
         def cancel(self):
-            cancelled.set()
+            pass
 
     monkeypatch.setattr(threading, "Timer", Timer)
+    return planned
+
+
+async def client_gone(lanes, work):
+    """Run work whose client closes its connection."""
+    running = asyncio.ensure_future(lanes.engine(work, work.ticket))
+    assert await asyncio.to_thread(work.begun.wait, 60)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("charged", [True, False])
+def test_a_statement_that_nobody_waits_for_goes_on_until_the_time_limit(charged, timers):
+    """If it is charged, it may end; but it must not keep its lane for ever."""
 
     async def main():
         lanes = Lanes(1, 0, 600)
         work = Statement(Ticket("ana"), charged=charged)
-        running = asyncio.ensure_future(lanes.engine(work, work.ticket))
-        await asyncio.to_thread(work.begun.wait, 60)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        ((seconds, function),) = timers
+        await client_gone(lanes, work)
+        seconds, function = timers.pop()
         assert 300 < seconds <= 600 if charged else seconds == 0
         assert not work.ended.is_set()
         await asyncio.to_thread(function)
+        if charged:  # the loop decides, and a thread of its own stops it
+            await asyncio.sleep(0)
+            seconds, function = timers.pop()
+            assert seconds == 0
+            await asyncio.to_thread(function)
         assert work.ended.is_set()
-        await asyncio.wait_for(cancelled.wait(), 60)
-        assert not lanes.admitted
+        assert not timers
+        lanes.close()
+
+    asyncio.run(main())
+
+
+class FinishingLanes(LimitedLanes):
+    """The same with a finishing place, in which a statement may run for an hour."""
+
+    def __init__(self, over, lanes=1, queue=0):
+        super().__init__(over, lanes, queue)
+        self._more_seconds = 3600.0
+
+
+class PaidStatement(Statement):
+    """One that an earlier request paid for; it ends when the test says so."""
+
+    def __init__(self, account, about="one"):
+        super().__init__(Ticket(account, about), charged=False)
+        self.answered = threading.Event()
+
+    def __call__(self):
+        self.ticket.note_paid()
+        with stoppable(self.ended.set):
+            self.begun.set()
+            while not (self.ended.is_set() or self.answered.wait(0.01)):
+                pass
+        if self.ended.is_set():
+            raise Pending("The answer is pending", hint="ask again")
+        return "answer"
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_paid_question_that_is_late_goes_on_beside_the_lanes(gone, timers):
+    async def main():
+        work = PaidStatement("ana")
+        lanes = FinishingLanes(work.begun)
+        if gone:
+            lanes._in_time = lambda job: asyncio.shield(job.future)
+            await client_gone(lanes, work)
+            await asyncio.to_thread(timers.pop()[1])  # the time is over
+            await asyncio.sleep(0)
+        else:
+            assert await refusal(lanes.engine(work, work.ticket)) == ("pending", 1)
+        assert lanes.is_finishing(Ticket("ana", "one"))
+        assert not lanes.is_finishing(Ticket("ben", "one"))
+        assert not lanes.is_finishing(Ticket("ana", "two"))
+        with pytest.raises(ServiceError, match="takes longer"):
+            lanes.check_finishing(Ticket("ana", "one"))
+        assert not work.ended.is_set()
+        assert lanes.admitted == 0
+        lanes._in_time = lambda job: asyncio.shield(job.future)
+        assert await lanes.engine(lambda: "now", Ticket("ana")) == "now"  # its lane is free
+        ((seconds, function),) = timers
+        assert seconds == 3600
+        await asyncio.to_thread(function)
+        assert work.ended.is_set()  # for ever it does not go on
+        lanes.close()
+        await asyncio.sleep(0.01)
+        assert not lanes.is_finishing(work.ticket)
+
+    asyncio.run(main())
+
+
+def test_accounts_take_turns_in_the_finishing_place():
+    async def late(lanes, work):
+        lanes._over = work.begun
+        assert await refusal(lanes.engine(work, work.ticket)) == ("pending", 1)
+
+    async def finished(lanes, work):
+        work.answered.set()
+        await lanes._finishing.future
+        assert not lanes.is_finishing(work.ticket)
+
+    async def main():
+        lanes = FinishingLanes(None)
+        first, second, other = (PaidStatement(*each) for each in ("a1", "a2", "b1"))
+        await late(lanes, first)
+        await late(lanes, other)  # the place is taken
+        assert other.ended.is_set()
+        await finished(lanes, first)
+        await late(lanes, second)  # free, but it is b's turn
+        assert second.ended.is_set()
+        again = PaidStatement("b", "1")
+        await late(lanes, again)
+        assert lanes.is_finishing(again.ticket)
+        await finished(lanes, again)
+        second = PaidStatement("a", "2")
+        await late(lanes, second)
+        assert lanes.is_finishing(second.ticket)
+        # Who does not ask again loses the turn.
+        lost = PaidStatement("c", "1")
+        await late(lanes, lost)
+        await finished(lanes, second)
+        lanes._turns["c"] -= 1000
+        third = PaidStatement("a", "3")
+        await late(lanes, third)
+        assert lanes.is_finishing(third.ticket)
+        lanes.close()
+        assert third.ended.is_set()  # an end of the service waits for no long statement
+
+    asyncio.run(main())
+
+
+def test_what_is_not_paid_for_never_goes_on(monkeypatch):
+    monkeypatch.setattr("hartley.service.lanes.ENDING_SECONDS", 60)
+
+    async def main():
+        work = Statement(Ticket("ana"), charged=False)
+        lanes = FinishingLanes(work.begun)
+        assert await refusal(lanes.engine(work, work.ticket)) == ("pending", 1)
+        assert work.ended.is_set()
         lanes.close()
 
     asyncio.run(main())

@@ -14,6 +14,7 @@ body_limit = "2MiB"
 engine_lanes = 2
 queue = 0
 question_seconds = 1.5
+pending_seconds = 20
 keep_replies = false
 tls = { certificate = "cert.pem", key = "key.pem" }
 trusted_proxy = ["10.0.0.2", "::1"]
@@ -42,6 +43,7 @@ def test_everything_that_can_be_set(tmp_path):
     assert settings.ledger == str(tmp_path / "ledger.db")
     assert (settings.body_limit, settings.engine_lanes, settings.queue) == (2 << 20, 2, 0)
     assert (settings.question_seconds, settings.keep_replies) == (1.5, False)
+    assert settings.pending_seconds == 20
     assert settings.tls.certificate == tmp_path / "cert.pem"
     assert settings.proxy.addresses == ("10.0.0.2", "::1")
     people = settings.datasets["people"]
@@ -66,6 +68,7 @@ MISTAKES = {
     "engine_lanes = 2": ["engine_lanes = 0"],
     "queue = 0": ["queue = -1"],
     "question_seconds = 1.5": ["question_seconds = 0", 'question_seconds = "soon"'],
+    "pending_seconds = 20": ["pending_seconds = 1", "pending_seconds = 1e9", "pending_seconds = 0"],
     "keep_replies = false": ["keep_replies = 1"],
     'tls = { certificate = "cert.pem", key = "key.pem" }': ['tls = { key = "k" }', "tls = 1"],
     'trusted_proxy = ["10.0.0.2", "::1"]': [

@@ -117,6 +117,8 @@ class RowPrice(NamedTuple):
     """None by pricing rules that do not look at earlier rows."""
     parts: PublicParts | None = None
     """The price for every type of the public columns, by rules that tell them apart."""
+    alone: int | None = None
+    """The price by rules that look at no earlier row, where it was computed too."""
 
     @property
     def by_public(self) -> PublicParts:

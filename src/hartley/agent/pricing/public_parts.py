@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 MOST_PARTS = 512
 """Beyond this many parts, neighbouring runs of codes are merged, and the larger number is kept."""
@@ -80,9 +80,11 @@ class PublicParts:
         pairs = zip(self._over(cuts), other._over(cuts), strict=True)
         return PublicParts.of(cuts, tuple([join(own, its) for own, its in pairs]))
 
-    def _over(self, cuts: Cuts) -> Iterator[int]:
-        """Yield the largest number in each part of other cuts."""
+    def _over(self, cuts: Cuts) -> list[int]:
+        """Return the largest number in each part of other cuts."""
         wanted = dict(cuts)
+        if all(set(starts) <= {*wanted[name]} for name, starts in self.cuts):
+            return self._refined(cuts)
         ranges = []
         for name, starts in self.cuts:
             begins = wanted[name]
@@ -98,12 +100,30 @@ class PublicParts:
         own = [name for name, _ in self.cuts]
         places = [own.index(name) if name in own else None for name, _ in cuts]
         sizes = [len(starts) for _, starts in self.cuts]
+        numbers = []
         for part in product(*[range(len(starts)) for _, starts in cuts]):
             at = [0]
             for place, run in zip(places, part, strict=True):
                 if place is not None:
                     at = [a * sizes[place] + b for a in at for b in ranges[place][run]]
-            yield self.cells[at[0]] if len(at) == 1 else max([self.cells[a] for a in at])
+            numbers.append(max([self.cells[a] for a in at]))
+        return numbers
+
+    def _refined(self, cuts: Cuts) -> list[int]:
+        """Return the number in each part of cuts that begin a run wherever the own ones do.
+
+        So each of their runs lies in one own run, and nothing has to be compared.
+        """
+        steps: dict[str, tuple[tuple[int, ...], int]] = {}
+        step = len(self.cells)
+        for name, starts in self.cuts:
+            step //= len(starts)
+            steps[name] = (starts, step)
+        offsets = []
+        for name, begins in cuts:
+            starts, step = steps.get(name, ((), 0))
+            offsets.append([(bisect_right(starts, code) - 1) * step for code in begins])
+        return [self.cells[sum(part)] for part in product(*offsets)]
 
 
 def _coarse(cuts: dict[str, list[int]]) -> Cuts:

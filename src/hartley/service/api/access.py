@@ -49,6 +49,8 @@ async def identity_of(
 ) -> Identity | None:
     """Return who a token, or else a trusted proxy, stands for; None if neither does."""
     service = service_of(request)
+    if len(request.headers.getlist("authorization")) > 1:
+        return None  # a proxy before the service may have looked at another one
     if bearer is not None:
         return await service.authenticate(bearer.credentials)
     name = proxied_name(request, service)

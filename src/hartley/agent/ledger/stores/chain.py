@@ -85,7 +85,9 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
         # Never before the last row: a clock that was set back opens no period again.
         time = max(now(), latest.time if last is None else last.time)
         standing = standing.at(time)
-    own = transaction.latest(dataset, analyst) if analyst else None
+    own = None
+    if analyst:  # often the last one who asked: then it is the row that was read already
+        own = latest if latest.account == analyst else transaction.latest(dataset, analyst)
     holder = analyst if own is not None else ""
     if latest.account != holder:
         row = own or transaction.latest(dataset, "")
