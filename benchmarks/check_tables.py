@@ -62,7 +62,7 @@ def unknown_part(joint: Cover) -> tuple[object, np.ndarray, np.ndarray]:
     system = joint.system
     rows = np.repeat(np.arange(system.relations), np.diff(system.start))
     matrix = csr_array(
-        (system.sign.astype(float), (rows, system.column)), shape=(system.relations, system.size)
+        (system.factor.astype(float), (rows, system.column)), shape=(system.relations, system.size)
     )
     unknown = system.low < system.high
     right = -(matrix @ np.where(unknown, 0, system.low))

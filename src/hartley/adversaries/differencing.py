@@ -416,17 +416,17 @@ class _Part:
 
     def _combination(self, reach: Reach, plain: tuple[int, int]) -> tuple[Term, ...]:
         """Return the answers that the better of two proofs uses, and how many times each."""
-        sign, proof = 1, reach.below
+        proof = reach.below
         if proof is None or (
             reach.above is not None and plain[1] - reach.high > reach.low - plain[0]
         ):
-            sign, proof = -1, reach.above
+            proof = reach.above
         if proof is None:
             return ()
         times: dict[int, Fraction] = {}
         for statement, multiplier in proof.fractions().items():
             owner = self.owners[statement]
-            times[owner] = times.get(owner, Fraction(0)) + sign * multiplier
+            times[owner] = times.get(owner, Fraction(0)) + multiplier
         answers = self.transcript.answers
         return tuple(Term(number, answers[i].text) for i, number in sorted(times.items()))
 

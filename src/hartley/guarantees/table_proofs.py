@@ -80,10 +80,10 @@ class _UnsettledParts:
         fixed = (low == high) & (np.abs(low) <= limit)
         inside, begin = ~fixed[system.column], system.start[:-1]
         lengths = np.add.reduceat(inside, begin, dtype=np.int64)
-        sums = np.add.reduceat(np.where(inside, 0, system.sign * low[system.column]), begin)
+        sums = np.add.reduceat(np.where(inside, 0, system.factor * low[system.column]), begin)
         used = lengths > 0
         start = np.concatenate([[0], np.cumsum(lengths[used])])
-        return cls(start, system.column[inside], system.sign[inside] > 0, sums[used], limit)
+        return cls(start, system.column[inside], system.factor[inside] > 0, sums[used], limit)
 
     def narrow(
         self, waiting: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64]
@@ -164,9 +164,10 @@ class ProofRows:
         sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights)])
         per_row = sums[self.start[1:]] - sums[self.start[:-1]] + self.denominator
         longest = int(np.diff(system.start).max(initial=1))
+        steepest = int(np.abs(system.factor).max(initial=1))
         ends = np.abs(np.concatenate([system.low, system.high]))
         largest = int(ends[ends < FAR].max(initial=0)) + 1
-        small = (per_row <= (FAR - 1) // (longest * largest)).astype(bool)
+        small = (per_row <= (FAR - 1) // (longest * steepest * largest)).astype(bool)
         proved: list[int | None] = [None] * self.cell.size
         for i in np.flatnonzero(~small).tolist():  # machine integers would overflow: in Python's
             proved[i] = self._slowly(system, i)
@@ -194,7 +195,7 @@ class ProofRows:
             return []
         below = self.denominator[chosen].astype(np.int64)
         of, r, y = _rows(self.start, chosen, self.relation, self.numerator)
-        of_entry, column, sign = _rows(system.start, r, system.column, system.sign)
+        of_entry, column, sign = _rows(system.start, r, system.column, system.factor)
         # Every entry of d, one for each relation that a cell is in, with what is left of e_j.
         place = np.concatenate(
             [of[of_entry] * system.size + column, self._own(chosen, system.size)]
@@ -285,7 +286,7 @@ class Witnesses:
         column, begin = system.column, system.start[:-1]
         touched = np.logical_or.reduceat((self.known & ~settled)[column], begin)
         unknown = np.logical_or.reduceat(~self.known[column], begin)
-        sums = np.add.reduceat(system.sign * np.where(self.known, self.base, 0)[column], begin)
+        sums = np.add.reduceat(system.factor * np.where(self.known, self.base, 0)[column], begin)
         return not (touched & unknown).any() and not sums[~unknown].any()
 
     def _changes_add_up(self, system: LinearSystem) -> bool:
@@ -304,7 +305,7 @@ class Witnesses:
         relation = np.searchsorted(system.start, entries, side="right") - 1
         numbers = np.bincount(system.column[entries], minlength=system.size)
         start = np.concatenate([[0], np.cumsum(numbers)])
-        of, relation, sign = _rows(start, self.cell, relation, system.sign[entries])
+        of, relation, sign = _rows(start, self.cell, relation, system.factor[entries])
         if not of.size:
             return True
         place = move[of] * system.relations + relation
