@@ -1,4 +1,4 @@
-"""What a weighted sum of numbers of a system can be: a bound with multipliers, tables at its ends."""
+"""What a weighted sum of numbers can be: bounds with multipliers, and tables at its ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_SEARCHED = 5_000
 """In a component of more unknown numbers than this, no whole table is searched for a sum."""
-NODES = 200
+NODES = 2_000
 """The most nodes of such a search."""
 
 
@@ -110,6 +110,9 @@ class _PartSum:
     """A weighted sum of numbers of one component."""
 
     component: TableComponent
+    weights: Mapping[int, int]
+    cost: NDArray[np.int64]
+    """The weights, by the places of the component."""
     outer: list[Fraction | None]
     multipliers: list[Multipliers]
     inner: list[int]
@@ -128,39 +131,44 @@ class _PartSum:
             cost[inference.place_in[cell]] = weight
         ends = np.abs(np.concatenate([component.low, component.high])).astype(np.float64)
         long = float(np.abs(cost).sum()) * float(ends.max()) >= FAR / 2
-        part = cls(component, [None, None], [{}, {}], [0, 0], [], long)
+        part = cls(component, weights, cost, [None, None], [{}, {}], [0, 0], [], long)
         for table in component.tables:
-            part.attain(cost, table)
+            part.attain(table)
         now = inference.bounds.low, inference.bounds.high
         for side in (LOW, HIGH):
             part.outer[side] = inference.system.bound(weights, {}, side, now)
-            if component.programme is None or part.reached(side):
-                continue
-            sign = 1 if side == LOW else -1
-            proposal = component.programme.solve(cost * float(sign))
-            component.solves += 1
-            if proposal is None:
-                continue
-            part.harvest(inference, cost, proposal.point)
-            if proposal.multipliers is None or not np.isfinite(proposal.multipliers).all():
-                continue
-            for numerators, denominator in over_one_denominator(sign * proposal.multipliers):
-                proposed = {
-                    int(r): Fraction(y, denominator)
-                    for r, y in zip(component.relations, numerators, strict=True)
-                    if y
-                }
-                part.prove(side, inference.system.bound(weights, proposed, side, now), proposed)
-                if part.reached(side):
-                    break
-        if search and component.cells.size <= MOST_SEARCHED and component.programme is not None:
+            if component.programme is not None and not part.reached(side):
+                part.solve(inference, side)
+        if search and component.programme is not None and cost.size <= MOST_SEARCHED:
             for side in (LOW, HIGH):
                 if not part.reached(side):
                     sign = 1.0 if side == LOW else -1.0
                     point = component.programme.solve_whole(cost * sign, NODES)
                     if point is not None:
-                        part.harvest(inference, cost, point)
+                        part.harvest(inference, point)
         return part
+
+    def solve(self, inference: Inference, side: int) -> None:
+        """Ask a programme for an end; keep what exact numbers confirm."""
+        assert self.component.programme is not None
+        sign = 1 if side == LOW else -1
+        proposal = self.component.programme.solve(self.cost * float(sign))
+        self.component.solves += 1
+        if proposal is None:
+            return
+        self.harvest(inference, proposal.point)
+        if proposal.multipliers is None or not np.isfinite(proposal.multipliers).all():
+            return
+        now = inference.bounds.low, inference.bounds.high
+        for numerators, denominator in over_one_denominator(sign * proposal.multipliers):
+            proposed = {
+                int(r): Fraction(y, denominator)
+                for r, y in zip(self.component.relations, numerators, strict=True)
+                if y
+            }
+            self.prove(side, inference.system.bound(self.weights, proposed, side, now), proposed)
+            if self.reached(side):
+                break
 
     def prove(self, side: int, bound: Fraction | None, multipliers: Multipliers) -> None:
         """Keep a bound that is narrower than the one before."""
@@ -177,9 +185,9 @@ class _PartSum:
             return False
         return self.inner[side] == (math.ceil(end) if side == LOW else math.floor(end))
 
-    def attain(self, cost: NDArray[np.int64], table: NDArray[np.int64]) -> bool:
+    def attain(self, table: NDArray[np.int64]) -> bool:
         """Let a table that fits widen what is attained; tell whether it does."""
-        total = int(cost.astype(object) @ table) if self.long else int(cost @ table)
+        total = int((self.cost.astype(object) if self.long else self.cost) @ table)
         if not self.tables:
             self.inner, self.tables = [total, total], [table, table]
             return True
@@ -189,12 +197,10 @@ class _PartSum:
                 self.inner[side], self.tables[side] = total, table
         return any(wider)
 
-    def harvest(
-        self, inference: Inference, cost: NDArray[np.int64], point: NDArray[np.float64]
-    ) -> None:
+    def harvest(self, inference: Inference, point: NDArray[np.float64]) -> None:
         """Keep a point that is a whole table and fits."""
         table = self.component.fitting_table(point)
-        if table is not None and self.attain(cost, table):
+        if table is not None and self.attain(table):
             inference.harvest(self.component, table, keep=True)
 
 

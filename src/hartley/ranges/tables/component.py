@@ -128,6 +128,8 @@ def components(system: LinearSystem, bounds: Bounds) -> list[TableComponent]:
 
 def _grouped(labels: NDArray[np.int32], members: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     """Return the members of each label, in order."""
+    if not members.size:
+        return {}
     mine = labels[members]
     order = np.argsort(mine, kind="stable")
     names, begins = np.unique(mine[order], return_index=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from hartley.ranges.transcripts.transcript import FAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -34,9 +35,10 @@ class Derivation:
     """A bound of a total, as a combination of relations of a system: any multipliers prove one.
 
     Example:
+        >>> from fractions import Fraction
         >>> sums = LinearSystem.of([(2, [0, 1])], [0, 0, 7], [9, 3, 7])
-        >>> Derivation(sums, {0: 2}, LOW, {0: Fraction(2)}, {}).bound
-        Fraction(8, 1)
+        >>> Derivation(sums, {0: 2}, LOW, {0: Fraction(2)}, {}).end
+        8
     """
 
     system: LinearSystem
@@ -49,9 +51,12 @@ class Derivation:
     """Those of the statements alone, by their numbers."""
 
     @property
-    def bound(self) -> Fraction | None:
-        """What the multipliers prove, added up anew in exact numbers; None is no bound."""
-        return self.system.bound(self.target, self.multipliers, self.side)
+    def end(self) -> int | None:
+        """The whole number that the multipliers prove, added up anew; None is no bound."""
+        bound = self.system.bound(self.target, self.multipliers, self.side)
+        if bound is None:
+            return None
+        return math.ceil(bound) if self.side == LOW else math.floor(bound)
 
     def fractions(self) -> dict[int, Fraction]:
         """Return the statements that are used, each with its multiplier."""
