@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,12 +43,12 @@ def followed(
     """
     low, high = (system.low.copy(), system.high.copy()) if ends is None else ends
     parts = _UnsettledParts.of(system, low, high)
-    waiting = np.ones(parts.settled.size, bool)
+    waiting = np.arange(parts.settled.size)
     for _ in range(MOST_ROUNDS):
         changed = parts.narrow(waiting, low, high)
-        if not changed.any() or (low > high).any():
+        if not changed.size or (low[changed] > high[changed]).any():
             break
-        waiting = np.logical_or.reduceat(changed[parts.column], parts.start[:-1])
+        waiting = parts.relations_of(changed)
     return low, high
 
 
@@ -85,17 +86,29 @@ class _UnsettledParts:
         start = np.concatenate([[0], np.cumsum(lengths[used])])
         return cls(start, system.column[inside], system.factor[inside] > 0, sums[used], limit)
 
+    @cached_property
+    def _by_number(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places of the numbers in order, and the relation at each of them."""
+        order = np.argsort(self.column, kind="stable")
+        relation = np.repeat(np.arange(self.settled.size), np.diff(self.start))
+        return self.column[order], relation[order]
+
+    def relations_of(self, changed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the relations that have one of some numbers."""
+        column, relation = self._by_number
+        begin = np.searchsorted(column, changed)
+        lengths = np.searchsorted(column, changed, side="right") - begin
+        places = np.repeat(begin - np.cumsum(lengths) + lengths, lengths)
+        return np.unique(relation[places + np.arange(places.size)])
+
     def narrow(
-        self, waiting: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+        self, waiting: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Narrow bounds in place through the relations that wait; return which have changed."""
-        changed = np.zeros(low.size, bool)
-        if not waiting.any():
-            return changed
-        lengths = np.diff(self.start)[waiting]
-        entries = np.repeat(waiting, np.diff(self.start))
-        column, positive = self.column[entries], self.positive[entries]
-        row = np.repeat(np.arange(lengths.size), lengths)
+        if not waiting.size:
+            return waiting
+        row, column, positive = _rows(self.start, waiting, self.column, self.positive)
+        lengths = self.start[waiting + 1] - self.start[waiting]
         begin, settled = np.cumsum(lengths) - lengths, self.settled[waiting]
         least = np.where(positive, low[column], -high[column])
         most = np.where(positive, high[column], -low[column])
@@ -105,8 +118,7 @@ class _UnsettledParts:
         before = low[column], high[column]
         np.maximum.at(low, column, np.where(positive, -bottom, top))
         np.minimum.at(high, column, np.where(positive, -top, bottom))
-        changed[column] = (low[column] != before[0]) | (high[column] != before[1])
-        return changed
+        return np.unique(column[(low[column] != before[0]) | (high[column] != before[1])])
 
     def _others(
         self,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import InputError, OptionError
@@ -239,12 +240,18 @@ class Crosstab:
 
     def categories(self, dim: str) -> set[str]:
         """Return the categories of a dimension, without its total."""
-        mine = self.columns[self.dims.index(dim)]
-        return {key for key in set(mine) if key is not None}
+        return set(self._labels[self.dims.index(dim)])
+
+    @cached_property
+    def _labels(self) -> tuple[frozenset[str], ...]:
+        """The categories of each dimension."""
+        return tuple(
+            frozenset(key for key in set(column) if key is not None) for column in self.columns
+        )
 
     @cached_property
     def columns(self) -> tuple[tuple[str | None, ...], ...]:
         """The keys of all cells, one column for each dimension."""
         if not self.cells:
             return ((),) * len(self.dims)
-        return tuple(zip(*(cell.keys for cell in self.cells), strict=True))
+        return tuple(zip(*map(itemgetter(0), self.cells), strict=True))

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from dataclasses import dataclass
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import EngineError, TableError
@@ -53,9 +54,10 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
     else:
         rows = _read_csv(path)
     stripped = [tuple(map(str.strip, row)) for row in rows]
-    lines = [line for line, row in enumerate(stripped, 1) if any(row)]
+    filled = list(map(any, stripped))
+    lines = list(compress(range(1, len(stripped) + 1), filled))
     if len(lines) < len(stripped):
-        stripped = [row for row in stripped if any(row)]
+        stripped = list(compress(stripped, filled))
     lengths = list(map(len, stripped))
     width = max(lengths, default=0)
     if len(stripped) < 2 or width < 2:
@@ -74,7 +76,8 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
 
 def _read_csv(path: Path) -> list[list[str]]:
     text = read_text_file(path, what="table", kind=TableError)
-    lines = [line for line in text.splitlines() if line.strip()][-20:]  # titles stand above
+    # The last lines, since titles stand above.
+    lines = list(islice(filter(str.strip, reversed(text.splitlines())), 20))
 
     def agreement(delimiter: str) -> tuple[int, int]:
         counts = Counter(line.count(delimiter) for line in lines if delimiter in line)
