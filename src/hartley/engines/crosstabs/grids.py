@@ -167,7 +167,28 @@ def _read_excel(path: Path, sheet: str | None) -> list[list[str]]:
             f"{path} has merged cells at {merged[0]}",
             hint="unmerge them and write every name in its own cell",
         )
-    return [[_text(value) for value in row] for row in _limited(page.iter_rows(values_only=True))]
+    rows = list(_limited(page.iter_rows(values_only=True)))
+    if any(value is None for row in rows for value in row):
+        _refuse_formulas(path, page.title, rows)
+    return [[_text(value) for value in row] for row in rows]
+
+
+def _refuse_formulas(path: Path, sheet: str, rows: list[Any]) -> None:
+    """Refuse formulas whose results are not stored.
+
+    A program that only writes a workbook leaves them out, and whoever opens it sees the numbers.
+    Read as empty cells they would count as hidden.
+    """
+    import openpyxl
+
+    page: Any = openpyxl.load_workbook(path)[sheet]
+    for formulas, values in zip(page.iter_rows(), rows, strict=True):
+        for cell, value in zip(formulas, values, strict=True):
+            if value is None and cell.data_type == "f":
+                raise TableError(
+                    f"{path} has a formula without its result at {cell.coordinate}",
+                    hint="open it in a spreadsheet program and save it, or write the numbers",
+                )
 
 
 def _limited(rows: Iterable[Any]) -> Iterable[Any]:

@@ -117,7 +117,7 @@ def _laid_out(
         and not described.marking.is_value(rows[-1][-1] or "?")
     ):  # a note below it
         rows, lines = rows[:-1], lines[:-1]
-    head = _header_rows(rows, grid, described)
+    head = _header_rows(rows, lines, grid, described)
     names = rows[head - 1] if head > 1 else rows[0]
     body = list(zip(lines[head:], rows[head:], strict=True))
     short = [line for line in lines[head:] if line in grid.short]
@@ -193,8 +193,12 @@ def _other_dims(declared: Sequence[str], present: Sequence[str]) -> TableError:
     )
 
 
-def _header_rows(rows: list[tuple[str, ...]], grid: TextGrid, described: OutputDescription) -> int:
+def _header_rows(
+    rows: list[tuple[str, ...]], lines: list[int], grid: TextGrid, described: OutputDescription
+) -> int:
     """Count the lines of the header; more than one if a line names the dimensions of the rows."""
+    if described.value is not None:  # a list of cells
+        return 1
     for at in range(1, min(TOP, len(rows) - 1)):
         keys = sum(map(bool, rows[at]))
         first = rows[at][:keys]
@@ -202,10 +206,26 @@ def _header_rows(rows: list[tuple[str, ...]], grid: TextGrid, described: OutputD
             continue
         if described.dims is None:
             named = grid.block or at > 1
+            listing = keys == len(rows[at]) - 1 and rows[0][-1].casefold() in NUMBERS
+            filled = any(_holds_numbers(row[keys:], described.marking) for row in rows[1:at])
+            if named and listing:
+                return 1  # an empty cell in a list of cells
+            if named and (filled or keys == len(rows[at]) - 1):
+                raise TableError(
+                    f"line {lines[at]} names the dimensions, or is a row that hides all its cells",
+                    hint='declare the dims, those of the rows first: dims = ["region", "sex"]',
+                )
         else:  # the first data row may hide all of its cells
             named = set(first) <= set(described.dims) and len(first) < len(described.dims)
         return at + 1 if named else 1
     return 1
+
+
+def _holds_numbers(cells: Sequence[str], marking: Marking) -> bool:
+    """Tell whether texts can be the cells of a row; categories can be numbers too, as years are."""
+    return all(map(marking.is_value, cells)) and any(
+        character.isdigit() for text in cells for character in text
+    )
 
 
 def _value_column(
