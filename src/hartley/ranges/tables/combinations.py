@@ -91,18 +91,12 @@ def combination_range(
     low, high = outer
     if low is not None and high is not None and low > high:
         raise NoTableFits(next(iter(proofs[LOW]), 0))
-    inner = [settled + sum(part.inner[side] for part in sums) for side in (LOW, HIGH)]
     attained = all(part.tables for part in sums)
-    return CombinationRange(
-        low,
-        high,
-        *proofs,
-        *(inner if attained else (None, None)),
-        (
-            _whole_table(inference, sums, LOW) if attained else None,
-            _whole_table(inference, sums, HIGH) if attained else None,
-        ),
-    )
+    inner = [settled + sum(part.inner[side] for part in sums) for side in (LOW, HIGH)]
+    if not attained:
+        return CombinationRange(low, high, proofs[LOW], proofs[HIGH], None, None, (None, None))
+    tables = _whole_table(inference, sums, LOW), _whole_table(inference, sums, HIGH)
+    return CombinationRange(low, high, proofs[LOW], proofs[HIGH], inner[LOW], inner[HIGH], tables)
 
 
 @dataclass
@@ -142,8 +136,8 @@ class _PartSum:
         if search and component.programme is not None and cost.size <= MOST_SEARCHED:
             for side in (LOW, HIGH):
                 if not part.reached(side):
-                    sign = 1.0 if side == LOW else -1.0
-                    point = component.programme.solve_whole(cost * sign, NODES)
+                    towards = cost if side == LOW else -cost
+                    point = component.programme.solve_whole(towards.astype(np.float64), NODES)
                     if point is not None:
                         part.harvest(inference, point)
         return part
@@ -152,7 +146,7 @@ class _PartSum:
         """Ask a programme for an end; keep what exact numbers confirm."""
         assert self.component.programme is not None
         sign = 1 if side == LOW else -1
-        proposal = self.component.programme.solve(self.cost * float(sign))
+        proposal = self.component.programme.solve((sign * self.cost).astype(np.float64))
         self.component.solves += 1
         if proposal is None:
             return

@@ -249,9 +249,9 @@ class _KnownEquations:
         target = self.equations.target(costs)
         assert target is not None  # the relations were made for it
         proved = combination_range(inference, target, search=search)
-        for numbers in proved.tables:
-            if numbers is not None:
-                table = self.equations.expand(numbers)
+        for attained in proved.tables:
+            if attained is not None:
+                table = self.equations.expand(attained)
                 if self.statements.fits(table):
                     tables.append(table)
         self._read = len(tables)
