@@ -79,7 +79,10 @@ class _UnsettledParts:
             return cls(np.zeros(1, np.int64), nothing, nothing > 0, nothing, limit)
         # A settled number beyond the limit stays among the others, where it counts as no end.
         fixed = (low == high) & (np.abs(low) <= limit)
-        inside, begin = ~fixed[system.column], system.start[:-1]
+        begin = system.start[:-1]
+        # Tables have sums alone; a relation with other factors narrows nothing here.
+        is_sum = np.logical_and.reduceat(np.abs(system.factor) == 1, begin)
+        inside = ~fixed[system.column] & np.repeat(is_sum, np.diff(system.start))
         lengths = np.add.reduceat(inside, begin, dtype=np.int64)
         sums = np.add.reduceat(np.where(inside, 0, system.factor * low[system.column]), begin)
         used = lengths > 0
