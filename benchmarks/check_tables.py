@@ -25,9 +25,16 @@ from hartley.ranges.tables.programme import TableProgramme
 from hartley.ranges.tables.system import Bounds
 from hartley.studies.check import check
 from hartley.studies.check_certificate import save_certificate
+from measure import Ratio
+from results import Row, Settings, Topic, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+NAME = "published tables"
+SIDE, CUBE, SAMPLE = 100, 46, 10
+QUICK_SIDE, QUICK_CUBE, QUICK_SAMPLE = 20, 8, 2
+LEAST_ENDS, LEAST_DETERMINED, MOST_OF_CHECK = 20, 100, 0.05
 
 
 def published(table: np.ndarray, hidden: np.ndarray) -> Crosstab:
@@ -62,7 +69,7 @@ def unknown_part(joint: Cover) -> tuple[object, np.ndarray, np.ndarray]:
     system = joint.system
     rows = np.repeat(np.arange(system.relations), np.diff(system.start))
     matrix = csr_array(
-        (system.sign.astype(float), (rows, system.column)), shape=(system.relations, system.size)
+        (system.factor.astype(float), (rows, system.column)), shape=(system.relations, system.size)
     )
     unknown = system.low < system.high
     right = -(matrix @ np.where(unknown, 0, system.low))
@@ -101,7 +108,15 @@ def warm_ends(joint: Cover, cells: list[int], sample: int) -> float:
     return (time.perf_counter() - started) * len(cells) / sample
 
 
-def two_dimensions(side: int, sample: int) -> None:
+def times_faster(topic: Topic, ours: float, theirs: float, least: float | None) -> Row:
+    """Return the row that says how many times as fast the product is, measured once."""
+    factor = theirs / ours
+    seconds = {topic.product: [ours], topic.against: [theirs]}
+    return topic.beats(Ratio(factor, factor, factor), at_least=least, raw=seconds)
+
+
+def two_dimensions(side: int, sample: int, least: float | None) -> Row:
+    """Find all ends of a table of two dimensions."""
     table, hidden = draw((side, side), 0.02, 3)
     joint = cover([published(table, hidden)])
     cells = np.flatnonzero(joint.system.high >= FAR).tolist()
@@ -113,10 +128,10 @@ def two_dimensions(side: int, sample: int) -> None:
     exact = sum(inference.range(cell).exact for cell in cells)
     solves = sum(component.solves for component in inference.components)
     theirs = cold_ends(joint, cells, sample)
-    print(
-        f"| all ends, {joint.system.size:,} cells, {len(cells):,} hidden | {ours:.2f} s, "
-        f"{solves} solves, {exact:,} exact | {theirs:.1f} s | {theirs / ours:.0f} x |"
-    )
+    size = f"all ends, {joint.system.size:,} cells, {len(cells):,} hidden"
+    product = f"{solves} solves, {exact:,} exact"
+    topic = Topic(NAME, size, product, "cold programmes of scipy")
+    return times_faster(topic, ours, theirs, least)
 
 
 def scattered(side: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +149,10 @@ def scattered(side: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarra
     return table, hidden.reshape(table.shape)
 
 
-def determined(sample: int, table: np.ndarray, hidden: np.ndarray, how: str) -> None:
+def determined(
+    sample: int, table: np.ndarray, hidden: np.ndarray, how: str, least: float | None
+) -> Row:
+    """Find the cells that are determined by adding and subtracting."""
     joint = cover([published(table, hidden)])
     cells = np.flatnonzero(joint.system.high >= FAR).tolist()
     bounds = Bounds(joint.system)
@@ -145,12 +163,10 @@ def determined(sample: int, table: np.ndarray, hidden: np.ndarray, how: str) -> 
     ours = time.perf_counter() - started
     settled = sum(inference.range(cell).settled for cell in cells)
     theirs = warm_ends(joint, cells, sample)
-    print(
-        f"| determined cells, {how}, {joint.system.size:,} cells, {len(cells):,} hidden | "
-        f"{ours:.2f} s, {settled:,} determined, {followed:,} of them by following bounds alone | "
-        f"{theirs:.0f} s | {theirs / ours:.0f} x |",
-        flush=True,
-    )
+    size = f"determined cells, {how}, {joint.system.size:,} cells, {len(cells):,} hidden"
+    product = f"{settled:,} determined, {followed:,} by following bounds alone"
+    topic = Topic(NAME, size, product, "a warm programme a cell")
+    return times_faster(topic, ours, theirs, least)
 
 
 def with_totals(table: np.ndarray) -> np.ndarray:
@@ -245,10 +261,9 @@ def least_time(work: Callable[[], object], times: int) -> float:
     return min(spent)
 
 
-def verifying(side: int, cube: int) -> None:
+def verifying(side: int, cube: int, most: float | None) -> list[Row]:
     """Compare the CPU time of verifying a certificate with that of the check."""
-    print("\n| verify, CPU time | cells | check | verify | share | of it reading |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for shape, (paths, spec) in shapes(folder, side, cube).items():
@@ -268,37 +283,63 @@ def verifying(side: int, cube: int) -> None:
             saved = save_certificate(kept["report"], folder / "c.json")
             verified = least_time(lambda p=paths, c=saved: verify_tables(p, c), 3)
             reading = least_time(read, 3)
-            print(
-                f"| {shape} | {cells:,} | {1000 * checked:,.1f} ms | {1000 * verified:,.1f} ms | "
-                f"{100 * verified / checked:.1f} % | {1000 * reading:,.1f} ms |",
-                flush=True,
+            share = verified / checked
+            rows.append(
+                Row(
+                    benchmark=NAME,
+                    size=f"{shape}, {cells:,} cells",
+                    product="verify",
+                    against="check",
+                    quantity="CPU time",
+                    result=f"{100 * share:.1f} % (reading alone {100 * reading / checked:.1f} %)",
+                    target="-" if most is None else f"at most {100 * most:g} %",
+                    met=None if most is None else share <= most,
+                    value=share,
+                    seconds={"check": [checked], "verify": [verified], "reading": [reading]},
+                )
             )
+    return rows
+
+
+def run(settings: Settings) -> list[Row]:
+    """Measure everything; without peers, verifying alone."""
+    side, cube = (QUICK_SIDE, QUICK_CUBE) if settings.quick else (SIDE, CUBE)
+    sample = QUICK_SAMPLE if settings.quick else SAMPLE
+    rows = compared(side, cube, sample, quick=settings.quick) if settings.peers else []
+    settings.log(f"{NAME}: verifying, {side} and {cube} categories")
+    return rows + verifying(side, cube, None if settings.quick else MOST_OF_CHECK)
+
+
+def compared(side: int, cube: int, sample: int, *, quick: bool) -> list[Row]:
+    """Measure everything that has a peer."""
+    ends, cells = (None, None) if quick else (LEAST_ENDS, LEAST_DETERMINED)
+    few, large = max(sample // 5, 1), (cube,) * 3
+    return [
+        two_dimensions(side, sample, ends),
+        determined(few, *draw(large, 0.0, 5, large=1.6), "small ones hidden", cells),
+        determined(few, *scattered(cube, 0.83, 7), "hidden at random", cells),
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--side", type=int, default=100, help="categories of each of two dimensions"
+        "--side", type=int, default=SIDE, help="categories of each of two dimensions"
     )
     parser.add_argument(
-        "--cube", type=int, default=46, help="categories of each of three dimensions"
+        "--cube", type=int, default=CUBE, help="categories of each of three dimensions"
     )
     parser.add_argument(
-        "--sample", type=int, default=10, help="programmes of the peer that are timed"
+        "--sample", type=int, default=SAMPLE, help="programmes of the peer that are timed"
     )
     parser.add_argument(
         "--only-verify", action="store_true", help="leave out everything that has a peer"
     )
     chosen = parser.parse_args()
-    if chosen.only_verify:
-        verifying(chosen.side, chosen.cube)
-        return
-    print("| what | hartley | peer | factor |\n| --- | --- | --- | --- |")
-    two_dimensions(chosen.side, chosen.sample)
-    side, few = chosen.cube, max(chosen.sample // 5, 1)
-    determined(few, *draw((side, side, side), 0.0, 5, large=1.6), "small ones hidden")
-    determined(few, *scattered(side, 0.83, 7), "hidden at random")
-    verifying(chosen.side, side)
+    rows = []
+    if not chosen.only_verify:
+        rows = compared(chosen.side, chosen.cube, chosen.sample, quick=False)
+    show(rows + verifying(chosen.side, chosen.cube, MOST_OF_CHECK))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import anonymity_peers
 import ask
 import ask_peers
 import audit_rows
+import check_tables
 import comparison
 import environments
 import import_time
@@ -50,6 +51,7 @@ BENCHMARKS = {
     "optimal_quantizer": optimal_quantizer.run,
     "volume": volume.run,
     "privacy_distortion": privacy_distortion.run,
+    "check_tables": check_tables.run,
     "anonymity": anonymity.run,
     "anonymity_peers": anonymity_peers.run,
     "mdav": mdav.run,

@@ -5,6 +5,7 @@ their definitions. Nothing of the programme that is tested takes part in that.
 """
 
 import importlib.util
+from dataclasses import replace
 from itertools import combinations, product
 from math import ceil
 from pathlib import Path
@@ -174,6 +175,7 @@ def test_totals_are_bounded_by_and_settled_only_with_all_tables_that_fit(
     finding = Differencing(within).attack(*transcripts)
     assert finding.left_out == 0
     assert not finding.untried
+    assert all(difference.verify() for difference in finding.differences)
     for transcript in transcripts:
         part = differencing._Part(transcript, within)
         records = [[record_of(transcript, row) for row in one] for one in tables]
@@ -286,6 +288,20 @@ def test_the_third_person_is_found_by_subtracting_two_answers_from_one(tmp_path)
         assert [str(term.times) for term in finding.worst.combination] == ["1", "-1", "-1"]
         assert finding.number.is_exact
         assert "37" not in " ".join([finding.headline, *finding.sentences])
+
+
+def test_a_changed_multiplier_proves_nothing(tmp_path):
+    people = {"who": ["eve", "a", "b"], "pay": [37, 32, 14]}
+    texts = [f"SUM(pay) FROM town{where}" for where in ("", " WHERE who='a'", " WHERE who='b'")]
+    known, _ = town(tmp_path, people, *texts)
+    worst = Differencing().attack(*known).worst
+    assert worst.verify()
+    for relation, multiplier in worst.below.multipliers.items():
+        for change in (1, -1):
+            changed = {**worst.below.multipliers, relation: multiplier + change}
+            assert not replace(worst, below=replace(worst.below, multipliers=changed)).verify()
+    assert not replace(worst, low=worst.low + 1).verify()
+    assert not replace(worst, below=replace(worst.below, target={0: 1})).verify()
 
 
 def test_halves_of_answers_are_combined(tmp_path):

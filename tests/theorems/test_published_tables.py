@@ -251,7 +251,7 @@ def number_of_tables(joint):
 
     def count(low, high):
         try:
-            bounds = Bounds(LinearSystem(system.start, system.column, system.sign, low, high))
+            bounds = Bounds(LinearSystem(system.start, system.column, system.factor, low, high))
             bounds.follow()
         except NoTableFits:
             return 0

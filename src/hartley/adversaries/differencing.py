@@ -46,12 +46,14 @@ class Differencing:
     .. math:: \sum_S v \ge \max_y \Bigl\{ \sum_j \bigl(y_j^+ l_j - y_j^- h_j\bigr)
         + \sum_g n_g \min_{r \in g} \bigl(v_r 1_S(r) - y \cdot w_r\bigr) \Bigr\}
 
-    All linear combinations y of all answers are tried at once, by a linear programme whose
-    multipliers are checked in whole numbers; where the tables are few, all of them are followed
-    as well. A total is called settled only with such a proof, not settled only with two tables
-    that fit every answer, and open otherwise. The totals are those of everything that was counted,
-    added up or ranked: over every set of at most ``rows`` rows that public columns tell apart, and
-    over any single row. The cost grows with the number of those sets times a linear programme over
+    Answers are relations among whole numbers, for the same engine that checks published tables:
+    how many rows have which records, what they add up to, and the total of each answer. All linear
+    combinations y of all answers are tried at once, by a linear programme whose multipliers are
+    checked in whole numbers; where the tables are few, all of them are followed as well. A total is
+    called settled only with such a proof, not settled only with two tables that fit every answer,
+    and open otherwise. The totals are those of everything that was counted, added up or ranked:
+    over every set of at most ``rows`` rows that public columns tell apart, and over any single row.
+    The cost grows with the number of those sets times a linear programme over
     the records that the answers tell apart; beyond ``MOST_TARGETS`` totals the finding says how
     many were not tried.
 
@@ -390,6 +392,8 @@ class _Part:
             one_row=target.one_row,
             tried=tried,
             combination=self._combination(reach, plain) or target.terms,
+            below=reach.below if low == reach.low else None,
+            above=reach.above if high == reach.high else None,
         )
 
     def _of_all(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
@@ -416,17 +420,17 @@ class _Part:
 
     def _combination(self, reach: Reach, plain: tuple[int, int]) -> tuple[Term, ...]:
         """Return the answers that the better of two proofs uses, and how many times each."""
-        sign, proof = 1, reach.below
+        proof = reach.below
         if proof is None or (
             reach.above is not None and plain[1] - reach.high > reach.low - plain[0]
         ):
-            sign, proof = -1, reach.above
+            proof = reach.above
         if proof is None:
             return ()
         times: dict[int, Fraction] = {}
         for statement, multiplier in proof.fractions().items():
             owner = self.owners[statement]
-            times[owner] = times.get(owner, Fraction(0)) + sign * multiplier
+            times[owner] = times.get(owner, Fraction(0)) + multiplier
         answers = self.transcript.answers
         return tuple(Term(number, answers[i].text) for i, number in sorted(times.items()))
 

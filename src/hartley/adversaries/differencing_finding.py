@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.adversaries.finding import AttackEstimate
@@ -12,6 +12,8 @@ from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from hartley.ranges.transcripts.inference import Derivation
 
 SHOWN = 12
 MOST_TERMS = 6
@@ -55,6 +57,11 @@ class Difference:
     """Whether all combinations of answers were tried, and not only two answers."""
     combination: tuple[Term, ...]
     """Answers that prove it, each with its multiplier; empty if none is needed."""
+    below: Derivation | None = field(default=None, repr=False, compare=False)
+    """Multipliers of all relations among records that prove ``low``; None where the schema, a pair
+    of answers or a trial of all tables does."""
+    above: Derivation | None = field(default=None, repr=False, compare=False)
+    """Likewise for ``high``."""
 
     @property
     def excluded(self) -> float:
@@ -67,6 +74,13 @@ class Difference:
         if self.after == 1:
             return "settled"
         return "not settled" if self.at_least > 1 else "open"
+
+    def verify(self) -> bool:
+        """Tell whether the multipliers prove the ends, added up anew without a solver."""
+        return all(
+            derivation is None or derivation.end == end
+            for derivation, end in ((self.below, self.low), (self.above, self.high))
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the difference as plain values, ready for JSON; no total is among them."""

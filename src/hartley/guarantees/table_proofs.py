@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,12 +43,12 @@ def followed(
     """
     low, high = (system.low.copy(), system.high.copy()) if ends is None else ends
     parts = _UnsettledParts.of(system, low, high)
-    waiting = np.ones(parts.settled.size, bool)
+    waiting = np.arange(parts.settled.size)
     for _ in range(MOST_ROUNDS):
         changed = parts.narrow(waiting, low, high)
-        if not changed.any() or (low > high).any():
+        if not changed.size or (low[changed] > high[changed]).any():
             break
-        waiting = np.logical_or.reduceat(changed[parts.column], parts.start[:-1])
+        waiting = parts.relations_of(changed)
     return low, high
 
 
@@ -78,24 +79,39 @@ class _UnsettledParts:
             return cls(np.zeros(1, np.int64), nothing, nothing > 0, nothing, limit)
         # A settled number beyond the limit stays among the others, where it counts as no end.
         fixed = (low == high) & (np.abs(low) <= limit)
-        inside, begin = ~fixed[system.column], system.start[:-1]
+        begin = system.start[:-1]
+        # Tables have sums alone; a relation with other factors narrows nothing here.
+        is_sum = np.logical_and.reduceat(np.abs(system.factor) == 1, begin)
+        inside = ~fixed[system.column] & np.repeat(is_sum, np.diff(system.start))
         lengths = np.add.reduceat(inside, begin, dtype=np.int64)
-        sums = np.add.reduceat(np.where(inside, 0, system.sign * low[system.column]), begin)
+        sums = np.add.reduceat(np.where(inside, 0, system.factor * low[system.column]), begin)
         used = lengths > 0
         start = np.concatenate([[0], np.cumsum(lengths[used])])
-        return cls(start, system.column[inside], system.sign[inside] > 0, sums[used], limit)
+        return cls(start, system.column[inside], system.factor[inside] > 0, sums[used], limit)
+
+    @cached_property
+    def _by_number(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places of the numbers in order, and the relation at each of them."""
+        order = np.argsort(self.column, kind="stable")
+        relation = np.repeat(np.arange(self.settled.size), np.diff(self.start))
+        return self.column[order], relation[order]
+
+    def relations_of(self, changed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the relations that have one of some numbers."""
+        column, relation = self._by_number
+        begin = np.searchsorted(column, changed)
+        lengths = np.searchsorted(column, changed, side="right") - begin
+        places = np.repeat(begin - np.cumsum(lengths) + lengths, lengths)
+        return np.unique(relation[places + np.arange(places.size)])
 
     def narrow(
-        self, waiting: NDArray[np.bool_], low: NDArray[np.int64], high: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+        self, waiting: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Narrow bounds in place through the relations that wait; return which have changed."""
-        changed = np.zeros(low.size, bool)
-        if not waiting.any():
-            return changed
-        lengths = np.diff(self.start)[waiting]
-        entries = np.repeat(waiting, np.diff(self.start))
-        column, positive = self.column[entries], self.positive[entries]
-        row = np.repeat(np.arange(lengths.size), lengths)
+        if not waiting.size:
+            return waiting
+        row, column, positive = _rows(self.start, waiting, self.column, self.positive)
+        lengths = self.start[waiting + 1] - self.start[waiting]
         begin, settled = np.cumsum(lengths) - lengths, self.settled[waiting]
         least = np.where(positive, low[column], -high[column])
         most = np.where(positive, high[column], -low[column])
@@ -105,8 +121,7 @@ class _UnsettledParts:
         before = low[column], high[column]
         np.maximum.at(low, column, np.where(positive, -bottom, top))
         np.minimum.at(high, column, np.where(positive, -top, bottom))
-        changed[column] = (low[column] != before[0]) | (high[column] != before[1])
-        return changed
+        return np.unique(column[(low[column] != before[0]) | (high[column] != before[1])])
 
     def _others(
         self,
@@ -164,9 +179,10 @@ class ProofRows:
         sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights)])
         per_row = sums[self.start[1:]] - sums[self.start[:-1]] + self.denominator
         longest = int(np.diff(system.start).max(initial=1))
+        steepest = int(np.abs(system.factor).max(initial=1))
         ends = np.abs(np.concatenate([system.low, system.high]))
         largest = int(ends[ends < FAR].max(initial=0)) + 1
-        small = (per_row <= (FAR - 1) // (longest * largest)).astype(bool)
+        small = (per_row <= (FAR - 1) // (longest * steepest * largest)).astype(bool)
         proved: list[int | None] = [None] * self.cell.size
         for i in np.flatnonzero(~small).tolist():  # machine integers would overflow: in Python's
             proved[i] = self._slowly(system, i)
@@ -194,7 +210,7 @@ class ProofRows:
             return []
         below = self.denominator[chosen].astype(np.int64)
         of, r, y = _rows(self.start, chosen, self.relation, self.numerator)
-        of_entry, column, sign = _rows(system.start, r, system.column, system.sign)
+        of_entry, column, sign = _rows(system.start, r, system.column, system.factor)
         # Every entry of d, one for each relation that a cell is in, with what is left of e_j.
         place = np.concatenate(
             [of[of_entry] * system.size + column, self._own(chosen, system.size)]
@@ -285,7 +301,7 @@ class Witnesses:
         column, begin = system.column, system.start[:-1]
         touched = np.logical_or.reduceat((self.known & ~settled)[column], begin)
         unknown = np.logical_or.reduceat(~self.known[column], begin)
-        sums = np.add.reduceat(system.sign * np.where(self.known, self.base, 0)[column], begin)
+        sums = np.add.reduceat(system.factor * np.where(self.known, self.base, 0)[column], begin)
         return not (touched & unknown).any() and not sums[~unknown].any()
 
     def _changes_add_up(self, system: LinearSystem) -> bool:
@@ -304,7 +320,7 @@ class Witnesses:
         relation = np.searchsorted(system.start, entries, side="right") - 1
         numbers = np.bincount(system.column[entries], minlength=system.size)
         start = np.concatenate([[0], np.cumsum(numbers)])
-        of, relation, sign = _rows(start, self.cell, relation, system.sign[entries])
+        of, relation, sign = _rows(start, self.cell, relation, system.factor[entries])
         if not of.size:
             return True
         place = move[of] * system.relations + relation

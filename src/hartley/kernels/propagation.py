@@ -18,10 +18,18 @@ NARROWER, FULL, EMPTY = 0, 1, 2
 
 
 @compiled
+def scaled(end: int, factor: int, limit: int) -> int:
+    """Multiply an end by a factor; ``FAR`` where the product is beyond a limit."""
+    if abs(end) >= FAR or (abs(factor) > 1 and abs(end) > limit // abs(factor)):
+        return FAR if (end > 0) == (factor > 0) else -FAR
+    return end * factor
+
+
+@compiled
 def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of one matrix, and its log
     start: NDArray[np.int64],
     column: NDArray[np.int64],
-    sign: NDArray[np.int64],
+    factor: NDArray[np.int64],
     by_column: NDArray[np.int64],
     rows_of: NDArray[np.int64],
     low: NDArray[np.int64],
@@ -29,18 +37,22 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
     waiting: NDArray[np.int64],
     log: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Narrow the bounds of all numbers whose signed sums are zero.
+    """Narrow the bounds of all numbers whose weighted sums are zero.
+
+    A bound that is divided by a factor is rounded outward. Rounded inward it would be narrower,
+    since the numbers are whole, but then multipliers of the relations alone would not prove it.
 
     Args:
-        start: where each relation begins; ``column`` and ``sign`` are its numbers and their signs.
+        start: where each relation begins; ``column`` and ``factor`` are its numbers and what they
+            count with.
         column: likewise.
-        sign: likewise, 1 or -1.
+        factor: likewise, whole and never 0.
         by_column: where the relations of each number begin in ``rows_of``.
         rows_of: likewise.
         low: the bounds, narrowed in place.
         high: likewise; ``FAR`` is no end.
         waiting: the relations to look at first.
-        log: filled with (number, 0 for low or 1 for high, relation, its sign there), in order.
+        log: filled with (number, 0 for low or 1 for high, relation, its factor there), in order.
 
     Returns:
         how it ended, the entries of the log, and the relation that nothing fulfils.
@@ -65,11 +77,12 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
         head = (head + 1) % (rows + 1)
         size -= 1
         queued[r] = False
-        # The smallest and the largest signed sum; numbers without an end are counted apart.
+        # The smallest and the largest weighted sum; numbers without an end are counted apart.
         least, most, least_far, most_far = 0, 0, 0, 0
         for i in range(start[r], start[r + 1]):
             c = column[i]
-            below, above = (low[c], high[c]) if sign[i] > 0 else (-high[c], -low[c])
+            below = scaled(low[c] if factor[i] > 0 else high[c], factor[i], limit)
+            above = scaled(high[c] if factor[i] > 0 else low[c], factor[i], limit)
             if below <= -FAR:
                 least_far += 1
             else:
@@ -82,8 +95,9 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
             return EMPTY, entries, r
         for i in range(start[r], start[r + 1]):
             c = column[i]
-            below, above = (low[c], high[c]) if sign[i] > 0 else (-high[c], -low[c])
-            # signed number = -(sum of the others), which lies between these ends
+            below = scaled(low[c] if factor[i] > 0 else high[c], factor[i], limit)
+            above = scaled(high[c] if factor[i] > 0 else low[c], factor[i], limit)
+            # weighted number = -(sum of the others), which lies between these ends
             others_least = least_far - (1 if below <= -FAR else 0)
             others_most = most_far - (1 if above >= FAR else 0)
             for side in range(2):
@@ -91,18 +105,21 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
                     if others_most:
                         continue
                     bound = -(most - (0 if above >= FAR else above))
-                    narrower = bound > below
                 else:
                     if others_least:
                         continue
                     bound = -(least - (0 if below <= -FAR else below))
-                    narrower = bound < above
-                if not narrower or abs(bound) > limit:
+                if abs(bound) > limit:
+                    continue
+                lower = (side == 0) == (factor[i] > 0)
+                if factor[i] < 0:
+                    bound = -bound
+                divisor = abs(factor[i])
+                value = bound // divisor if lower else -(-bound // divisor)
+                if not (value > low[c] if lower else value < high[c]):
                     continue
                 if entries == log.shape[0]:
                     return FULL, entries, r
-                lower = (side == 0) == (sign[i] > 0)
-                value = bound if sign[i] > 0 else -bound
                 if lower:
                     low[c] = value
                 else:
@@ -110,7 +127,7 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
                 log[entries, 0] = c
                 log[entries, 1] = 0 if lower else 1
                 log[entries, 2] = r
-                log[entries, 3] = sign[i]
+                log[entries, 3] = factor[i]
                 entries += 1
                 if low[c] > high[c]:
                     return EMPTY, entries, r
@@ -121,7 +138,8 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
                         size += 1
                         queued[other] = True
                 # The sums of this relation have changed with the bound.
-                new_below, new_above = (low[c], high[c]) if sign[i] > 0 else (-high[c], -low[c])
+                new_below = scaled(low[c] if factor[i] > 0 else high[c], factor[i], limit)
+                new_above = scaled(high[c] if factor[i] > 0 else low[c], factor[i], limit)
                 if below <= -FAR and new_below > -FAR:
                     least_far -= 1
                     least += new_below

@@ -69,6 +69,30 @@ def test_following_goes_on_from_ends_that_are_proved_already():
     assert (low.tolist(), high.tolist()) == ([5, 4, 9, 0, 4], [5, 4, 9, 0, 4])
 
 
+@pytest.mark.parametrize("factor", [3, 2**32, -(2**62)])
+def test_factors_of_relations_neither_wrap_around_nor_pass_for_sums(factor):
+    # factor * x - y = 0; 2**32 times 2**32 is 0 in a word of 64 bits
+    columns = np.array([0, 2]), np.array([0, 1]), np.array([factor, -1])
+    system = LinearSystem(*columns, np.array([0, 0]), np.array([7, 9]))
+    low, high = followed(system)
+    assert (low.tolist(), high.tolist()) == ([0, 0], [7, 9])
+    for numerator in (1, -1, 2**32, -(2**61)):
+        rows = ProofRows(
+            np.array([1, 1]),
+            np.array([LOW, HIGH]),
+            np.array([0, 1, 2]),
+            np.array([0, 0]),
+            np.array([numerator, numerator]),
+            np.array([1, 1]),
+        )
+        multipliers = {0: Fraction(numerator)}
+        exact = [system.bound(1, multipliers, side) for side in (LOW, HIGH)]
+        assert rows.bounds(system) == [ceil(exact[0]), floor(exact[1])]
+        # by hand: y = (1 + numerator) y - numerator * factor * x
+        ends = [(1 + numerator) * y - numerator * factor * x for x in (0, 7) for y in (0, 9)]
+        assert exact == [min(ends), max(ends)]
+
+
 def test_relations_that_contradict_each_other_end_with_an_empty_interval():
     system = LinearSystem.of([(2, [0, 1])], [6, 0, 5], [6, FAR, 5])
     low, high = followed(system)

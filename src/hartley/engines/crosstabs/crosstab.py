@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import InputError, OptionError
@@ -23,6 +24,14 @@ LARGEST = 2**52
 PLAIN = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
 BELOW = re.compile(r"<\s*([0-9]+)")
 NUMERIC = re.compile(r"[+-]?[0-9][0-9 .,'\u00a0\u202f]*")
+SEPARATED = {
+    decimal: re.compile(
+        rf"[+-]?(?:[0-9]+|[0-9]{{1,3}}(?:([ {other}'\u00a0\u202f])[0-9]{{3}}(?:\1[0-9]{{3}})*))"
+        rf"(?:[{decimal}][0-9]*)?"
+    )
+    for decimal, other in (".,", ",.")
+}
+"""Numbers with a declared decimal sign: another sign may separate groups of three digits."""
 ROUNDINGS = ("nearest", "controlled", "random", "midpoint")
 
 Interval = tuple[int, int | None]
@@ -149,15 +158,17 @@ class Marking:
                 hint="publish counts, or leave the table of percentages out",
             )
         plain = PLAIN.fullmatch(token)
-        if self.decimal == "," and NUMERIC.fullmatch(token):
-            plain = PLAIN.fullmatch(re.sub(r"[ .'\u00a0\u202f]", "", token).replace(",", "."))
+        if self.decimal is not None and NUMERIC.fullmatch(token):
+            separated = SEPARATED[self.decimal].fullmatch(token)
+            digits = token.replace(separated[1] or "", "") if separated is not None else ""
+            plain = PLAIN.fullmatch(digits.replace(self.decimal, "."))
         if plain is not None:
             return Fraction(plain[0].rstrip("."))
         if NUMERIC.fullmatch(token):
             raise OptionError(
                 f"The number '{one_line(token, 30)}' can be read in two ways",
-                hint='declare decimal = "," if a comma begins the decimals, or write it without '
-                "separators",
+                hint='declare decimal = "," if a comma begins the decimals, decimal = "." if it '
+                "separates thousands, or write it without separators",
             )
         raise OptionError(
             f"The mark '{one_line(token, 30)}' is not declared",
@@ -239,12 +250,18 @@ class Crosstab:
 
     def categories(self, dim: str) -> set[str]:
         """Return the categories of a dimension, without its total."""
-        mine = self.columns[self.dims.index(dim)]
-        return {key for key in set(mine) if key is not None}
+        return set(self._labels[self.dims.index(dim)])
+
+    @cached_property
+    def _labels(self) -> tuple[frozenset[str], ...]:
+        """The categories of each dimension."""
+        return tuple(
+            frozenset(key for key in set(column) if key is not None) for column in self.columns
+        )
 
     @cached_property
     def columns(self) -> tuple[tuple[str | None, ...], ...]:
         """The keys of all cells, one column for each dimension."""
         if not self.cells:
             return ((),) * len(self.dims)
-        return tuple(zip(*(cell.keys for cell in self.cells), strict=True))
+        return tuple(zip(*map(itemgetter(0), self.cells), strict=True))

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from dataclasses import dataclass
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import EngineError, TableError
@@ -53,9 +54,10 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
     else:
         rows = _read_csv(path)
     stripped = [tuple(map(str.strip, row)) for row in rows]
-    lines = [line for line, row in enumerate(stripped, 1) if any(row)]
+    filled = list(map(any, stripped))
+    lines = list(compress(range(1, len(stripped) + 1), filled))
     if len(lines) < len(stripped):
-        stripped = [row for row in stripped if any(row)]
+        stripped = list(compress(stripped, filled))
     lengths = list(map(len, stripped))
     width = max(lengths, default=0)
     if len(stripped) < 2 or width < 2:
@@ -74,7 +76,8 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
 
 def _read_csv(path: Path) -> list[list[str]]:
     text = read_text_file(path, what="table", kind=TableError)
-    lines = [line for line in text.splitlines() if line.strip()][-20:]  # titles stand above
+    # The last lines, since titles stand above.
+    lines = list(islice(filter(str.strip, reversed(text.splitlines())), 20))
 
     def agreement(delimiter: str) -> tuple[int, int]:
         counts = Counter(line.count(delimiter) for line in lines if delimiter in line)
@@ -164,7 +167,28 @@ def _read_excel(path: Path, sheet: str | None) -> list[list[str]]:
             f"{path} has merged cells at {merged[0]}",
             hint="unmerge them and write every name in its own cell",
         )
-    return [[_text(value) for value in row] for row in _limited(page.iter_rows(values_only=True))]
+    rows = list(_limited(page.iter_rows(values_only=True)))
+    if any(value is None for row in rows for value in row):
+        _refuse_formulas(path, page.title, rows)
+    return [[_text(value) for value in row] for row in rows]
+
+
+def _refuse_formulas(path: Path, sheet: str, rows: list[Any]) -> None:
+    """Refuse formulas whose results are not stored.
+
+    A program that only writes a workbook leaves them out, and whoever opens it sees the numbers.
+    Read as empty cells they would count as hidden.
+    """
+    import openpyxl
+
+    page: Any = openpyxl.load_workbook(path)[sheet]
+    for formulas, values in zip(page.iter_rows(), rows, strict=True):
+        for cell, value in zip(formulas, values, strict=True):
+            if value is None and cell.data_type == "f":
+                raise TableError(
+                    f"{path} has a formula without its result at {cell.coordinate}",
+                    hint="open it in a spreadsheet program and save it, or write the numbers",
+                )
 
 
 def _limited(rows: Iterable[Any]) -> Iterable[Any]:

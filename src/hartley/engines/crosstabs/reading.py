@@ -6,18 +6,20 @@ import gc
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
 from hartley.engines.crosstabs.grids import read_grid
+from hartley.engines.crosstabs.header_lines import NUMBERS, header_rows
 from hartley.engines.crosstabs.shown_totals import without_shown_totals
 from hartley.errors import InputError, TableError
 from hartley.files import file_digest, one_line
 from hartley.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from hartley.engines.crosstabs.crosstab import Interval, Marking
@@ -37,13 +39,8 @@ TOTALS = (
     "totale",
 )
 """Labels that are taken for a total where none is declared."""
-NUMBERS = ("count", "n", "freq", "frequency", "value", "obs", "sum")
-"""Names of the column of numbers in a table with one cell a line."""
 COLUMNS = "columns"
 """The name of the dimension of the columns, where nothing names it."""
-TOP = 6
-"""A header has at most this many lines."""
-
 
 _Stated = tuple[int | None, int | None, str]
 """The interval of a cell, in units of the last digit, and its kind."""
@@ -116,7 +113,7 @@ def _laid_out(
         and not described.marking.is_value(rows[-1][-1] or "?")
     ):  # a note below it
         rows, lines = rows[:-1], lines[:-1]
-    head = _header_rows(rows, grid, described)
+    head = header_rows(rows, lines, grid, described)
     names = rows[head - 1] if head > 1 else rows[0]
     body = list(zip(lines[head:], rows[head:], strict=True))
     short = [line for line in lines[head:] if line in grid.short]
@@ -190,21 +187,6 @@ def _other_dims(declared: Sequence[str], present: Sequence[str]) -> TableError:
         f"{one_line(listed(present))}",
         hint="declare them in the order of the file: those of the rows first",
     )
-
-
-def _header_rows(rows: list[tuple[str, ...]], grid: TextGrid, described: OutputDescription) -> int:
-    """Count the lines of the header; more than one if a line names the dimensions of the rows."""
-    for at in range(1, min(TOP, len(rows) - 1)):
-        keys = sum(map(bool, rows[at]))
-        first = rows[at][:keys]
-        if not keys or not all(first) or keys == len(rows[at]):
-            continue
-        if described.dims is None:
-            named = grid.block or at > 1
-        else:  # the first data row may hide all of its cells
-            named = set(first) <= set(described.dims) and len(first) < len(described.dims)
-        return at + 1 if named else 1
-    return 1
 
 
 def _value_column(
@@ -289,7 +271,7 @@ def _crosstab(
             "positive and negative values apart",
         )
     places = _places([*numbers, *(bounds or ())], described)
-    stated = {text: _stated(*read_as, described, 10**places) for text, read_as in read.items()}
+    stated = _all_stated(read, described, 10**places)
     keys = _keys(entries, totals)
     ends = [stated[text] for text in entries.texts]
     if bounds is not None:
@@ -301,7 +283,8 @@ def _crosstab(
         ]
     lows, highs, kinds = zip(*ends, strict=True)
     columns = keys, lows, highs, kinds, entries.texts, entries.lines
-    cells = list(map(PublishedCell._make, zip(*columns, strict=True)))
+    # What PublishedCell._make does, without a call of Python's for each of a million cells.
+    cells = list(map(partial(tuple.__new__, PublishedCell), zip(*columns, strict=True)))
     shown = without_shown_totals(cells, described, guesses)
     return Crosstab(
         name=Path(path).name,
@@ -351,6 +334,21 @@ def _keys(entries: _Entries, totals: Sequence[str | None]) -> list[tuple[str | N
             hint="every combination of categories has one line",
         )
     return keys
+
+
+def _all_stated(
+    read: Mapping[str, tuple[str, Interval | Fraction | int]],
+    described: OutputDescription,
+    scale: int,
+) -> dict[str, _Stated]:
+    """Return the interval that each text states; whole numbers state themselves."""
+    plain, most = described.rounding is None, LARGEST // scale
+    return {
+        text: (said * scale, said * scale, "number")
+        if plain and type(said) is int and -most <= said <= most
+        else _stated(kind, said, described, scale)
+        for text, (kind, said) in read.items()
+    }
 
 
 def _stated(

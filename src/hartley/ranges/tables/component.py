@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.kernels.propagation import FAR
-from hartley.ranges.tables.programme import TableProgramme
+from hartley.ranges.tables.programme import NEAR_WHOLE, TableProgramme
+from hartley.ranges.tables.system import weighted_sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class TableComponent:
     right: NDArray[np.int64]
     start: NDArray[np.int64]
     column: NDArray[np.int64]
-    sign: NDArray[np.int64]
+    factor: NDArray[np.int64]
     low: NDArray[np.int64]
     """The bounds of its cells, as followed."""
     high: NDArray[np.int64]
@@ -50,16 +51,24 @@ class TableComponent:
         from scipy.sparse import csr_array
 
         matrix = csr_array(
-            (self.sign.astype(np.float64), self.column, self.start),
+            (self.factor.astype(np.float64), self.column, self.start),
             shape=(self.relations.size, self.cells.size),
         )
         return TableProgramme(matrix, self.right, self.low, self.high, FAR, steps=steps)
+
+    def fitting_table(self, point: NDArray[np.float64]) -> NDArray[np.int64] | None:
+        """Return a point of a solver's as a whole table that fits; None where it is none."""
+        whole = np.rint(point)
+        if (np.abs(point - whole) > NEAR_WHOLE * np.maximum(1.0, np.abs(whole))).any():
+            return None
+        table = whole.astype(np.int64)
+        return table if not self.relations.size or self.fits(table) else None
 
     def fits(self, table: NDArray[np.int64]) -> bool:
         """Tell whether whole numbers for the cells have all sums and bounds."""
         if (table < self.low).any() or (table > self.high).any():
             return False
-        sums = np.add.reduceat(self.sign * table[self.column], self.start[:-1])
+        sums = weighted_sums(self.start, self.column, self.factor, table)
         return bool((sums == self.right).all())
 
 
@@ -88,7 +97,7 @@ def components(system: LinearSystem, bounds: Bounds) -> list[TableComponent]:
     _, label = connected_components(graph, directed=False)
     constant = np.where(unknown, 0, bounds.low)
     right = np.zeros(system.relations, np.int64)
-    np.subtract.at(right, rows, system.sign * constant[system.column])
+    np.subtract.at(right, rows, system.factor * constant[system.column])
     parts: list[TableComponent] = []
     cells_by_label = _grouped(label[: system.size], np.flatnonzero(unknown))
     rows_by_label = _grouped(label[system.size :], np.unique(row))
@@ -109,7 +118,7 @@ def components(system: LinearSystem, bounds: Bounds) -> list[TableComponent]:
                 right[relations],
                 start.astype(np.int64),
                 place_in[system.column[mine]],
-                system.sign[mine],
+                system.factor[mine],
                 bounds.low[cells],
                 bounds.high[cells],
             )
@@ -119,6 +128,8 @@ def components(system: LinearSystem, bounds: Bounds) -> list[TableComponent]:
 
 def _grouped(labels: NDArray[np.int32], members: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     """Return the members of each label, in order."""
+    if not members.size:
+        return {}
     mine = labels[members]
     order = np.argsort(mine, kind="stable")
     names, begins = np.unique(mine[order], return_index=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product, repeat
 from math import prod
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -226,7 +227,7 @@ class Cover:
     def published(self) -> NDArray[np.bool_]:
         """Which cells some output states something about."""
         mask = np.zeros(self.system.size, bool)
-        mask[np.fromiter((cell for _, _, cell in self.stated), np.int64, len(self.stated))] = True
+        mask[np.fromiter(map(itemgetter(2), self.stated), np.int64, len(self.stated))] = True
         return mask
 
     @cached_property

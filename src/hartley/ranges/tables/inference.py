@@ -14,7 +14,6 @@ from hartley.kernels.propagation import FAR
 from hartley.ranges.multipliers import lifted, over_one_denominator
 from hartley.ranges.tables.component import components
 from hartley.ranges.tables.moves import BoxFrame, TableWindow
-from hartley.ranges.tables.programme import NEAR_WHOLE
 from hartley.ranges.tables.system import HIGH, LOW, Bounds, Multipliers, NoTableFits
 
 if TYPE_CHECKING:
@@ -83,12 +82,26 @@ class Inference:
         system: LinearSystem,
         truth: NDArray[np.int64] | None = None,
         axes: Sequence[CoverAxis] = (),
+        *,
+        most_unknowns: int = MOST_UNKNOWNS,
+        narrow: bool = True,
     ) -> None:
+        """Find out what follows by the cheap ways.
+
+        Args:
+            system: the numbers and their relations.
+            truth: a whole table that fits.
+            axes: the dimensions of the table.
+            most_unknowns: components of more unknown numbers get no programme for every end.
+            narrow: whether to follow bounds and to eliminate. A programme finds the same bounds
+                without them, from what was stated, so its multipliers are the whole proof.
+        """
         self.system = system
         self._frame = BoxFrame(tuple(axes)) if axes else None
         self.bounds = Bounds(system)
-        self.bounds.follow()
-        self._settle()
+        if narrow:
+            self.bounds.follow()
+            self._settle()
         self.outer_low, self.outer_high = self.bounds.low.copy(), self.bounds.high.copy()
         self.least = np.where(self.bounds.low == self.bounds.high, self.bounds.low, FAR)
         self.most = np.where(self.bounds.low == self.bounds.high, self.bounds.low, -FAR)
@@ -105,14 +118,14 @@ class Inference:
             if not component.relations.size:  # free cells: any number between the bounds fits
                 low = np.maximum(component.low, -(2**40))
                 for ends in (low, np.minimum(component.high, np.maximum(low, 0) + 2**40)):
-                    self._harvest(component, ends)
-            elif component.cells.size <= MOST_UNKNOWNS:
+                    self.harvest(component, ends)
+            elif component.cells.size <= most_unknowns:
                 component.programme = component.make_programme()
         if truth is not None:
             if not system.fits(truth):
                 raise NoTableFits(0)
             for component in self.components:
-                self._harvest(component, truth[component.cells])
+                self.harvest(component, truth[component.cells])
 
     # --- adding and subtracting ---------------------------------------------------------------
 
@@ -129,7 +142,7 @@ class Inference:
         column = number[system.column[inside]]
         order = np.lexsort([column, row])
         start = np.concatenate([[0], np.cumsum(np.bincount(row))]).astype(np.int64)
-        value = np.where(system.sign[inside][order] > 0, 1, PRIME - 1).astype(np.int64)
+        value = np.mod(system.factor[inside][order], PRIME)
         columns = int(unknown.sum())
         reduced = eliminate(start, column[order].astype(np.int64), value, columns, MOST_FILL)
         parts, (last, steps), complete = reduced[:6], reduced[6:8], reduced[9]
@@ -163,7 +176,7 @@ class Inference:
 
     # --- tables that fit ----------------------------------------------------------------------
 
-    def _harvest(
+    def harvest(
         self, component: TableComponent, table: NDArray[np.int64], *, keep: bool = False
     ) -> bool:
         """Keep a whole table that fits, and let it widen the interval of every cell."""
@@ -334,10 +347,8 @@ class Inference:
     def _harvest_point(
         self, component: TableComponent, point: NDArray[np.float64], *, keep: bool = False
     ) -> bool:
-        whole = np.rint(point)
-        if (np.abs(point - whole) > NEAR_WHOLE * np.maximum(1.0, np.abs(whole))).any():
-            return False
-        return self._harvest(component, whole.astype(np.int64), keep=keep)
+        table = component.fitting_table(point)
+        return table is not None and self.harvest(component, table, keep=keep)
 
     def _solve(self, component: TableComponent, cell: int, side: int) -> None:
         """Ask for the end of one cell; keep the bound that exact multipliers prove."""

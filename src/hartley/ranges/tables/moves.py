@@ -133,7 +133,7 @@ class TableWindow:
             start.append(start[-1] + entries[-1].size)
         chosen = np.concatenate(entries)
         matrix = csr_array(
-            (system.sign[chosen].astype(np.float64), place[system.column[chosen]], start),
+            (system.factor[chosen].astype(np.float64), place[system.column[chosen]], start),
             shape=(rows.size, cells.size),
         )
         # The unknowns are the changes: no sum may change, and every bound moves with the table.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,11 +17,10 @@ from hartley.errors import InputError
 from hartley.kernels.propagation import EMPTY, FAR, follow_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-SIGNS = {1: Fraction(1), -1: Fraction(-1)}
 LOW, HIGH = 0, 1
 """The sides of an interval."""
 LOG_PER_CELL = 16
@@ -43,7 +43,7 @@ class NoTableFits(InputError):  # noqa: N818 - reads as what it says
 
 @dataclass(frozen=True)
 class LinearSystem:
-    r"""Whole numbers x with bounds, and relations: signed sums of them that are zero.
+    r"""Whole numbers x with bounds, and relations: weighted sums of them that are zero.
 
     For any multipliers y of the relations A and any number j,
 
@@ -59,7 +59,8 @@ class LinearSystem:
 
     start: NDArray[np.int64]
     column: NDArray[np.int64]
-    sign: NDArray[np.int64]
+    factor: NDArray[np.int64]
+    """The whole number, never 0, that each entry of a relation counts with; 1 or -1 in tables."""
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     """``FAR`` is no end."""
@@ -75,9 +76,9 @@ class LinearSystem:
         lengths = [1 + len(children) for _, children in relations]
         start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         column = np.array([c for parent, kids in relations for c in (parent, *kids)], np.int64)
-        sign = np.ones(column.size, np.int64)
-        sign[start[:-1]] = -1
-        return cls(start, column, sign, np.array(low, np.int64), np.array(high, np.int64))
+        factor = np.ones(column.size, np.int64)
+        factor[start[:-1]] = -1
+        return cls(start, column, factor, np.array(low, np.int64), np.array(high, np.int64))
 
     @property
     def size(self) -> int:
@@ -102,7 +103,7 @@ class LinearSystem:
         """
         from scipy.sparse import csr_array
 
-        parts = self.sign, self.column, self.start
+        parts = self.factor, self.column, self.start
         return csr_array(parts, shape=(self.relations, self.size), copy=True)
 
     @cached_property
@@ -117,20 +118,22 @@ class LinearSystem:
         """Return the same system for somebody who knows one of the numbers."""
         low, high = self.low.copy(), self.high.copy()
         low[cell] = high[cell] = value
-        return LinearSystem(self.start, self.column, self.sign, low, high)
+        return LinearSystem(self.start, self.column, self.factor, low, high)
 
-    def differences(self, cell: int, multipliers: Mapping[int, Fraction]) -> dict[int, Fraction]:
-        """Return d = e_j - y A, without zeros."""
-        rest: dict[int, Fraction] = {cell: Fraction(1)}
+    def differences(
+        self, target: Target, multipliers: Mapping[int, Fraction]
+    ) -> dict[int, Fraction]:
+        """Return d = c - y A, without zeros; for one number c is its unit vector."""
+        rest = {c: Fraction(number) for c, number in weights_of(target).items()}
         for r, y in multipliers.items():
             for i in range(self.start[r], self.start[r + 1]):
                 c = int(self.column[i])
-                rest[c] = rest.get(c, Fraction(0)) - y * int(self.sign[i])
+                rest[c] = rest.get(c, Fraction(0)) - y * int(self.factor[i])
         return {c: d for c, d in rest.items() if d}
 
     def bound(
         self,
-        cell: int,
+        target: Target,
         multipliers: Mapping[int, Fraction],
         side: int,
         ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
@@ -138,29 +141,34 @@ class LinearSystem:
         """Return the bound that multipliers prove; None is none.
 
         Args:
-            cell: the number.
+            target: the number, or a weighted sum of numbers.
             multipliers: a rational for each relation that is used.
             side: ``LOW`` or ``HIGH``.
             ends: bounds of all numbers; without them, the stated ones.
         """
         low, high = (self.low, self.high) if ends is None else ends
+        wanted = weights_of(target)
         if not multipliers:
-            end = int((low, high)[side][cell])
-            return None if abs(end) >= FAR else Fraction(end)
+            return bound_from(
+                {c: Fraction(number) for c, number in wanted.items()}, low, high, side
+            )
         below = math.lcm(*(y.denominator for y in multipliers.values()))
         factors = [y.numerator * (below // y.denominator) for y in multipliers.values()]
         rows = np.fromiter(multipliers, np.int64, len(factors))
         lengths = self.start[rows + 1] - self.start[rows]
         first = np.repeat(self.start[rows] - np.cumsum(lengths) + lengths, lengths)
         entries = first + np.arange(int(lengths.sum()))
-        used = np.append(self.column[entries], cell)
+        used = np.append(self.column[entries], np.fromiter(wanted, np.int64, len(wanted)))
         finite = np.abs(np.concatenate([low[used], high[used]]))
         largest = int(finite[finite < FAR].max(initial=0)) + 1
-        if (sum(map(abs, factors)) + below) * int(lengths.max()) * largest >= FAR:
-            return bound_from(self.differences(cell, multipliers), low, high, side)
+        steepest = int(np.abs(self.factor[entries]).max(initial=0))
+        most = sum(map(abs, factors)) * steepest * int(lengths.max())
+        if (most + below * sum(map(abs, wanted.values()))) * largest >= FAR:
+            return bound_from(self.differences(target, multipliers), low, high, side)
         # The same in machine integers, which hold every product: d over one denominator.
         columns, place = np.unique(used, return_inverse=True)
-        weights = np.append(-np.repeat(np.array(factors), lengths) * self.sign[entries], below)
+        own = [below * number for number in wanted.values()]
+        weights = np.append(-np.repeat(np.array(factors), lengths) * self.factor[entries], own)
         rest = np.zeros(columns.size, np.int64)
         np.add.at(rest, place, weights)
         there = rest != 0
@@ -174,10 +182,39 @@ class LinearSystem:
         """Tell whether a whole table has all the sums and bounds."""
         if (table < self.low).any() or (table > self.high).any():
             return False
-        if not self.column.size:
-            return True
-        sums = np.add.reduceat(self.sign * table[self.column], self.start[:-1])
-        return not sums.any()
+        return not weighted_sums(self.start, self.column, self.factor, table).any()
+
+
+Target: TypeAlias = "int | Mapping[int, int]"
+"""A number of a system, or a weighted sum of several."""
+
+
+def weights_of(target: Target) -> Mapping[int, int]:
+    """Return the numbers of a target, each with its weight."""
+    return target if isinstance(target, Mapping) else {target: 1}
+
+
+def weighted_sums(
+    start: NDArray[np.int64],
+    column: NDArray[np.int64],
+    factor: NDArray[np.int64],
+    table: NDArray[np.int64],
+) -> NDArray[Any]:
+    """Return the sum of every relation, exact also where it is longer than a machine word.
+
+    Example:
+        >>> far = np.array([2**61, 2**61])
+        >>> weighted_sums(np.array([0, 2]), np.array([0, 1]), np.array([4, -4]), far)[0]
+        0
+        >>> weighted_sums(np.array([0, 2]), np.array([0, 1]), np.array([4, 4]), far)[0] == 2**64
+        True
+    """
+    if not column.size:
+        return np.zeros(0, np.int64)
+    largest = max(int(table.max(initial=0)), -int(table.min(initial=0)))
+    steepest, longest = int(np.abs(factor).max()), int(np.diff(start).max())
+    kind: Any = np.int64 if largest * steepest * longest < FAR else object
+    return np.add.reduceat(factor.astype(kind) * table[column].astype(kind), start[:-1])
 
 
 def bound_from(
@@ -230,7 +267,7 @@ class Bounds:
         state, entries, relation = follow_sums(
             system.start,
             system.column,
-            system.sign,
+            system.factor,
             *system.transposed,
             self.low,
             self.high,
@@ -245,9 +282,9 @@ class Bounds:
         """Turn what the kernel logged into steps; most checks ask for few proofs, or none."""
         logs, self._logs = self._logs, []
         for log in logs:
-            for cell, side, r, sign in log.tolist():
-                # x_c = -s_c (sum of the others with their signs), which is d for y = s_c
-                self._record(cell, side, {r: SIGNS[sign]})
+            for cell, side, r, factor in log.tolist():
+                # x_c = -(weighted sum of the others) / a_c, which is d for y = 1 / a_c
+                self._record(cell, side, {r: Fraction(1, factor)})
 
     def _record(self, cell: int, side: int, multipliers: Multipliers) -> None:
         self.history.setdefault((cell, side), []).append(len(self.steps))
@@ -277,14 +314,16 @@ class Bounds:
         self._read_logs()
         return sorted({cell for cell, _, multipliers in self.steps if len(multipliers) > 1})
 
-    def proof(self, cell: int, side: int, multipliers: Multipliers | None = None) -> Multipliers:
+    def proof(
+        self, target: Target, side: int, multipliers: Multipliers | None = None
+    ) -> Multipliers:
         """Return one combination of relations that proves a bound from what was stated.
 
         Args:
-            cell: the number.
+            target: the number, or a weighted sum of numbers.
             side: ``LOW`` or ``HIGH``.
             multipliers: a combination that uses the bounds as they are now; without one, the
-                last step for this bound.
+                last steps for these bounds.
         """
         self._read_logs()
         total: Multipliers = {}
@@ -301,16 +340,15 @@ class Bounds:
                     heapq.heappush(heap, -step)
                 weights[step] = weights.get(step, Fraction(0)) + weight
 
-        def combine(number: int, end: int, y: Multipliers, weight: Fraction, before: int) -> None:
+        def combine(
+            number: Target, end: int, y: Multipliers, weight: Fraction, before: int
+        ) -> None:
             for r, factor in y.items():
                 total[r] = total.get(r, Fraction(0)) + weight * factor
             for c, d in self.system.differences(number, y).items():
                 use(c, end if d > 0 else 1 - end, weight * d, before)
 
-        if multipliers is None:
-            use(cell, side, Fraction(1), len(self.steps))
-        else:
-            combine(cell, side, multipliers, Fraction(1), len(self.steps))
+        combine(target, side, multipliers or {}, Fraction(1), len(self.steps))
         while heap:
             step = -heapq.heappop(heap)
             number, end, y = self.steps[step]

@@ -4,73 +4,63 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hartley.errors import InputError
-from hartley.ranges.multipliers import over_one_denominator
+from hartley.ranges.tables.combinations import combination_range
+from hartley.ranges.tables.inference import Inference
+from hartley.ranges.tables.system import HIGH, LOW, LinearSystem, NoTableFits
+from hartley.ranges.transcripts.equations import Block, RecordEquations, Table
 from hartley.ranges.transcripts.possible_records import LEAST_STEPS, all_totals
 from hartley.ranges.transcripts.transcript import FAR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
+    from hartley.ranges.tables.combinations import CombinationRange
+    from hartley.ranges.tables.system import Multipliers
 
 MOST_UNKNOWNS = 30_000
-"""A linear programme of more kinds of records than this is not solved."""
-MOST_WHOLE = 5_000
-"""With more kinds of records than this, no whole table is searched."""
-MOST_NODES = 200
-"""The most nodes of a search for a whole table."""
-
-Table: TypeAlias = "tuple[NDArray[np.int64], ...]"
-"""How many rows of each block have each kind of record."""
+"""A linear programme over more numbers than this is not solved."""
 
 
 @dataclass(frozen=True)
-class Block:
-    """Rows that nobody can tell apart: each has one of some kinds of record."""
+class Derivation:
+    """A bound of a total, as a combination of relations of a system: any multipliers prove one.
 
-    rows: int
-    weights: NDArray[np.int64]
-    """What each kind adds to each statement: one row per kind, one column per statement."""
-
-    def corners(self, cost: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.intp]:
-        """Return the kinds that a programme needs, by their numbers; see ``_corners``."""
-        known = (cost == cost[0]).all() or any(
-            (cost == column).all() or (cost == -column).all() for column in self.weights.T
-        )
-        if not known:  # a number of its own, beside those of the statements
-            return _corners(np.column_stack([self.weights, cost]), whole=whole)
-        return self._whole_corners if whole else self._plain_corners
-
-    @cached_property
-    def _plain_corners(self) -> NDArray[np.intp]:
-        return _corners(self.weights)
-
-    @cached_property
-    def _whole_corners(self) -> NDArray[np.intp]:
-        return _corners(self.weights, whole=True)
-
-
-@dataclass(frozen=True)
-class Proof:
-    """Multipliers of statements, over one denominator: they prove a bound for every table.
-
-    Any multipliers prove some bound; how good it is depends on them.
+    Example:
+        >>> from fractions import Fraction
+        >>> sums = LinearSystem.of([(2, [0, 1])], [0, 0, 7], [9, 3, 7])
+        >>> Derivation(sums, {0: 2}, LOW, {0: Fraction(2)}, {}).end
+        8
     """
 
-    numerators: tuple[int, ...]
-    denominator: int
+    system: LinearSystem
+    target: Mapping[int, int]
+    """The total, as weights of numbers of the system."""
+    side: int
+    multipliers: Multipliers
+    """Of all relations that are used."""
+    statements: Multipliers
+    """Those of the statements alone, by their numbers."""
+
+    @property
+    def end(self) -> int | None:
+        """The whole number that the multipliers prove, added up anew; None is no bound."""
+        bound = self.system.bound(self.target, self.multipliers, self.side)
+        if bound is None:
+            return None
+        return math.ceil(bound) if self.side == LOW else math.floor(bound)
 
     def fractions(self) -> dict[int, Fraction]:
         """Return the statements that are used, each with its multiplier."""
-        return {i: Fraction(y, self.denominator) for i, y in enumerate(self.numerators) if y}
+        return dict(self.statements)
 
 
 @dataclass(frozen=True)
@@ -79,11 +69,11 @@ class Reach:
 
     low: int
     high: int
-    below: Proof | None = None
+    below: Derivation | None = None
     """Why it is not smaller than ``low``; None where the schema alone, or a trial of all, says so.
     """
-    above: Proof | None = None
-    """Why it is not larger than ``high``, as multipliers for the negative of the total."""
+    above: Derivation | None = None
+    """Why it is not larger than ``high``."""
     least: int | None = None
     """The smallest and the largest total of a table that was checked; None where none was found."""
     most: int | None = None
@@ -110,16 +100,11 @@ class Reach:
 
 @dataclass(frozen=True)
 class Statements:
-    r"""Blocks of rows, and statements that bound sums over all of them.
+    """Blocks of rows, and statements that bound sums over all of them.
 
-    For whole numbers of rows m with totals t between the ends l and h of all statements,
-
-    .. math:: c \cdot m \ge \sum_b n_b \min_k \bigl(c_k - y \cdot w_k\bigr)
-        + \sum_j \bigl(y_j^+ l_j - y_j^- h_j\bigr)
-
-    holds for every y, and for the best y the right side is the least that fractions of rows allow
-    (linear programming duality). So the best bound is that of all linear combinations of the
-    statements at once.
+    They are relations among whole numbers (``RecordEquations``), so the engine of published tables
+    finds out what a total can be: bounds are followed, sums are added and subtracted, and the best
+    of all linear combinations of the statements is proved by its multipliers.
 
     Example:
         >>> pay = np.arange(51)[:, None]
@@ -139,39 +124,6 @@ class Statements:
     tables: list[Table] = field(default_factory=list, compare=False)
     """Whole tables that fit, as found so far; each of them tells something about every total."""
 
-    # --- proofs -------------------------------------------------------------------------------
-
-    def bound(self, costs: Sequence[NDArray[np.int64]], proof: Proof) -> Fraction:
-        """Return what the multipliers prove: no table that fits has a smaller total cost."""
-        numerators = [
-            0 if (y > 0 and low <= -FAR) or (y < 0 and high >= FAR) else y
-            for y, low, high in zip(
-                proof.numerators, self.low.tolist(), self.high.tolist(), strict=True
-            )
-        ]
-        total = sum(
-            y * (low if y > 0 else high)
-            for y, low, high in zip(numerators, self.low.tolist(), self.high.tolist(), strict=True)
-            if y
-        )
-        for block, cost in zip(self.blocks, costs, strict=True):
-            if block.rows:
-                total += block.rows * _least_left(block, cost, numerators, proof.denominator)
-        return Fraction(total, proof.denominator)
-
-    def prove(self, costs: Sequence[NDArray[np.int64]]) -> tuple[Fraction, Proof] | None:
-        """Return the best lower bound of the total cost and its proof; None where none is found."""
-        prices = propose_multipliers(self, costs)
-        if prices is None or not np.isfinite(prices).all():
-            return None
-        proofs = [Proof(numerators, d) for numerators, d in over_one_denominator(prices)]
-        return max(
-            ((self.bound(costs, proof), proof) for proof in proofs),
-            key=lambda bounded: bounded[0],
-        )
-
-    # --- witnesses ----------------------------------------------------------------------------
-
     def fits(self, table: Table) -> bool:
         """Return whether a whole table has as many rows as there are, and agrees with all told."""
         if any(
@@ -181,15 +133,10 @@ class Statements:
         totals = sum((m @ b.weights for m, b in zip(table, self.blocks, strict=True)), 0 * self.low)
         return bool((self.low <= totals).all() and (totals <= self.high).all())
 
-    def witness(self, costs: Sequence[NDArray[np.int64]]) -> Table | None:
-        """Return a whole table that fits, of a small total cost; None where none is found."""
-        table = _whole_table(self, costs)
-        if table is None or not self.fits(table):
-            return None
-        self.tables.append(table)
-        return table
-
-    # --- both ---------------------------------------------------------------------------------
+    @cached_property
+    def known(self) -> _KnownEquations:
+        """The relations, and what is known about their numbers."""
+        return _KnownEquations(self)
 
     def plain(self, costs: Sequence[NDArray[np.int64]]) -> tuple[int, int]:
         """Return the smallest and the largest total cost before anything was told."""
@@ -209,26 +156,24 @@ class Statements:
             steps: how many steps following all tables one by one may take; see ``all_totals``.
             search: whether to search whole tables that reach the ends.
         """
-        low, high = self.plain(costs)
+        plain = self.plain(costs)
         totals = self._followed(costs, steps)
         possible = self._seen(costs) if totals is None else (int(totals[0]), int(totals[-1]))
         values = None if totals is None else totals.size
-        if possible == (low, high):  # nothing beyond it needs a proof
-            return Reach(low, high, None, None, *possible, values)
-        negative = [-cost for cost in costs]
-        below, above = self.prove(costs), self.prove(negative)
-        if below is not None:
-            low = max(low, math.ceil(below[0]))
-        if above is not None:
-            high = min(high, -math.ceil(above[0]))
+        if possible == plain:  # nothing beyond it needs a proof
+            return Reach(*plain, None, None, *possible, values)
+        try:
+            known = self._known_for(costs)
+            proved = known.range(costs, search=search and totals is None)
+        except NoTableFits:
+            raise _no_table() from None
+        below, above = known.derivations(costs, proved)
+        low = plain[0] if proved.low is None else max(plain[0], proved.low)
+        high = plain[1] if proved.high is None else min(plain[1], proved.high)
         if totals is not None:
             low, high = int(totals[0]), int(totals[-1])
-        elif low < high and search:
-            if possible[0] != low:
-                self.witness(costs)
-            if possible[1] != high:
-                self.witness(negative)
-            possible = self._seen(costs)
+        elif proved.least is not None and proved.most is not None:
+            possible = proved.least, proved.most
         if low > high:
             raise _no_table()
         if low == high:
@@ -236,11 +181,17 @@ class Statements:
         return Reach(
             low,
             high,
-            below[1] if below is not None and math.ceil(below[0]) == low else None,
-            above[1] if above is not None and -math.ceil(above[0]) == high else None,
+            below if proved.low == low else None,
+            above if proved.high == high else None,
             *possible,
             1 if low == high else values,
         )
+
+    def _known_for(self, costs: Sequence[NDArray[np.int64]]) -> _KnownEquations:
+        """Return the relations in which a cost can be written as a sum."""
+        if self.known.equations.target(costs) is not None:
+            return self.known
+        return _KnownEquations(self, costs)
 
     def _seen(self, costs: Sequence[NDArray[np.int64]]) -> tuple[int | None, int | None]:
         totals = [
@@ -266,140 +217,59 @@ class Statements:
         return None if states is None else np.unique(states[:, -1])
 
 
+class _KnownEquations:
+    """Statements as relations, and what the engine of published tables knows about them."""
+
+    def __init__(
+        self, statements: Statements, costs: Sequence[NDArray[np.int64]] | None = None
+    ) -> None:
+        self.statements = statements
+        self.equations = RecordEquations.of(
+            statements.blocks, statements.low, statements.high, costs
+        )
+        self._read = 0
+
+    @cached_property
+    def inference(self) -> Inference:
+        """What each number of the relations can be."""
+        system = self.equations.system
+        if (system.low > system.high).any():
+            raise NoTableFits(0)
+        # Fewest answers make the shortest explanation: a vertex of a programme over what was stated
+        # uses few, where steps that were followed one by one use many.
+        return Inference(system, most_unknowns=MOST_UNKNOWNS, narrow=system.size > MOST_UNKNOWNS)
+
+    def range(self, costs: Sequence[NDArray[np.int64]], *, search: bool) -> CombinationRange:
+        """Return what a total can be, and keep the tables at its ends."""
+        tables, inference = self.statements.tables, self.inference
+        for table in tables[self._read :]:
+            numbers = self.equations.compress(table)
+            for component in inference.components:
+                inference.harvest(component, numbers[component.cells], keep=True)
+        target = self.equations.target(costs)
+        assert target is not None  # the relations were made for it
+        proved = combination_range(inference, target, search=search)
+        for attained in proved.tables:
+            if attained is not None:
+                table = self.equations.expand(attained)
+                if self.statements.fits(table):
+                    tables.append(table)
+        self._read = len(tables)
+        return proved
+
+    def derivations(
+        self, costs: Sequence[NDArray[np.int64]], proved: CombinationRange
+    ) -> list[Derivation]:
+        """Return why a total lies between its ends."""
+        target = self.equations.target(costs) or {}
+        return [
+            Derivation(self.equations.system, target, side, y, self.equations.statements_of(y))
+            for side, y in ((LOW, proved.below), (HIGH, proved.above))
+        ]
+
+
 def _no_table() -> InputError:
     return InputError(
         "No table fits all the answers",
         hint="use the ledger and the schema of the table that was asked",
     )
-
-
-def _least_left(
-    block: Block, cost: NDArray[np.int64], numerators: Sequence[int], denominator: int
-) -> int:
-    """Return the least of cost minus multipliers times weights, in exact whole numbers."""
-    used = [i for i, y in enumerate(numerators) if y]
-    weights = block.weights[:, used]
-    multipliers = [numerators[i] for i in used]
-    largest = int(np.abs(weights).max(initial=0)) * sum(map(abs, multipliers))
-    fits = largest + int(np.abs(cost).max(initial=0)) * denominator < FAR
-    kind: Any = np.int64 if fits else object
-    reduced_costs = cost.astype(kind) * denominator - weights.astype(kind) @ np.array(
-        multipliers, kind
-    )
-    return int(reduced_costs.min())
-
-
-# --- what the solver proposes -------------------------------------------------------------------
-
-
-def propose_multipliers(
-    statements: Statements, costs: Sequence[NDArray[np.int64]]
-) -> NDArray[np.float64] | None:
-    """Ask a linear programme for multipliers of a good lower bound; None where it finds none."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    if not statements.low.size:
-        return None
-    parts = [
-        (block.rows, block.weights[corners], cost[corners])
-        for block, cost in zip(statements.blocks, costs, strict=True)
-        if block.rows
-        for corners in [block.corners(cost)]
-    ]
-    if sum(part[2].size for part in parts) > MOST_UNKNOWNS:
-        return None
-    weights = np.concatenate([part[1] for part in parts]).astype(np.float64)
-    cost = np.concatenate([part[2] for part in parts]).astype(np.float64)
-    scale = np.maximum(np.abs(weights).max(axis=0), 1.0)
-    place = np.repeat(np.arange(len(parts)), [len(part[2]) for part in parts])
-    upper, lower = statements.high < FAR, statements.low > -FAR
-    columns = (weights / scale).T
-    rows = np.concatenate([columns[upper], -columns[lower]])
-    ends = np.concatenate([(statements.high / scale)[upper], (-statements.low / scale)[lower]])
-    solved: Any = linprog(
-        cost,
-        A_ub=csr_array(rows),
-        b_ub=ends,
-        A_eq=csr_array((np.ones(cost.size), (place, np.arange(cost.size)))),
-        b_eq=[float(part[0]) for part in parts],
-        method="highs",
-    )
-    if solved.status != 0:
-        return None
-    prices = np.zeros(statements.low.size)
-    prices[upper] += solved.ineqlin.marginals[: upper.sum()]
-    prices[lower] -= solved.ineqlin.marginals[upper.sum() :]
-    scaled: NDArray[np.float64] = prices / scale
-    return scaled
-
-
-def _corners(numbers: NDArray[np.int64], *, whole: bool = False) -> NDArray[np.intp]:
-    """Leave out kinds that lie between two others, of which fractions of rows make no use.
-
-    Of kinds that differ in one number alone, only those with its least and its largest stay; for
-    whole rows also the 1st, 2nd, 4th, 8th ... after the least, which add up to every number in
-    between. Kinds that count in the same statements are compared with each other.
-    """
-    _, patterns = np.unique(np.packbits(numbers != 0, axis=1), axis=0, return_inverse=True)
-    order = np.argsort(patterns.reshape(-1), kind="stable")
-    starts = np.flatnonzero(np.diff(patterns.reshape(-1)[order])) + 1
-    parts = np.split(order, starts)
-    return np.sort(np.concatenate([part[_ends_of_lines(numbers[part], whole)] for part in parts]))
-
-
-def _ends_of_lines(numbers: NDArray[np.int64], whole: bool) -> NDArray[np.intp]:  # noqa: FBT001
-    columns = {column.tobytes(): column for column in numbers.T if (column != column[0]).any()}
-    if not columns:
-        return np.zeros(1, np.intp)
-    differing = np.column_stack(list(columns.values()))
-    at = int(np.argmax(np.ptp(differing, axis=0)))
-    widest, others = differing[:, at], np.delete(differing, at, axis=1)
-    order = np.lexsort((widest, *others.T))
-    changes = (others[order][1:] != others[order][:-1]).any(axis=1)
-    first, last = np.append(True, changes), np.append(changes, True)
-    is_end = first | last
-    if whole:
-        place = np.arange(order.size)
-        after = place - np.maximum.accumulate(np.where(first, place, 0))
-        is_end |= (after & (after - 1)) == 0
-    return np.asarray(order[is_end])
-
-
-def _whole_table(statements: Statements, costs: Sequence[NDArray[np.int64]]) -> Table | None:
-    """Ask a search over whole numbers for a table of least cost; it need not fit."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
-    corners = [
-        block.corners(cost, whole=True)
-        for block, cost in zip(statements.blocks, costs, strict=True)
-    ]
-    place = np.repeat(np.arange(len(corners)), [kinds.size for kinds in corners])
-    if place.size > MOST_WHOLE:
-        return None
-    rows = np.array([block.rows for block in statements.blocks], np.float64)
-    weights = np.concatenate(
-        [block.weights[kinds] for block, kinds in zip(statements.blocks, corners, strict=True)]
-    ).astype(np.float64)
-    sums = csr_array((np.ones(place.size), (place, np.arange(place.size))))
-    conditions = [LinearConstraint(sums, rows, rows)]
-    if statements.low.size:
-        low = np.where(statements.low > -FAR, statements.low, -np.inf)
-        high = np.where(statements.high < FAR, statements.high, np.inf)
-        conditions.append(LinearConstraint(csr_array(weights.T), low, high))
-    solved: Any = milp(
-        np.concatenate([cost[kinds] for cost, kinds in zip(costs, corners, strict=True)]),
-        constraints=conditions,
-        integrality=np.ones(place.size),
-        bounds=Bounds(0, rows[place]),
-        options={"node_limit": MOST_NODES},
-    )
-    if solved.x is None:
-        return None
-    numbers, table = np.rint(solved.x).astype(np.int64), []
-    for i, (block, kinds) in enumerate(zip(statements.blocks, corners, strict=True)):
-        counts = np.zeros(len(block.weights), np.int64)
-        counts[kinds] = numbers[place == i]
-        table.append(counts)
-    return tuple(table)

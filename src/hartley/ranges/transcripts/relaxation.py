@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.ranges.transcripts.inference import Block, Statements
+from hartley.ranges.transcripts.equations import Block
+from hartley.ranges.transcripts.inference import Statements
 from hartley.ranges.transcripts.transcript import alike
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.transcripts.inference import Reach, Table
+    from hartley.ranges.transcripts.equations import Table
+    from hartley.ranges.transcripts.inference import Reach
     from hartley.ranges.transcripts.transcript import Alike, Transcript
 
 
@@ -54,7 +56,7 @@ class Relaxation:
     def statements(self) -> Statements:
         """What was told about all rows, a block a group."""
         blocks = [
-            Block(group.rows, kind.weights)
+            Block(group.rows, kind.weights, kind.values, kind.types)
             for group, kind in zip(self.transcript.groups, self.kinds, strict=True)
         ]
         statements = Statements(tuple(blocks), *self.transcript.limits)
@@ -82,7 +84,8 @@ class Relaxation:
             group: which.
             own_kinds: the kinds that the row can have, by their numbers.
         """
-        own_block = Block(1, self.kinds[group].weights[own_kinds])
+        kind = self.kinds[group]
+        own_block = Block(1, kind.weights[own_kinds], kind.values[own_kinds], kind.types[own_kinds])
         others = list(self.statements.blocks)
         others[group] = replace(others[group], rows=others[group].rows - 1)
         return Statements((own_block, *others), self.statements.low, self.statements.high)

@@ -4,6 +4,7 @@ import gc
 import json
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from hartley.engines.crosstabs.crosstab import Rounding
@@ -73,6 +74,60 @@ def test_two_dimensions_above_the_columns(tmp_path):
 def test_a_row_that_hides_all_its_cells_is_no_header(tmp_path):
     table = read(tmp_path, "region,F,M\nnorth,,\nsouth,5,6\n", dims=["region", "sex"])
     assert ends(table)["north", "F"] == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("region,n\na,12\nb,\nTotal,20\n", ("b",)),
+        ("region,sex,count\na,F,12\na,M,\nb,F,3\nb,M,4\n", ("a", "M")),
+    ],
+)
+def test_an_empty_cell_of_a_list_is_hidden_and_begins_no_header(tmp_path, text, hidden):
+    table = read(tmp_path, text)
+    assert ends(table)[hidden] == (0, None)
+    assert len(table.cells) == text.count("\n") - 1
+    book = openpyxl.Workbook()
+    for line in text.splitlines():
+        book.active.append([cell or None for cell in line.split(",")])
+    book.save(tmp_path / "a.xlsx")
+    assert ends(read_crosstab(str(tmp_path / "a.xlsx"), OutputDescription())) == ends(table)
+    content = [dict(zip(text.split("\n")[0].split(","), line.split(","), strict=True))
+               for line in text.splitlines()[1:]]  # fmt: skip
+    assert ends(read(tmp_path, json.dumps(content), "a.json")) == ends(table)
+
+
+def test_a_row_without_numbers_below_rows_with_numbers_is_asked_about(tmp_path):
+    text = "region,F,M\nnorth,12,8\nsouth,,\nTotal,20,9\n"
+    with pytest.raises(InputError, match="line 3 names the dimensions, or is a row that hides"):
+        read(tmp_path, text)
+    table = read(tmp_path, text, dims=["region", "sex"])
+    assert ends(table)["south", "M"] == (0, None)
+    years = "sex,F,F\nyear,2020,2021\nregion,,\nnorth,1,2\n"
+    with pytest.raises(InputError, match="line 3 names the dimensions"):
+        read(tmp_path, years)
+    assert read(tmp_path, years, dims=["region", "sex", "year"]).cells[1].keys[-1] == "2021"
+
+
+def test_a_formula_without_its_result_is_refused(tmp_path):
+    """Everybody else sees the number: read as an empty cell it would count as hidden."""
+    book = openpyxl.Workbook()
+    for row in (["region", "n"], ["a", 12], ["b", "x"], ["Total", "=20+0"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(InputError, match="formula without its result at B4") as caught:
+        read_crosstab(str(tmp_path / "a.xlsx"), OutputDescription())
+    assert "save" in caught.value.hint
+
+
+def test_separators_of_thousands_are_read_where_the_decimal_sign_is_declared(tmp_path):
+    text = 'r,n\na,"1,234"\nb,"1 234 567.50"\nc,x\n'
+    table = read(tmp_path, text, statistic="sum(pay)", decimal=".")
+    assert ends(table) == {("a",): (12_340, 12_340), ("b",): (12_345_675, 12_345_675),
+                           ("c",): (0, None)}  # fmt: skip
+    for broken in ("1,23", "12,3456", ",5", "1,,234", "1.234,5"):
+        with pytest.raises(InputError, match=r"read in two ways|not declared"):
+            read(tmp_path, f'r,n\na,"{broken}"\nb,1\n', statistic="sum(pay)", decimal=".")
 
 
 def test_every_mark_and_rounding(tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.transcripts import inference
+from hartley.ranges.tables.programme import Proposal, TableProgramme
 from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
 from hartley.ranges.transcripts.relaxation import Relaxation
 from hartley.ranges.transcripts.transcript import Group, Told, Transcript
@@ -90,9 +90,12 @@ def test_a_bound_holds_whatever_the_solver_says(made, poor):
         with pytest.MonkeyPatch.context() as patch:
             if lies:
                 patch.setattr(
-                    inference,
-                    "propose_multipliers",
-                    lambda told, _, lies=lies: np.array(lies[: told.low.size]) / 2**40,
+                    TableProgramme,
+                    "solve",
+                    lambda programme, _, lies=lies: Proposal(
+                        np.resize(lies, programme.low.size) / 2**41,
+                        np.resize(lies, programme.right.size) / 2**40,
+                    ),
                 )
             relaxed = Relaxation(told)
             start = 0
