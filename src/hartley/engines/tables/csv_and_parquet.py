@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t|"
 QUOTE = '"'
 ZONED = "TIMESTAMP WITH TIME ZONE"
+LONG_FILE = 2**22
+"""Bytes from which the first lines of a file are looked at before all of it is."""
+FIRST_LINES = 20_480
 
 
 def open_parquet(paths: list[str], name: str) -> Table:
@@ -38,14 +41,25 @@ def open_parquet(paths: list[str], name: str) -> Table:
     )
 
 
-def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies) -> Table:
-    """Open CSV files as one table; every column is typed by all of its texts."""
+def open_csv(
+    paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies, *, whole: bool = True
+) -> Table:
+    """Open CSV files as one table; every column is typed by all of its texts.
+
+    Args:
+        paths: the files.
+        name: the name of the table in messages.
+        reading: how they are written.
+        copies: where copies in another encoding are kept.
+        whole: False for texts alone, where the first lines of long files say how they are written.
+    """
     backend = EMBEDDED.open()
     copied = paths
     if reading.encoding != "utf-8":
         copied = [in_utf8(path, reading.encoding, copies) for path in paths]
+    whole = whole or reading.rewrites  # then the types of all texts decide what they say
     try:
-        texts, types = _read_csv(backend, copied, reading)
+        texts, types = _read_csv(backend, copied, reading, whole=whole)
     except InputError:
         raise
     except Exception:
@@ -53,14 +67,20 @@ def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: Local
         if cause is not None:
             raise cause from None
         raise
+    sampled = not whole and any(map(_is_long, copied))
     return Table(
-        typed(texts, types),
+        texts if sampled else typed(texts, types),
         name,
+        sampled_types=types if sampled else None,
         surely_named=reading.names is not None,
         texts=texts,
         paths=tuple(paths),
         read_paths=tuple(copied),
     )
+
+
+def _is_long(path: str) -> bool:
+    return Path(path).stat().st_size > LONG_FILE
 
 
 def _literal(path: str) -> str:
@@ -144,7 +164,7 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How a CSV file is written, as the engine finds by reading all of it."""
+    """How a CSV file is written, as the engine finds by reading it."""
 
     delimiter: str
     skip: int
@@ -153,7 +173,7 @@ class _Dialect:
 
 
 def _read_csv(
-    backend: Any, paths: list[str], reading: ReadingOptions
+    backend: Any, paths: list[str], reading: ReadingOptions, *, whole: bool
 ) -> tuple[Any, dict[str, str]]:
     """Return CSV files with every column as its text, and the types that the texts seem to have.
 
@@ -162,7 +182,8 @@ def _read_csv(
     """
     parts, guesses = [], []
     for path in paths:
-        dialect = _sniff(backend, path, reading)
+        lines = -1 if whole or not _is_long(path) else FIRST_LINES
+        dialect = _sniff(backend, path, reading, lines)
         _check_fields(path, dialect, reading)
         columns = list(reading.names or (column["name"] for column in dialect.columns))
         if reading.trim:
@@ -205,12 +226,13 @@ def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: Readi
     return f"SELECT * FROM read_csv({literal(_literal(path))}, {settings})"  # noqa: S608 - quoted
 
 
-def _sniff(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
+def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
     """Ask the engine how a file is written; times that do not begin with a year are texts."""
-    dialect = _sniffed(backend, path, reading, reading.delimiter)
+    dialect = _sniffed(backend, path, reading, reading.delimiter, lines)
     if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
         # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
-        others = [_sniffed(backend, path, reading, sign) for sign in SEPARATORS if sign != ","]
+        signs = SEPARATORS.replace(",", "")
+        others = [_sniffed(backend, path, reading, sign, lines) for sign in signs]
         return max([dialect, *others], key=lambda sniffed: _width(sniffed, dialect))
     return dialect
 
@@ -221,9 +243,11 @@ def _width(sniffed: _Dialect, by_commas: _Dialect) -> tuple[bool, int]:
     return (several and sniffed is not by_commas, len(sniffed.columns))
 
 
-def _sniffed(backend: Any, path: str, reading: ReadingOptions, delimiter: str | None) -> _Dialect:
-    settings = ["sample_size = -1", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
-    values: list[Any] = [_literal(path), list(reading.marks), QUOTE, QUOTE]
+def _sniffed(
+    backend: Any, path: str, reading: ReadingOptions, delimiter: str | None, lines: int
+) -> _Dialect:
+    settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
+    values: list[Any] = [_literal(path), lines, list(reading.marks), QUOTE, QUOTE]
     if reading.names is not None:
         settings.append("header = false")
     if reading.header is not None:

@@ -18,6 +18,7 @@ from hartley.engines.tables.row_files import open_files
 from hartley.engines.tables.table import Table, mixed_types, refuse_doubled
 from hartley.errors import EngineError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
+from hartley.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +66,23 @@ def open_table(
         _refuse_engine(engine)
         return open_files(paths, reading)
     return clean_columns(_open_other(source, engine), reading)
+
+
+def open_texts(source: object, reading: ReadingOptions = AS_WRITTEN) -> Table:
+    """Open a table whose values are looked at as they are written.
+
+    The same as ``open_table``, but the first lines of long CSV files say how they are written and
+    what their columns hold: ``sampled_types`` says that they did. A file may go on in another way.
+
+    Example:
+        >>> open_texts({"age": [30, 40]}).columns
+        ('age',)
+    """
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if _are_paths(paths) and not (len(paths) == 1 and is_address(paths[0])):
+        once = any(os.fspath(path) == STANDARD_INPUT for path in paths)  # no second look
+        return open_files(paths, reading, whole=once)
+    return open_table(source, reading=reading)
 
 
 def _are_paths(source: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:
