@@ -90,11 +90,7 @@ class SpecialUniques(ReadableResult):
 
     @cached_property
     def _least(self) -> NDArray[np.uint8]:
-        """The size of the smallest combination that singles each record out; 255: there is none."""
-        least = np.full(self.rows, 255, np.uint8)
-        for mask, records in reversed(self._found.parts):  # smaller combinations come first
-            least[records] = mask.bit_count()
-        return least
+        return self._found.least_sizes(self.rows)
 
     @cached_property
     def scores(self) -> list[int]:
