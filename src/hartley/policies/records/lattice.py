@@ -36,6 +36,8 @@ class KeyPoints:
     """The combination of every record."""
     values: list[list[Any]]
     """The values of every key, by code."""
+    homes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    """Every combination with every household that has it; None: records are counted."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class BestNode:
 
     node: tuple[int, ...]
     large: NDArray[np.bool_]
-    """Which combinations are in classes of k or more records."""
+    """Which combinations are in classes of k or more records, or households."""
     classes: int
     losses: tuple[Fraction, ...]
     """What every key loses, from 0 to 1."""
@@ -89,7 +91,9 @@ def search_lattice(
     Nodes are tried in the order of their loss without suppression, which bounds their loss from
     below, until that bound exceeds the best loss; a node below one that suppresses too many
     suppresses too many as well (Samarati 2001; Iyengar 2002) and is not tried. Costs at most one
-    grouping of the distinct combinations for each node.
+    grouping of the distinct combinations for each node. Where households are counted, a class has
+    to hold people of k of them; parts of a class hold no more than the class, so that the same
+    order works.
 
     Example:
         >>> from hartley.policies.records.hierarchy import key_levels
@@ -126,7 +130,7 @@ def search_lattice(
         if best is None or sum(lost) < best[0]:
             shares = tuple(Fraction(amount, losses.scale) for amount in lost)
             best = sum(lost), BestNode(node, large, classes, shares)
-    assert best is not None  # one class of all records is large enough
+    assert best is not None  # one class of all records, or households, is large enough
     return best[1]
 
 
@@ -141,4 +145,9 @@ def _group(
         distinct, classes = np.unique(classes, return_inverse=True)
         width = distinct.size
     sizes = np.bincount(classes, weights=points.counts, minlength=width)
+    if points.homes is not None:
+        members, homes = points.homes
+        amount = int(homes.max()) + 1
+        together = np.unique(classes[members] * amount + homes)
+        sizes = np.bincount(together // amount, minlength=width)
     return sizes[classes] >= k, int((sizes >= k).sum())
