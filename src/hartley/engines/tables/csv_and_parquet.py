@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,10 @@ def open_csv(
     copied = paths
     if reading.encoding != "utf-8":
         copied = [in_utf8(path, reading.encoding, copies) for path in paths]
-    whole = whole or reading.rewrites  # then the types of all texts decide what they say
+    # Where texts are rewritten, the types of all of them decide what they say.
+    whole = whole or reading.rewrites or max(map(os.path.getsize, copied)) <= LONG_FILE
     try:
-        texts, types = _read_csv(backend, copied, reading, whole=whole)
+        texts, types = _read_csv(backend, copied, reading, -1 if whole else FIRST_LINES)
     except InputError:
         raise
     except Exception:
@@ -67,20 +69,15 @@ def open_csv(
         if cause is not None:
             raise cause from None
         raise
-    sampled = not whole and any(map(_is_long, copied))
     return Table(
-        texts if sampled else typed(texts, types),
+        typed(texts, types) if whole else texts,
         name,
-        sampled_types=types if sampled else None,
+        sampled_types=None if whole else types,
         surely_named=reading.names is not None,
         texts=texts,
         paths=tuple(paths),
         read_paths=tuple(copied),
     )
-
-
-def _is_long(path: str) -> bool:
-    return Path(path).stat().st_size > LONG_FILE
 
 
 def _literal(path: str) -> str:
@@ -173,7 +170,7 @@ class _Dialect:
 
 
 def _read_csv(
-    backend: Any, paths: list[str], reading: ReadingOptions, *, whole: bool
+    backend: Any, paths: list[str], reading: ReadingOptions, lines: int
 ) -> tuple[Any, dict[str, str]]:
     """Return CSV files with every column as its text, and the types that the texts seem to have.
 
@@ -182,7 +179,6 @@ def _read_csv(
     """
     parts, guesses = [], []
     for path in paths:
-        lines = -1 if whole or not _is_long(path) else FIRST_LINES
         dialect = _sniff(backend, path, reading, lines)
         _check_fields(path, dialect, reading)
         columns = list(reading.names or (column["name"] for column in dialect.columns))
@@ -228,11 +224,10 @@ def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: Readi
 
 def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
     """Ask the engine how a file is written; times that do not begin with a year are texts."""
-    dialect = _sniffed(backend, path, reading, reading.delimiter, lines)
+    dialect = _sniffed(backend, path, reading, lines)
     if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
         # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
-        signs = SEPARATORS.replace(",", "")
-        others = [_sniffed(backend, path, reading, sign, lines) for sign in signs]
+        others = [_sniffed(backend, path, replace(reading, delimiter=s), lines) for s in ";\t|"]
         return max([dialect, *others], key=lambda sniffed: _width(sniffed, dialect))
     return dialect
 
@@ -243,9 +238,7 @@ def _width(sniffed: _Dialect, by_commas: _Dialect) -> tuple[bool, int]:
     return (several and sniffed is not by_commas, len(sniffed.columns))
 
 
-def _sniffed(
-    backend: Any, path: str, reading: ReadingOptions, delimiter: str | None, lines: int
-) -> _Dialect:
+def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
     settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
     values: list[Any] = [_literal(path), lines, list(reading.marks), QUOTE, QUOTE]
     if reading.names is not None:
@@ -253,9 +246,9 @@ def _sniffed(
     if reading.header is not None:
         settings += ["header = true", "skip = ?"]
         values.append(reading.header - 1)
-    if delimiter is not None:
+    if reading.delimiter is not None:
         settings.append("delim = ?")
-        values.append(delimiter)
+        values.append(reading.delimiter)
     sniffed = backend.con.execute(
         "SELECT Delimiter, SkipRows, HasHeader, Columns, [DateFormat, TimestampFormat] "  # noqa: S608 - constants
         f"FROM sniff_csv(?, {', '.join(settings)})",

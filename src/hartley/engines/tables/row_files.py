@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hartley.engines.tables.reading_options import ReadingOptions
     from hartley.engines.tables.table import Table
 
+    Sources = Sequence[str | os.PathLike[str]]
+
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 
 
@@ -41,9 +43,7 @@ class FileFormat(StrEnum):
     STATISTICS = "SPSS, Stata or SAS"
 
 
-def open_files(
-    sources: Sequence[str | os.PathLike[str]], reading: ReadingOptions, *, whole: bool = True
-) -> Table:
+def open_files(sources: Sources, reading: ReadingOptions, *, whole: bool = True) -> Table:
     """Open files, all of one format; only what is needed to know their columns is read.
 
     Excel files and those of SPSS, Stata and SAS are read completely, and so are CSV files, unless
@@ -59,13 +59,7 @@ def open_files(
     return table
 
 
-def _open(
-    sources: Sequence[str | os.PathLike[str]],
-    reading: ReadingOptions,
-    copies: LocalCopies,
-    *,
-    whole: bool,
-) -> Table:
+def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, whole: bool) -> Table:
     paths = [path for source in sources for path in _matching(source, copies)]
     name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     formats = {_format(path) for path in paths}

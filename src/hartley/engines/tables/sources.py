@@ -71,17 +71,16 @@ def open_table(
 def open_texts(source: object, reading: ReadingOptions = AS_WRITTEN) -> Table:
     """Open a table whose values are looked at as they are written.
 
-    The same as ``open_table``, but the first lines of long CSV files say how they are written and
-    what their columns hold: ``sampled_types`` says that they did. A file may go on in another way.
+    The same as ``open_table``, but the first lines of a long CSV file say how it is written and
+    what its columns hold: ``sampled_types`` says that they did. A file may go on in another way.
 
     Example:
         >>> open_texts({"age": [30, 40]}).columns
         ('age',)
     """
-    paths = [source] if isinstance(source, (str, os.PathLike)) else source
-    if _are_paths(paths) and not (len(paths) == 1 and is_address(paths[0])):
-        once = any(os.fspath(path) == STANDARD_INPUT for path in paths)  # no second look
-        return open_files(paths, reading, whole=once)
+    if isinstance(source, (str, os.PathLike)) and not is_address(source):
+        # Standard input is read once: there is no second look.
+        return open_files([source], reading, whole=os.fspath(source) == STANDARD_INPUT)
     return open_table(source, reading=reading)
 
 
