@@ -134,8 +134,8 @@ class SpecialUniques(ReadableResult):
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
         said = [
-            f"{counted(size, 'column')} or fewer single out "
-            f"{counted(self.singled_out_by(size), 'record')}."
+            f"{counted(size, 'column')}{' or fewer' if size > 1 else ''} "
+            f"{verb_for(size, 'singles')} out {counted(self.singled_out_by(size), 'record')}."
             for size in range(1, self.largest)
         ]
         said += [
