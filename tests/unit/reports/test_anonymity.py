@@ -131,3 +131,10 @@ def test_the_title_of_a_narrow_table_stays_in_one_line():
     table.add_row("1")
     Console(file=out, width=80).print(table)
     assert out.getvalue().splitlines()[0].rstrip() == "Whom few columns single [out]"
+
+
+def test_the_page_counts_people_by_households_too():
+    roles = {"confirmed": True, "columns": {"age": {"role": "key"}, "home": {"role": "household"}}}
+    people = {"age": [30, 30, 30, 40], "home": ["a", "a", "b", "b"]}
+    report = hartley.anonymity(people, k=2, roles=roles)
+    assert "the most exposed member of their household, 2 stand" in render_html(report)

@@ -103,12 +103,12 @@ class AnonymizedTable(ReadableResult):
             f"of {self.households:,}: a class of one family would give it away."
         )
         return (
-            *((homes,) if homes else ()),
             *level_sentences,
             (
                 f"The keys lose {float(100 * self.loss):.2f} % of what they could tell; there are "
                 f"{self.classes:,} classes."
             ),
+            *((homes,) if homes else ()),
             *self.singling.sentences,
             *((_withheld(self.withheld),) if self.withheld else ()),
             "The rows keep their order: if that tells something, the release tells it too.",

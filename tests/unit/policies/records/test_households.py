@@ -1,11 +1,16 @@
 """Anonymized tables of people who live together: k counts households."""
 
+import io
 from itertools import product
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from hartley import OptionError, anonymity, anonymize
+from hartley.reports.document import render_html
+from hartley.reports.pages.anonymity import print_anonymized
+from hartley.studies.microdata import check_release
 
 
 def roles_of(**columns):
@@ -30,7 +35,11 @@ def test_a_class_of_one_family_is_no_class():
     assert rows.levels == ((0, 1),)
     assert homes.levels == ((1, 1),)
     assert "counted in households" in homes.headline
-    assert "other households, of 5" in homes.sentences[0]
+    assert "other households, of 5" in homes.sentences[2]
+    out = io.StringIO()
+    print_anonymized(homes, check_release(homes), Console(file=out, width=200))
+    assert homes.sentences[2] in out.getvalue()
+    assert homes.sentences[2] in render_html(homes)
     assert homes.to_dict()["households"] == 5
     assert "households" not in rows.to_dict()
 
