@@ -2,7 +2,9 @@
 
 Fifteen columns of 2 to 100 values, the frequent ones far more frequent than the rare ones. pandas
 groups by every twentieth of the combinations of up to four columns that a scan looks at, so that it
-ends in minutes; its target is a twentieth too.
+ends in minutes; its target is a twentieth too. A scan reads the file and looks at every column
+besides. So the search for minimal uniques alone is measured as well, on a table in memory as
+pandas has it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley import ScanReport
+    from hartley.studies.special_uniques import SpecialUniques
 
 NAME = "scan_table"
 WIDTHS = (100, 90, 50, 40, 25, 20, 16, 12, 9, 8, 7, 6, 5, 3, 2)
@@ -26,6 +29,7 @@ FULL_ROWS, QUICK_ROWS, WARM_ROWS = 10**6, 10**4, 10**3
 MOST_TIMES, LEAST_TIMES = 15, 100
 """The targets, for a million rows."""
 READ, PRODUCT, PANDAS = "read the file", "scan", "pandas groupby, every 20th subset"
+SEARCH = "special_uniques, table in memory"
 
 
 def table_path(rows: int) -> Path:
@@ -76,22 +80,39 @@ def read(path: str) -> Job:
 
 def product(path: str, warm: str) -> Job:
     """Scan the file."""
-    import numpy as np
-
     from hartley import scan
 
     scan(warm)  # compiles what is compiled
 
     def describe(report: ScanReport) -> list[int]:
-        parts = report.uniques._found.parts  # noqa: SLF001 - what no summary keeps
-        unique = []
-        for subset in subsets():
-            whole = sum(1 << at for at in subset)
-            inside = [records for mask, records in parts if mask & ~whole == 0]
-            unique.append(int(np.unique(np.concatenate([np.empty(0, np.int32), *inside])).size))
-        return unique
+        assert report.uniques is not None  # all columns are code lists
+        return singled_out(report.uniques)
 
     return Job(lambda: scan(path), describe)
+
+
+def search(path: str, warm: str) -> Job:
+    """Search for the minimal uniques of a table in memory."""
+    import pyarrow.csv
+
+    from hartley.studies.special_uniques import special_uniques
+
+    table = pyarrow.csv.read_csv(path)
+    special_uniques(pyarrow.csv.read_csv(warm))
+    return Job(lambda: special_uniques(table), singled_out)
+
+
+def singled_out(uniques: SpecialUniques) -> list[int]:
+    """Count the records that each subset of columns singles out: those of its parts and its own."""
+    import numpy as np
+
+    parts = uniques._found.parts  # noqa: SLF001 - what no summary keeps
+    counts = []
+    for subset in subsets():
+        whole = sum(1 << at for at in subset)
+        inside = [records for mask, records in parts if mask & ~whole == 0]
+        counts.append(int(np.unique(np.concatenate([np.empty(0, np.int32), *inside])).size))
+    return counts
 
 
 def pandas(path: str) -> Job:
@@ -108,7 +129,13 @@ def pandas(path: str) -> Job:
     return Job(run)
 
 
-TASKS = {"prepare": prepare, "read": read, "product": product, "pandas": pandas}
+TASKS = {
+    "prepare": prepare,
+    "read": read,
+    "product": product,
+    "search": search,
+    "pandas": pandas,
+}
 
 
 # --- the benchmark ----------------------------------------------------------------------------
@@ -125,6 +152,7 @@ def run(settings: Settings) -> list[Row]:
     works = [
         _work(READ, "read", path=path),
         _work(PRODUCT, "product", path=path, warm=warm),
+        _work(SEARCH, "search", path=path, warm=warm),
         _work(PANDAS, "pandas", path=path),
     ]
     measure(works[0])  # so that the first round finds the file where the later ones do
@@ -136,7 +164,7 @@ def run(settings: Settings) -> list[Row]:
             for name, reason in rounds.failed.items()
         ]
     found = rounds.found
-    if found[PRODUCT][0].answer != found[PANDAS][0].answer:
+    if not found[PRODUCT][0].answer == found[SEARCH][0].answer == found[PANDAS][0].answer:
         raise AssertionError("The ways found different numbers of unique records")
     rows = []
     for quantity, field in (("wall time", "seconds"), ("CPU time", "cpu")):
@@ -147,6 +175,9 @@ def run(settings: Settings) -> list[Row]:
         rows.append(topic.costs(costs, at_most=most, raw=raw(found, field, PRODUCT, READ)))
         topic = Topic(NAME, label, PRODUCT, PANDAS, quantity)
         rows.append(topic.beats(beats, at_least=least, raw=raw(found, field, PANDAS, PRODUCT)))
+        alone = ratio(found[PANDAS], found[SEARCH], field)
+        topic = Topic(NAME, label, SEARCH, PANDAS, quantity)
+        rows.append(topic.beats(alone, at_least=None, raw=raw(found, field, PANDAS, SEARCH)))
     rows.append(Topic(NAME, label, PRODUCT, "-", "peak memory").weighs(found[PRODUCT]))
     return rows
 

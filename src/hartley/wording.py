@@ -118,6 +118,17 @@ def bits_down(bits: float, places: int = 3) -> str:
     return _with_bits(decimals_down(bits, places))
 
 
+def marked_bits(bits: float, *, up: bool = True, words: bool = False) -> str:
+    """Write bits rounded outward, and say so where they were rounded: with a sign, or in words.
+
+    Example:
+        >>> marked_bits(1.5849625), marked_bits(1.5849625, up=False, words=True), marked_bits(2.0)
+        ('≤ 1.585 bits', 'at least 1.584 bits', '2 bits')
+    """
+    text = bits_up(bits) if up else bits_down(bits)
+    return direction(text.split()[0], bits, 1e-12, words=words) + text
+
+
 def unit_of(base: float) -> str:
     """Return what information counted with a base is counted in.
 

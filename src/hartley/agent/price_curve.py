@@ -16,7 +16,7 @@ from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, floor_power
-from hartley.wording import bits_up, counted, first_of, rounded
+from hartley.wording import counted, first_of, marked_bits, rounded
 
 if TYPE_CHECKING:
     import os
@@ -132,7 +132,7 @@ class PriceCurve:
 
     def sentence(self) -> str:
         """Name the next useful price, or say that there is none."""
-        point, now = self.next_point, bits_up(bits_at_least(self.asked))
+        point, now = self.next_point, marked_bits(bits_at_least(self.asked))
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
             words = useful_words([Useful(point.cells, point.full_errors, rows)])
@@ -173,8 +173,8 @@ class PriceCurve:
         """Return the curve as lines of text: the price, what is due, the errors."""
         return [
             (
-                bits_up(point.bits),
-                "" if point.due_bits is None else bits_up(point.due_bits),
+                marked_bits(point.bits),
+                "" if point.due_bits is None else marked_bits(point.due_bits),
                 _error_words(point),
             )
             for point in self.points

@@ -71,6 +71,19 @@ class FoundUniques:
                 _count(times, records)
         return times.astype(np.int64)
 
+    def least_sizes(self, rows: int) -> NDArray[np.uint8]:
+        """Return the size of the smallest combination that singles each record out; 255: none does.
+
+        Example:
+            >>> found = FoundUniques([(1, np.array([2], "i4")), (3, np.array([0], "i4"))])
+            >>> found.least_sizes(3)
+            array([  2, 255,   1], dtype=uint8)
+        """
+        least = np.full(rows, 255, np.uint8)
+        for combination, records in reversed(self.parts):  # smaller ones come first, and count
+            _overwrite(least, records, combination.bit_count())
+        return least
+
 
 def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:
     """Return codes from 0 to the largest one in the narrowest type: fewer bytes are read.
@@ -399,6 +412,12 @@ def _unknown(
 def _set_bits(bits: Bits, records: NDArray[np.int32]) -> None:
     for record in records:
         bits[record >> 3] |= np.uint8(1 << (record & 7))
+
+
+@compiled
+def _overwrite(sizes: NDArray[np.uint8], records: NDArray[np.int32], size: int) -> None:
+    for record in records:
+        sizes[np.uint64(record)] = size
 
 
 @compiled

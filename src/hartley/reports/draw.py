@@ -349,6 +349,7 @@ def _draw_sizes(
     spare = max(LEAST_BARS - len(bands), 0) / 2
     axes.set_xlim(-0.7 - spare, len(bands) - 0.3 + spare)
     axes.margins(y=0.12)
+    axes.yaxis.get_major_locator().set_params(integer=True)  # nobody is half a record
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel(f"records in a {noun}")
     axes.set_ylabel(f"records in {noun}{'es' if noun.endswith('s') else 's'} of that size")

@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from hartley.studies.release import ReleaseReport
 
 NARROW = 72
+SHORT_TITLE = 60
 
 
 def plain_table(title: str | None = None) -> Table:
-    """Return an empty table in the style of all commands, without a frame."""
+    """Return an empty table in the style of all commands, without a frame.
+
+    A short title stays in one line, also above a narrow table; it is text without markup.
+    """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
+    short = title is not None and len(title) < SHORT_TITLE
     return Table(
-        title=title,
+        title=title and Text(title, "bold", no_wrap=short, overflow="ignore" if short else None),
         title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,

@@ -14,6 +14,7 @@ from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError
 from hartley.exact import parse_step
 from hartley.ranges.relations.classes import combine_codes, encode_column
+from hartley.ranges.relations.people import household_codes, is_missing
 from hartley.ranges.schema.roles import Roles
 from hartley.wording import counted
 
@@ -91,7 +92,7 @@ def record_exposure(
     encoded = encoded_columns(opened, [*columns, *more, *needed], bins or {})
     present = np.ones(encoded[0][0].size, bool)
     for codes, values in encoded[len(columns) + len(more) :]:
-        present &= ~_is_missing(codes, values)
+        present &= ~is_missing(codes, values)
     encoded = [(codes[present], values) for codes, values in encoded]
     classes = class_codes(encoded[: len(columns)])
     alike = np.bincount(classes)[classes]
@@ -101,7 +102,7 @@ def record_exposure(
         estimated = 1 / np.maximum(np.bincount(classes, weights), 1.0)[classes]
         expected = float(estimated.sum())
     if household:
-        homes = _homes(encoded[len(columns) : len(columns) + len(household)])
+        homes = household_codes(encoded[len(columns) : len(columns) + len(household)])
         least = np.full(int(homes.max(initial=-1)) + 1, alike.size)
         np.minimum.at(least, homes, alike)
         household_alike = least[homes]
@@ -159,21 +160,6 @@ def _weights(
             hint='correct it, or give it another role than "weight"',
         )
     return weights
-
-
-def _homes(encoded: Sequence[_Encoded]) -> NDArray[np.int64]:
-    """Return the household of every record; without one, everybody has a household of their own."""
-    homes = class_codes(encoded)
-    alone = np.zeros(homes.size, bool)
-    for codes, values in encoded:
-        alone |= _is_missing(codes, values)
-    homes[alone] = int(homes.max(initial=-1)) + 1 + np.arange(int(alone.sum()))
-    return homes
-
-
-def _is_missing(codes: NDArray[np.int64], values: Sequence[Any]) -> NDArray[np.bool_]:
-    missing: NDArray[np.bool_] = codes == (len(values) - 1 if values and values[-1] is None else -1)
-    return missing
 
 
 def encoded_columns(

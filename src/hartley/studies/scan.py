@@ -16,8 +16,9 @@ from hartley.engines.tables.failures import run
 from hartley.engines.tables.local_copies import suspected_encoding
 from hartley.engines.tables.reading_options import AS_WRITTEN
 from hartley.engines.tables.row_files import is_csv
-from hartley.engines.tables.sources import is_address, open_table
+from hartley.engines.tables.sources import is_address, open_table, open_texts
 from hartley.engines.tables.table import Kind
+from hartley.engines.tables.texts import TEXT
 from hartley.errors import TableError
 from hartley.kernels.numbering import number_values
 from hartley.ranges.relations.classes import combine_codes
@@ -97,8 +98,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     check_k(k)
     tell = progress or (lambda _what, _share: None)
     reading = _suspected(table, reading.with_marks(null, names))
-    opened = open_table(table, reading=reading)
-    coded, rows = _coded_columns(opened, tell)
+    opened, coded, rows = _looked_at(table, reading, tell)
     scanned = [column.scanned for column in coded.values()]
     keys, without_role = _keys(coded)
     confidential = tuple(c.name for c in scanned if c.what == CONFIDENTIAL)
@@ -132,6 +132,42 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         class_sizes=sizes[classes],
         source=_source(table),
         sources=opened.paths,
+    )
+
+
+def _looked_at(
+    table: object, reading: ReadingOptions, tell: Progress
+) -> tuple[Table, dict[str, CodedColumn], int]:
+    """Open a table and look at its columns; where its first lines mislead, a second time."""
+    opened = open_texts(table, reading)
+    if opened.sampled_types is not None:
+        try:
+            coded, rows = _coded_columns(opened, tell)
+        except TableError:
+            pass  # a later line is written in another way: the error of the whole file says how
+        else:
+            if _begins_as_it_goes_on(opened, coded):
+                return opened, coded, rows
+        opened = open_table(table, reading=reading)
+    return opened, *_coded_columns(opened, tell)
+
+
+def _begins_as_it_goes_on(table: Table, coded: dict[str, CodedColumn]) -> bool:
+    """Tell whether all lines of a CSV file say about its header what the first ones did.
+
+    The engine takes the first line for the header if it does not fit the type of a column. One
+    column of numbers in all lines whose name is no number is enough; where all columns were texts
+    in the first lines, all lines cannot say more.
+    """
+    types = table.sampled_types or {}
+    if all(kind == TEXT for kind in types.values()):
+        return True
+    return any(
+        types[name] in {"BIGINT", "DOUBLE"}
+        and column.scanned.holds in {"whole numbers", "numbers"}
+        and not (column.scanned.markers or column.scanned.strays or column.scanned.decimal_comma)
+        and not re.match(r"[\s\d.+-]|column\d+$", name)  # the names that the engine gives
+        for name, column in coded.items()
     )
 
 

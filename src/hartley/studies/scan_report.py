@@ -108,7 +108,8 @@ class ScanReport(ReadableResult):
         if self.uniques is not None:
             few = counted(self.uniques.largest, "column")
             said.append(
-                f"At most {few} of {len(self.uniques.columns)} single out "
+                f"At most {few} of {len(self.uniques.columns)} "
+                f"{verb_for(self.uniques.largest, 'singles')} out "
                 f"{counted(self.uniques.singled_out, 'person')} "
                 f"({percent_at_most(Fraction(self.uniques.singled_out, max(self.rows, 1)))})."
             )

@@ -90,11 +90,7 @@ class SpecialUniques(ReadableResult):
 
     @cached_property
     def _least(self) -> NDArray[np.uint8]:
-        """The size of the smallest combination that singles each record out; 255: there is none."""
-        least = np.full(self.rows, 255, np.uint8)
-        for mask, records in reversed(self._found.parts):  # smaller combinations come first
-            least[records] = mask.bit_count()
-        return least
+        return self._found.least_sizes(self.rows)
 
     @cached_property
     def scores(self) -> list[int]:
@@ -138,8 +134,8 @@ class SpecialUniques(ReadableResult):
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
         said = [
-            f"{counted(size, 'column')} or fewer single out "
-            f"{counted(self.singled_out_by(size), 'record')}."
+            f"{counted(size, 'column')}{' or fewer' if size > 1 else ''} "
+            f"{verb_for(size, 'singles')} out {counted(self.singled_out_by(size), 'record')}."
             for size in range(1, self.largest)
         ]
         said += [

@@ -303,7 +303,7 @@ def test_a_vacuous_wish_names_its_first_useful_price():
     for bits in (1, 2, "2.5"):
         quote = hartley.price(text, SAMPLE, rows=5000, bits=bits)
         assert (quote.bits, quote.next_prices[0].above.cells) == (0, 6)
-        assert "First useful price: 2.585 bits." in str(quote)
+        assert "First useful price: ≤ 2.585 bits." in str(quote)
         assert quote.to_dict()["questions"][0]["next_prices"]["below"] is None
     offered = hartley.price(OFFICE, SAMPLE, rows=5000, bits=1).next_prices[0]
     assert offered.above.cells == 3  # a sum and its count

@@ -77,7 +77,7 @@ def test_the_next_useful_price_is_named():
     assert curve.after(0) == curve.after("1.5") == curve.points[1]
     assert curve.at("1.5") == curve.points[0]
     assert curve.after(2) is None
-    assert curve.sentence() == "Next useful price after 0 bits: 1.585 bits give the exact number."
+    assert curve.sentence() == "Next useful price after 0 bits: ≤ 1.585 bits give the exact number."
     exact = price_curve(MEDIAN, TINY, rows=12, error=0)
     assert exact.sentence().endswith("no price gives a smaller error.")
     cut = price_curve(MEDIAN, TINY, rows=12, bits=2, most=2)

@@ -8,6 +8,7 @@ import hartley
 from hartley.reports.document import render_html
 from hartley.reports.pages.anonymity import print_anonymity, print_anonymized
 from hartley.reports.pages.microaggregation import print_microaggregation
+from hartley.reports.terminal import plain_table
 from hartley.studies.anonymity_measures import attacks, column_measures
 from hartley.studies.microdata import check_release
 
@@ -121,3 +122,19 @@ def test_a_table_without_confidential_columns_has_a_page_too(table):
     page = render_html(hartley.anonymity(table, keys="sex"))
     assert "Which attacks succeed" not in page
     assert "classes of equal keys" in page
+
+
+def test_the_title_of_a_narrow_table_stays_in_one_line():
+    out = io.StringIO()
+    table = plain_table("Whom few columns single [out]")
+    table.add_column("n")
+    table.add_row("1")
+    Console(file=out, width=80).print(table)
+    assert out.getvalue().splitlines()[0].rstrip() == "Whom few columns single [out]"
+
+
+def test_the_page_counts_people_by_households_too():
+    roles = {"confirmed": True, "columns": {"age": {"role": "key"}, "home": {"role": "household"}}}
+    people = {"age": [30, 30, 30, 40], "home": ["a", "a", "b", "b"]}
+    report = hartley.anonymity(people, k=2, roles=roles)
+    assert "the most exposed member of their household, 2 stand" in render_html(report)

@@ -5,7 +5,8 @@ import io
 import pytest
 
 from hartley.chart import Chart, Heat, Panel, Series
-from hartley.reports.draw import plot_chart
+from hartley.measures.reidentification import SizeBand
+from hartley.reports.draw import plot_chart, plot_people
 from hartley.reports.page_picture import stacked
 
 LINE = Series("leak", (1.0, 10.0, 100.0), (1.0, 2.0, 4.0))
@@ -109,3 +110,10 @@ def test_a_dashed_line_has_no_dots():
     solid, other = drawn(Panel("x", "y", (LINE, dashed))).axes[0].lines
     assert solid.get_marker() == "."
     assert not other.get_marker() or other.get_marker() == "None"
+
+
+def test_few_records_are_counted_in_whole_numbers():
+    figure = plot_people([SizeBand(1, 1, classes=3, records=3)])
+    figure.savefig(io.BytesIO(), format="png")
+    ticks = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert len(set(ticks)) == len(ticks) > 2

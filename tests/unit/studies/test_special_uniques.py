@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import scan
 from hartley.errors import OptionError
 from hartley.kernels import minimal_uniques as kernel
 from hartley.kernels.unique_pairs import places_of_pair
@@ -200,3 +201,12 @@ def test_too_many_combinations_are_refused_before_any_is_counted():
     table = {f"c{at}": list(range(200)) for at in range(60)}
     with pytest.raises(OptionError, match="too many combinations"):
         special_uniques(table, largest=7)
+
+
+def test_sentences_about_one_column_are_in_the_singular():
+    alone = special_uniques({"age": [1, 2, 2], "sex": ["f", "m", "m"]})
+    assert alone.sentences[0] == "1 column singles out 1 record."
+    report = scan({"age": [1, 2, 2]})
+    assert any(
+        said.startswith("At most 1 column of 1 singles out 1 person") for said in report.sentences
+    )

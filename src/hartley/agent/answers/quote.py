@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.ledger.rows.entries import write_integer
 from hartley.exact import bits_at_least
-from hartley.wording import bits_down, bits_up, first_of, rounded
+from hartley.wording import first_of, marked_bits, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ class Useful:
             for label, error in self.errors
         ]
         words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
-        price = bits_up(self.bits)
+        price = marked_bits(self.bits)
         gives = "gives" if price == "1 bit" else "give"
         return f"{price} {gives} {first_of(words, MOST_NAMED, joint=' and ', rest='...')}"
 
@@ -227,14 +227,14 @@ class Quote:
 
     @property
     def _caption(self) -> str:
-        due = "" if self.due is None else f", {bits_up(self.due)} due now"
-        remaining = "" if self.remaining is None else f", {bits_down(self.remaining)} left"
-        return "\n".join([f"{bits_up(self.bits)}{due}{remaining}", *self._remarks()])
+        due = "" if self.due is None else f", {marked_bits(self.due)} due now"
+        rest = "" if self.remaining is None else f", {marked_bits(self.remaining, up=False)} left"
+        return "\n".join([f"{marked_bits(self.bits)}{due}{rest}", *self._remarks()])
 
     def __str__(self) -> str:
         less = self.due is not None and self.due < self.bits
-        now = f"; {bits_up(self.due or 0.0)} would be due now" if less else ""
-        lines = [f"The price is {bits_up(self.bits)}{now}."]
+        now = f"; {marked_bits(self.due or 0.0, words=True)} would be due now" if less else ""
+        lines = [f"The price is {marked_bits(self.bits, words=True)}{now}."]
         lines += [
             f"{label}: "
             + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
@@ -244,7 +244,7 @@ class Quote:
         ]
         lines += self._remarks()
         if self.remaining is not None:
-            lines.append(f"Left: {bits_down(self.remaining)}.")
+            lines.append(f"Left: {marked_bits(self.remaining, up=False, words=True)}.")
         if self.refusal is not None:
             lines.append(f"It would be refused: {self.refusal}.")
         return "\n".join(lines)
@@ -258,7 +258,7 @@ class Quote:
             if labels
         ]
         firsts = [
-            f"First useful price: {bits_up(prices[0].bits)}." for prices in self.useful if prices
+            f"First useful price: {marked_bits(some[0].bits)}." for some in self.useful if some
         ]
         nearby = [
             str(nearby)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t|"
 QUOTE = '"'
 ZONED = "TIMESTAMP WITH TIME ZONE"
+LONG_FILE = 2**22
+"""Bytes from which the first lines of a file are looked at before all of it is."""
+FIRST_LINES = 20_480
 
 
 def open_parquet(paths: list[str], name: str) -> Table:
@@ -38,14 +42,26 @@ def open_parquet(paths: list[str], name: str) -> Table:
     )
 
 
-def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies) -> Table:
-    """Open CSV files as one table; every column is typed by all of its texts."""
+def open_csv(
+    paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies, *, whole: bool = True
+) -> Table:
+    """Open CSV files as one table; every column is typed by all of its texts.
+
+    Args:
+        paths: the files.
+        name: the name of the table in messages.
+        reading: how they are written.
+        copies: where copies in another encoding are kept.
+        whole: False for texts alone, where the first lines of long files say how they are written.
+    """
     backend = EMBEDDED.open()
     copied = paths
     if reading.encoding != "utf-8":
         copied = [in_utf8(path, reading.encoding, copies) for path in paths]
+    # Where texts are rewritten, the types of all of them decide what they say.
+    whole = whole or reading.rewrites or max(map(os.path.getsize, copied)) <= LONG_FILE
     try:
-        texts, types = _read_csv(backend, copied, reading)
+        texts, types = _read_csv(backend, copied, reading, -1 if whole else FIRST_LINES)
     except InputError:
         raise
     except Exception:
@@ -54,8 +70,9 @@ def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: Local
             raise cause from None
         raise
     return Table(
-        typed(texts, types),
+        typed(texts, types) if whole else texts,
         name,
+        sampled_types=None if whole else types,
         surely_named=reading.names is not None,
         texts=texts,
         paths=tuple(paths),
@@ -144,7 +161,7 @@ def _recorded_span(paths: list[str], column: str) -> Span | None:
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How a CSV file is written, as the engine finds by reading all of it."""
+    """How a CSV file is written, as the engine finds by reading it."""
 
     delimiter: str
     skip: int
@@ -153,7 +170,7 @@ class _Dialect:
 
 
 def _read_csv(
-    backend: Any, paths: list[str], reading: ReadingOptions
+    backend: Any, paths: list[str], reading: ReadingOptions, lines: int
 ) -> tuple[Any, dict[str, str]]:
     """Return CSV files with every column as its text, and the types that the texts seem to have.
 
@@ -162,7 +179,7 @@ def _read_csv(
     """
     parts, guesses = [], []
     for path in paths:
-        dialect = _sniff(backend, path, reading)
+        dialect = _sniff(backend, path, reading, lines)
         _check_fields(path, dialect, reading)
         columns = list(reading.names or (column["name"] for column in dialect.columns))
         if reading.trim:
@@ -205,12 +222,12 @@ def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: Readi
     return f"SELECT * FROM read_csv({literal(_literal(path))}, {settings})"  # noqa: S608 - quoted
 
 
-def _sniff(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
+def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
     """Ask the engine how a file is written; times that do not begin with a year are texts."""
-    dialect = _sniffed(backend, path, reading, reading.delimiter)
+    dialect = _sniffed(backend, path, reading, lines)
     if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
         # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
-        others = [_sniffed(backend, path, reading, sign) for sign in SEPARATORS if sign != ","]
+        others = [_sniffed(backend, path, replace(reading, delimiter=s), lines) for s in ";\t|"]
         return max([dialect, *others], key=lambda sniffed: _width(sniffed, dialect))
     return dialect
 
@@ -221,17 +238,17 @@ def _width(sniffed: _Dialect, by_commas: _Dialect) -> tuple[bool, int]:
     return (several and sniffed is not by_commas, len(sniffed.columns))
 
 
-def _sniffed(backend: Any, path: str, reading: ReadingOptions, delimiter: str | None) -> _Dialect:
-    settings = ["sample_size = -1", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
-    values: list[Any] = [_literal(path), list(reading.marks), QUOTE, QUOTE]
+def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
+    settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
+    values: list[Any] = [_literal(path), lines, list(reading.marks), QUOTE, QUOTE]
     if reading.names is not None:
         settings.append("header = false")
     if reading.header is not None:
         settings += ["header = true", "skip = ?"]
         values.append(reading.header - 1)
-    if delimiter is not None:
+    if reading.delimiter is not None:
         settings.append("delim = ?")
-        values.append(delimiter)
+        values.append(reading.delimiter)
     sniffed = backend.con.execute(
         "SELECT Delimiter, SkipRows, HasHeader, Columns, [DateFormat, TimestampFormat] "  # noqa: S608 - constants
         f"FROM sniff_csv(?, {', '.join(settings)})",

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hartley.engines.tables.reading_options import ReadingOptions
     from hartley.engines.tables.table import Table
 
+    Sources = Sequence[str | os.PathLike[str]]
+
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 
 
@@ -41,14 +43,15 @@ class FileFormat(StrEnum):
     STATISTICS = "SPSS, Stata or SAS"
 
 
-def open_files(sources: Sequence[str | os.PathLike[str]], reading: ReadingOptions) -> Table:
+def open_files(sources: Sources, reading: ReadingOptions, *, whole: bool = True) -> Table:
     """Open files, all of one format; only what is needed to know their columns is read.
 
-    Excel files and those of SPSS, Stata and SAS are read completely.
+    Excel files and those of SPSS, Stata and SAS are read completely, and so are CSV files, unless
+    ``whole`` is False: then long ones are opened as texts by a look at their first lines.
     """
     copies = LocalCopies()
     try:
-        table = _open(sources, reading, copies)
+        table = _open(sources, reading, copies, whole=whole)
     except BaseException:
         copies.close()
         raise
@@ -56,9 +59,7 @@ def open_files(sources: Sequence[str | os.PathLike[str]], reading: ReadingOption
     return table
 
 
-def _open(
-    sources: Sequence[str | os.PathLike[str]], reading: ReadingOptions, copies: LocalCopies
-) -> Table:
+def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, whole: bool) -> Table:
     paths = [path for source in sources for path in _matching(source, copies)]
     name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     formats = {_format(path) for path in paths}
@@ -76,7 +77,7 @@ def _open(
             return open_excel(paths, name, reading)
         if form is FileFormat.STATISTICS:
             return clean_columns(open_statistics(paths, name, reading), reading)
-        return open_csv(paths, name, reading, copies)
+        return open_csv(paths, name, reading, copies, whole=whole)
     except HartleyError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values

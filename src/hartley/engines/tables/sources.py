@@ -18,6 +18,7 @@ from hartley.engines.tables.row_files import open_files
 from hartley.engines.tables.table import Table, mixed_types, refuse_doubled
 from hartley.errors import EngineError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
+from hartley.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +66,22 @@ def open_table(
         _refuse_engine(engine)
         return open_files(paths, reading)
     return clean_columns(_open_other(source, engine), reading)
+
+
+def open_texts(source: object, reading: ReadingOptions = AS_WRITTEN) -> Table:
+    """Open a table whose values are looked at as they are written.
+
+    The same as ``open_table``, but the first lines of a long CSV file say how it is written and
+    what its columns hold: ``sampled_types`` says that they did. A file may go on in another way.
+
+    Example:
+        >>> open_texts({"age": [30, 40]}).columns
+        ('age',)
+    """
+    if isinstance(source, (str, os.PathLike)) and not is_address(source):
+        # Standard input is read once: there is no second look.
+        return open_files([source], reading, whole=os.fspath(source) == STANDARD_INPUT)
+    return open_table(source, reading=reading)
 
 
 def _are_paths(source: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:

@@ -58,6 +58,9 @@ class Table:
 
     texts: Any = None
     """The columns of CSV files as they are written; the expression then holds what they mean."""
+    sampled_types: Mapping[str, str] | None = None
+    """The types of the columns in the first lines of long CSV files, where no more was looked at:
+    the expression then holds texts."""
     blunt: Mapping[str, str] = field(default_factory=dict)
     """Columns that the engine would read with less precision, and what they hold."""
     zoned: frozenset[str] = frozenset()

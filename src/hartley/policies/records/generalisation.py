@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from hartley.ranges.relations.classes import (
     rows_as_counted,
     single_out,
 )
+from hartley.ranges.relations.people import household_codes
 from hartley.ranges.schema.roles import chosen_columns, open_for
 from hartley.readable import ReadableResult
 from hartley.wording import counted, verb_for
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.tables.table import Table
     from hartley.policies.records.hierarchy import Hierarchy
-    from hartley.ranges.schema.roles import RolesSource
+    from hartley.ranges.schema.roles import Roles, RolesSource
 
 
 METHODS = ("full-domain", "mondrian")
@@ -71,6 +72,8 @@ class AnonymizedTable(ReadableResult):
     """For every key the average over all records of (values possible - 1) / (all values - 1)."""
     sources: tuple[str, ...] = ()
     """The files of the table, which nothing may overwrite."""
+    households: int | None = None
+    """How many households there are, where k counts these; None: k counts records."""
 
     @property
     def loss(self) -> Fraction:
@@ -82,7 +85,8 @@ class AnonymizedTable(ReadableResult):
         """The release in one sentence, and a warning if kept columns undo it."""
         made = (
             f"{self.rows - self.suppressed:,} of {self.rows:,} records of {self.name} were made "
-            f"{self.k:,}-anonymous over {', '.join(self.keys)}."
+            f"{self.k:,}-anonymous over {', '.join(self.keys)}"
+            + ("." if self.households is None else ", counted in households.")
         )
         return f"{made} {self.singling.warning}".rstrip()
 
@@ -94,12 +98,17 @@ class AnonymizedTable(ReadableResult):
             + (", suppressed." if level == top else ", as it is." if not level else ".")
             for key, (level, top) in zip(self.keys, self.levels or (), strict=False)
         ]
+        homes = self.households is not None and (
+            f"Everybody shares their keys with people of {self.k - 1:,} or more other households, "
+            f"of {self.households:,}: a class of one family would give it away."
+        )
         return (
             *level_sentences,
             (
                 f"The keys lose {float(100 * self.loss):.2f} % of what they could tell; there are "
                 f"{self.classes:,} classes."
             ),
+            *((homes,) if homes else ()),
             *self.singling.sentences,
             *((_withheld(self.withheld),) if self.withheld else ()),
             "The rows keep their order: if that tells something, the release tells it too.",
@@ -119,6 +128,7 @@ class AnonymizedTable(ReadableResult):
             "withheld_columns": self.withheld,
             "singled_out": self.singling.to_dict(),
             "k": self.k,
+            **({} if self.households is None else {"households": self.households}),
             "method": self.method,
             "levels": None
             if self.levels is None
@@ -160,10 +170,14 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     held in memory. The search is over distinct key combinations; it stops at the first level
     whose loss, even if nothing had to be left out, exceeds the best one found.
 
+    Where the roles name a household, k counts households: people who live together are found
+    together, so that a class of one family hides nobody. A class then holds people of k or more
+    households, which are k or more records as well; who has no household counts as one.
+
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
         keys: the columns to coarsen; with roles, by default the keys.
-        k: how many records have to be alike, at least.
+        k: how many records, or people of different households, have to be alike, at least.
         keep: columns to release as they are; with roles, by default those with the role "kept". A
             column that is not named is not released.
         confidential: columns to release as they are whose values an adversary who knows the keys
@@ -194,14 +208,20 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     share = _check(opened, named, unchanged, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
     opened = keep_texts(opened, [name for name in (*named, *unchanged) if name not in ordered])
-    rows = rows_as_counted(run(opened, opened.expression.select(*named, *unchanged).to_pyarrow))
+    homes = _household_columns(known_roles, method)
+    opened.require(homes)
+    wanted = dict.fromkeys((*named, *unchanged, *homes))  # a household may be a key besides
+    rows = rows_as_counted(run(opened, opened.expression.select(*wanted).to_pyarrow))
     k = int(k)
     if rows.num_rows < k:
         raise OptionError(
             f"k = {k:,} is larger than the {counted(rows.num_rows, 'row')} of {opened.name}",
             hint="choose a smaller k",
         )
-    points = _points(rows, named)
+    points, households = _points(rows, named), None
+    if homes:
+        points, households = _with_households(points, rows, homes, k, opened.name)
+        rows = rows.select([*named, *unchanged])
     source = _Source(opened.name, len(opened.columns), named, unchanged, hidden, opened.paths)
     if method == "mondrian":
         return _release_boxes(source, rows, points, k)
@@ -226,6 +246,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         suppressed=int((~stays).sum()),
         classes=best.classes,
         losses=best.losses,
+        households=households,
     )
 
 
@@ -320,6 +341,38 @@ def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Ar
         first[members] = np.arange(members.size)  # any record of a combination will do
     codes = np.stack([column[first] for column in columns], axis=1)
     return KeyPoints(codes, counts, members, [values for _, values in encoded])
+
+
+def _household_columns(roles: Roles | None, method: str) -> tuple[str, ...]:
+    """Return the columns that say who lives together; only full-domain can count by them."""
+    homes = () if roles is None else roles.named("household")
+    if homes and method == "mondrian":
+        raise OptionError(
+            f"Mondrian counts records, and '{homes[0]}' says which of them are of one household",
+            hint='use full-domain, which counts households, or give the column the role "kept" or '
+            '"identifier"',
+        )
+    return homes
+
+
+def _with_households(
+    points: KeyPoints,
+    rows: Any,  # noqa: ANN401 - Arrow carries no types
+    columns: tuple[str, ...],
+    k: int,
+    name: str,
+) -> tuple[KeyPoints, int]:
+    """Return the combinations of keys with the households that have each, and their number."""
+    numbered = household_codes([encode_column(rows.column(column)) for column in columns])
+    homes = np.unique(numbered, return_inverse=True)[1]
+    amount = int(homes.max(initial=-1)) + 1
+    if amount < k:
+        raise OptionError(
+            f"k = {k:,} is larger than the {counted(amount, 'household')} of {name}",
+            hint="choose a smaller k",
+        )
+    together = np.unique(points.members * amount + homes)
+    return replace(points, homes=(together // amount, together % amount)), amount
 
 
 def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int64]) -> Any:  # noqa: ANN401 - Arrow carries no types

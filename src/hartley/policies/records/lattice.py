@@ -36,6 +36,8 @@ class KeyPoints:
     """The combination of every record."""
     values: list[list[Any]]
     """The values of every key, by code."""
+    homes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    """Every combination with every household that has it; None: records are counted."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class BestNode:
 
     node: tuple[int, ...]
     large: NDArray[np.bool_]
-    """Which combinations are in classes of k or more records."""
+    """Which combinations are in classes of k or more records, or households."""
     classes: int
     losses: tuple[Fraction, ...]
     """What every key loses, from 0 to 1."""
@@ -88,8 +90,12 @@ def search_lattice(
 
     Nodes are tried in the order of their loss without suppression, which bounds their loss from
     below, until that bound exceeds the best loss; a node below one that suppresses too many
-    suppresses too many as well (Samarati 2001; Iyengar 2002) and is not tried. Costs at most one
-    grouping of the distinct combinations for each node.
+    suppresses too many as well (Samarati 2001; Iyengar 2002) and is not tried. So a node of which
+    nothing is known is tried with those above it, by halves (Kohlmayer et al. 2012): the highest
+    one that suppresses too many rules out all below it. Costs one grouping of the distinct
+    combinations for each node that is tried. Where households are counted, a class has
+    to hold people of k of them; parts of a class hold no more than the class, so that the same
+    order works.
 
     Example:
         >>> from hartley.policies.records.hierarchy import key_levels
@@ -110,24 +116,80 @@ def search_lattice(
         (sum(bound[at] for bound, at in zip(bounds, node, strict=True)), sum(node), node)
         for node in itertools.product(*map(range, shape))
     )
-    failed = np.zeros(shape, bool)
+    tried = _TriedNodes(points, levels, k, suppressible)
     best: tuple[int, BestNode] | None = None
     for bound, _, node in nodes:
         if best is not None and bound >= best[0]:
             break
-        if failed[node]:
+        if tried.fails(node, bounds):
             continue
-        large, classes = _group(points, levels, node, k)
-        if int(points.counts[~large].sum()) > suppressible:
-            # Finer levels split classes, so every node below suppresses at least as many.
-            failed[tuple(slice(at + 1) for at in node)] = True
-            continue
+        large, classes = tried.group(node)
         lost = losses.of_node(node, large)
         if best is None or sum(lost) < best[0]:
             shares = tuple(Fraction(amount, losses.scale) for amount in lost)
             best = sum(lost), BestNode(node, large, classes, shares)
-    assert best is not None  # one class of all records is large enough
+    assert best is not None  # one class of all records, or households, is large enough
     return best[1]
+
+
+class _TriedNodes:
+    """Which nodes suppress too many, and which do not.
+
+    Finer levels split classes: what is below a node that suppresses too many does so too, and what
+    is above one that does not never does.
+    """
+
+    def __init__(
+        self, points: KeyPoints, levels: Sequence[Sequence[Level]], k: int, suppressible: int
+    ) -> None:
+        self._points, self._levels, self._k, self._most = points, levels, k, suppressible
+        shape = [len(of_key) for of_key in levels]
+        self._failed, self._fits = np.zeros(shape, bool), np.zeros(shape, bool)
+        self._last: tuple[tuple[int, ...], NDArray[np.bool_], int] | None = None
+
+    def group(self, node: tuple[int, ...]) -> tuple[NDArray[np.bool_], int]:
+        """Return which combinations lie in large classes, and how many those are."""
+        if self._last is None or self._last[0] != node:
+            self._last = node, *_group(self._points, self._levels, node, self._k)
+        return self._last[1:]
+
+    def fails(self, node: tuple[int, ...], bounds: Sequence[Sequence[int]]) -> bool:
+        """Tell whether a node suppresses too many."""
+        if self._failed[node] or self._fits[node]:
+            return bool(self._failed[node])
+        path = _path_up(node, bounds)
+        below, above = -1, len(path) - 1  # one class of everybody suppresses nobody
+        while above - below > 1:
+            middle = (below + above) // 2
+            if self._fails_alone(path[middle]):
+                below = middle
+            else:
+                above = middle
+        self._fits[tuple(slice(at, None) for at in path[above])] = True
+        if below >= 0:
+            self._failed[tuple(slice(at + 1) for at in path[below])] = True
+        return below >= 0
+
+    def _fails_alone(self, node: tuple[int, ...]) -> bool:
+        if self._failed[node] or self._fits[node]:
+            return bool(self._failed[node])
+        large, _ = self.group(node)
+        return int(self._points.counts[~large].sum()) > self._most
+
+
+def _path_up(node: tuple[int, ...], bounds: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Return nodes from one to the highest, each with one level more where that loses least."""
+    path = [node]
+    while True:
+        steps = [
+            (bound[at + 1] - bound[at], key)
+            for key, (bound, at) in enumerate(zip(bounds, path[-1], strict=True))
+            if at + 1 < len(bound)
+        ]
+        if not steps:
+            return path
+        key = min(steps)[1]
+        path.append((*path[-1][:key], path[-1][key] + 1, *path[-1][key + 1 :]))
 
 
 def _group(
@@ -141,4 +203,9 @@ def _group(
         distinct, classes = np.unique(classes, return_inverse=True)
         width = distinct.size
     sizes = np.bincount(classes, weights=points.counts, minlength=width)
+    if points.homes is not None:
+        members, homes = points.homes
+        amount = int(homes.max()) + 1
+        together = np.unique(classes[members] * amount + homes)
+        sizes = np.bincount(together // amount, minlength=width)
     return sizes[classes] >= k, int((sizes >= k).sum())

@@ -6,11 +6,15 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hartley.errors import OptionError
+from hartley.ranges.relations.classes import combine_codes
 from hartley.wording import counted, percent_at_most, verb_for
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 FEW = 5
@@ -123,3 +127,32 @@ def check_wanted_k(k: object) -> None:
     """Raise an error unless k is None, so that nobody is counted, or a number of 2 or more."""
     if k is not None:
         check_k(k)
+
+
+def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> NDArray[np.int64]:
+    """Return the household of every record, from its encoded columns.
+
+    Who has no household has one of their own.
+
+    Example:
+        >>> household_codes([(np.array([0, 1, 0, 1]), ["a", None])])
+        array([0, 2, 0, 3])
+    """
+    combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
+    homes = np.unique(combined, return_inverse=True)[1]
+    alone = np.zeros(homes.size, bool)
+    for codes, values in encoded:
+        alone |= is_missing(codes, values)
+    homes[alone] = int(homes.max(initial=-1)) + 1 + np.arange(int(alone.sum()))
+    return homes
+
+
+def is_missing(codes: NDArray[np.int64], values: Sequence[Any]) -> NDArray[np.bool_]:
+    """Tell which records have no value in an encoded column.
+
+    Example:
+        >>> is_missing(np.array([0, 1]), ["a", None])
+        array([False,  True])
+    """
+    missing: NDArray[np.bool_] = codes == (len(values) - 1 if values and values[-1] is None else -1)
+    return missing

@@ -217,11 +217,7 @@ def _print_narrowest(report: AuditReport, console: Console) -> None:
 
 
 def _print_sweep(report: AuditReport, console: Console) -> None:
-    from rich.markup import escape
-
-    table = plain_table(
-        f"Privacy against utility: {escape(report.sweep_column or '')} in coarser steps"
-    )
+    table = plain_table(f"Privacy against utility: {report.sweep_column or ''} in coarser steps")
     names = "step", "distortion", "values", "L⋆", "L₀", "I⋆", "L̃⋆", "I"
     for name in (*names, "given away", f"among < {report.people.k}"):
         table.add_column(name, justify="right")
