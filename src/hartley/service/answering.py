@@ -99,6 +99,7 @@ async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     light = is_light(asked.wishes) or hosted.is_known_repeat(asked.account, asked.wishes)
     try:
         if not light:  # reading it takes as long as a price, so it counts as one until it is known
+            resources.lanes.check_finishing(asked.ticket)
             resources.count(asked.identity, "prices", asked.wishes)
         content = await _repeated(resources, asked, outcomes, light=light)
         if content is None:

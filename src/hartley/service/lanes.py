@@ -37,10 +37,12 @@ class Ticket:
     Args:
         account: whose it is.
         about: what is asked, so that the same is recognised while it is being finished.
+        yields: whether it is finished only as long as nobody else needs a lane, because its engine
+            runs one statement at a time.
     """
 
-    def __init__(self, account: str = "", about: object = None) -> None:
-        self.account, self.about = account, about
+    def __init__(self, account: str = "", about: object = None, *, yields: bool = False) -> None:
+        self.account, self.about, self.yields = account, about, yields
         self.statements = StatementStop()
         """Stops what the engine computes for the request."""
         self._lock = threading.Lock()
@@ -162,6 +164,8 @@ class Lanes:
 
     def _admit(self, job: LaneWork) -> None:
         account = job.ticket.account
+        if self._finishing is not None and self._finishing.ticket.yields:
+            self._stop_statements(self._finishing)
         own = self._waiting.get(account, ())
         if self.is_free(account):
             self._start(job)

@@ -229,8 +229,8 @@ class FinishingLanes(LimitedLanes):
 class PaidStatement(Statement):
     """One that an earlier request paid for; it ends when the test says so."""
 
-    def __init__(self, account, about="one"):
-        super().__init__(Ticket(account, about), charged=False)
+    def __init__(self, account, about="one", **more):
+        super().__init__(Ticket(account, about, **more), charged=False)
         self.answered = threading.Event()
 
     def __call__(self):
@@ -312,6 +312,22 @@ def test_accounts_take_turns_in_the_finishing_place():
         assert lanes.is_finishing(third.ticket)
         lanes.close()
         assert third.ended.is_set()  # an end of the service waits for no long statement
+
+    asyncio.run(main())
+
+
+def test_where_statements_run_one_by_one_none_is_finished_before_those_of_others():
+    async def main():
+        work = PaidStatement("ana", yields=True)
+        lanes = FinishingLanes(work.begun)
+        assert await refusal(lanes.engine(work, work.ticket)) == ("pending", 1)
+        assert lanes.is_finishing(work.ticket)
+        assert await lanes.quick(lambda: "repeat") == "repeat"
+        assert not work.ended.is_set()
+        lanes._in_time = lambda job: asyncio.shield(job.future)
+        # It waits for the statement, as for the connection of a database.
+        assert await lanes.engine(lambda: work.ended.wait(60), Ticket("ben"))
+        lanes.close()
 
     asyncio.run(main())
 
