@@ -110,7 +110,7 @@ class Lanes:
         self._finishing: LaneWork | None = None
         self._turns: dict[str, float] = {}
         """Accounts for which the finishing place was not free, with the time of that."""
-        self._closing = False
+        self._closing, self._watching = False, 0
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick")
         self._lanes, self._queue, self._seconds = lanes, queue, seconds
         self._each = min(lanes, each or lanes)
@@ -309,10 +309,24 @@ class Lanes:
             ) from None
         raise self._pending()
 
-    def check_finishing(self, ticket: Ticket) -> None:
-        """Raise ``pending`` where the same is being finished: it is not computed twice."""
-        if self.is_finishing(ticket):
+    async def finished(self, ticket: Ticket) -> bool:
+        """Wait while the same is being finished, so that it is not computed twice.
+
+        Returns whether there was something to wait for; raises ``pending`` if it takes too long.
+        """
+        job = self._finishing
+        if job is None or not self.is_finishing(ticket):
+            return False
+        if self._watching >= self._queue_each:  # a wait costs little, but not nothing
             raise self._pending()
+        self._watching += 1
+        try:
+            await asyncio.wait([job.future], timeout=self._seconds)
+        finally:
+            self._watching -= 1
+        if not job.future.done():
+            raise self._pending()
+        return True
 
     def _pending(self) -> ServiceError:
         return pending(

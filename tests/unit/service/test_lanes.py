@@ -259,8 +259,11 @@ def test_a_paid_question_that_is_late_goes_on_beside_the_lanes(gone, timers):
         assert lanes.is_finishing(Ticket("ana", "one"))
         assert not lanes.is_finishing(Ticket("ben", "one"))
         assert not lanes.is_finishing(Ticket("ana", "two"))
-        with pytest.raises(ServiceError, match="takes longer"):
-            lanes.check_finishing(Ticket("ana", "one"))
+        assert not await lanes.finished(Ticket("ben", "one"))
+        waiting = asyncio.ensure_future(lanes.finished(Ticket("ana", "one")))
+        await asyncio.sleep(0)
+        # Not more than one account may have in the queue.
+        assert await refusal(lanes.finished(Ticket("ana", "one"))) == ("pending", 1)
         assert not work.ended.is_set()
         assert lanes.admitted == 0
         lanes._in_time = lambda job: asyncio.shield(job.future)
@@ -269,9 +272,10 @@ def test_a_paid_question_that_is_late_goes_on_beside_the_lanes(gone, timers):
         assert seconds == 3600
         await asyncio.to_thread(function)
         assert work.ended.is_set()  # for ever it does not go on
-        lanes.close()
-        await asyncio.sleep(0.01)
+        assert await waiting
         assert not lanes.is_finishing(work.ticket)
+        assert not await lanes.finished(Ticket("ana", "one"))
+        lanes.close()
 
     asyncio.run(main())
 
