@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 MOST_PLANS, MOST_KEPT = 1000, 100
 """The number of cached plans, and the largest number of statistics of a cached plan."""
-MOST_LARGE = 20_000
-"""The statistics of the larger plans that are cached for a while, all together."""
+MOST_LARGE = 2
+"""The number of larger plans that are cached: a question is read several times for one answer."""
 
 
 SOME_ROWS = (10, 100, 1000)
@@ -96,7 +96,6 @@ class Desk:
     _large: dict[tuple[str, ...], Selection] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """The last larger plans: a question is read several times before it is answered."""
     _labels: dict[int, tuple[Selection, tuple[str, ...]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -158,20 +157,12 @@ class Desk:
         known = self.plans.get(key) or self._large.get(key)
         if known is None:
             known = self._resolved(wish)
-            if len(self.plans) >= MOST_PLANS:
-                self.plans.clear()
-            if len(known.questions) <= MOST_KEPT:
-                self.plans[key] = known
-            else:
-                self._keep_large(key, known)
+            large = len(known.questions) > MOST_KEPT
+            kept, most = (self._large, MOST_LARGE) if large else (self.plans, MOST_PLANS)
+            if len(kept) >= most:
+                kept.clear()
+            kept[key] = known
         return known
-
-    def _keep_large(self, key: tuple[str, ...], plan: Selection) -> None:
-        size = len(plan.questions)
-        if size + sum(len(each.questions) for each in tuple(self._large.values())) > MOST_LARGE:
-            self._large.clear()
-        if size <= MOST_LARGE:
-            self._large[key] = plan
 
     def _resolved(self, wish: Wish) -> Selection:
         if wish.error is not None and wish.bits is not None:

@@ -99,11 +99,13 @@ async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     light = is_light(asked.wishes) or hosted.is_known_repeat(asked.account, asked.wishes)
     try:
         if not light:  # reading it takes as long as a price, so it counts as one until it is known
+            await resources.lanes.finished(asked.ticket)
             resources.count(asked.identity, "prices", asked.wishes)
         content = await _repeated(resources, asked, outcomes, light=light)
+        if content is None and await resources.lanes.finished(asked.ticket):
+            content = await _repeated(resources, asked, outcomes, light=light)
         if content is None:
             outcomes.append("new")
-            resources.lanes.check_finishing(asked.ticket)
             content = await _new(resources, asked)
         elif not light:
             resources.give_back(asked.identity, "prices", asked.wishes)

@@ -37,10 +37,12 @@ class Ticket:
     Args:
         account: whose it is.
         about: what is asked, so that the same is recognised while it is being finished.
+        yields: whether it is finished only as long as nobody else needs a lane, because its engine
+            runs one statement at a time.
     """
 
-    def __init__(self, account: str = "", about: object = None) -> None:
-        self.account, self.about = account, about
+    def __init__(self, account: str = "", about: object = None, *, yields: bool = False) -> None:
+        self.account, self.about, self.yields = account, about, yields
         self.statements = StatementStop()
         """Stops what the engine computes for the request."""
         self._lock = threading.Lock()
@@ -108,7 +110,7 @@ class Lanes:
         self._finishing: LaneWork | None = None
         self._turns: dict[str, float] = {}
         """Accounts for which the finishing place was not free, with the time of that."""
-        self._closing = False
+        self._closing, self._watching = False, 0
         self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick")
         self._lanes, self._queue, self._seconds = lanes, queue, seconds
         self._each = min(lanes, each or lanes)
@@ -162,6 +164,8 @@ class Lanes:
 
     def _admit(self, job: LaneWork) -> None:
         account = job.ticket.account
+        if self._finishing is not None and self._finishing.ticket.yields:
+            self._stop_statements(self._finishing)
         own = self._waiting.get(account, ())
         if self.is_free(account):
             self._start(job)
@@ -305,10 +309,24 @@ class Lanes:
             ) from None
         raise self._pending()
 
-    def check_finishing(self, ticket: Ticket) -> None:
-        """Raise ``pending`` where the same is being finished: it is not computed twice."""
-        if self.is_finishing(ticket):
+    async def finished(self, ticket: Ticket) -> bool:
+        """Wait while the same is being finished, so that it is not computed twice.
+
+        Returns whether there was something to wait for; raises ``pending`` if it takes too long.
+        """
+        job = self._finishing
+        if job is None or not self.is_finishing(ticket):
+            return False
+        if self._watching >= self._queue_each:  # a wait costs little, but not nothing
             raise self._pending()
+        self._watching += 1
+        try:
+            await asyncio.wait([job.future], timeout=self._seconds)
+        finally:
+            self._watching -= 1
+        if not job.future.done():
+            raise self._pending()
+        return True
 
     def _pending(self) -> ServiceError:
         return pending(

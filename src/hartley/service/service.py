@@ -268,7 +268,9 @@ class Service:
             )
         self.resources.check_batch(wishes)
         rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
-        ticket = Ticket(identity.account, (name, tuple(wishes)))
+        # A database that keeps the copy runs its statements one after another.
+        one_by_one = hosted.near is not None
+        ticket = Ticket(identity.account, (name, tuple(wishes)), yields=one_by_one)
         asked = AskRequest(
             identity, hosted, tuple(wishes), batch, vacuous, rows, ticket, key, most_bits
         )

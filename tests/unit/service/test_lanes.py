@@ -229,8 +229,8 @@ class FinishingLanes(LimitedLanes):
 class PaidStatement(Statement):
     """One that an earlier request paid for; it ends when the test says so."""
 
-    def __init__(self, account, about="one"):
-        super().__init__(Ticket(account, about), charged=False)
+    def __init__(self, account, about="one", **more):
+        super().__init__(Ticket(account, about, **more), charged=False)
         self.answered = threading.Event()
 
     def __call__(self):
@@ -259,8 +259,11 @@ def test_a_paid_question_that_is_late_goes_on_beside_the_lanes(gone, timers):
         assert lanes.is_finishing(Ticket("ana", "one"))
         assert not lanes.is_finishing(Ticket("ben", "one"))
         assert not lanes.is_finishing(Ticket("ana", "two"))
-        with pytest.raises(ServiceError, match="takes longer"):
-            lanes.check_finishing(Ticket("ana", "one"))
+        assert not await lanes.finished(Ticket("ben", "one"))
+        waiting = asyncio.ensure_future(lanes.finished(Ticket("ana", "one")))
+        await asyncio.sleep(0)
+        # Not more than one account may have in the queue.
+        assert await refusal(lanes.finished(Ticket("ana", "one"))) == ("pending", 1)
         assert not work.ended.is_set()
         assert lanes.admitted == 0
         lanes._in_time = lambda job: asyncio.shield(job.future)
@@ -269,9 +272,10 @@ def test_a_paid_question_that_is_late_goes_on_beside_the_lanes(gone, timers):
         assert seconds == 3600
         await asyncio.to_thread(function)
         assert work.ended.is_set()  # for ever it does not go on
-        lanes.close()
-        await asyncio.sleep(0.01)
+        assert await waiting
         assert not lanes.is_finishing(work.ticket)
+        assert not await lanes.finished(Ticket("ana", "one"))
+        lanes.close()
 
     asyncio.run(main())
 
@@ -312,6 +316,22 @@ def test_accounts_take_turns_in_the_finishing_place():
         assert lanes.is_finishing(third.ticket)
         lanes.close()
         assert third.ended.is_set()  # an end of the service waits for no long statement
+
+    asyncio.run(main())
+
+
+def test_where_statements_run_one_by_one_none_is_finished_before_those_of_others():
+    async def main():
+        work = PaidStatement("ana", yields=True)
+        lanes = FinishingLanes(work.begun)
+        assert await refusal(lanes.engine(work, work.ticket)) == ("pending", 1)
+        assert lanes.is_finishing(work.ticket)
+        assert await lanes.quick(lambda: "repeat") == "repeat"
+        assert not work.ended.is_set()
+        lanes._in_time = lambda job: asyncio.shield(job.future)
+        # It waits for the statement, as for the connection of a database.
+        assert await lanes.engine(lambda: work.ended.wait(60), Ticket("ben"))
+        lanes.close()
 
     asyncio.run(main())
 

@@ -82,48 +82,25 @@ class PublicParts:
 
     def _over(self, cuts: Cuts) -> list[int]:
         """Return the largest number in each part of other cuts."""
-        wanted = dict(cuts)
-        if all(set(starts) <= {*wanted[name]} for name, starts in self.cuts):
-            return self._refined(cuts)
-        ranges = []
-        for name, starts in self.cuts:
-            begins = wanted[name]
+        own, step = dict(self.cuts), len(self.cells)
+        columns = []
+        for name, begins in cuts:
+            starts = own.get(name, begins[:1])  # one run, where the numbers do not depend on it
+            step //= len(starts)
             ends = (*[code - 1 for code in begins[1:]], starts[-1])
-            pairs = zip(begins, ends, strict=True)
-            # The own runs that each wanted run meets.
-            ranges.append(
+            # Where the numbers of the own runs begin that each wanted run meets: mostly one.
+            columns.append(
                 [
-                    range(bisect_right(starts, low) - 1, bisect_right(starts, max(low, high)))
-                    for low, high in pairs
+                    [
+                        run * step
+                        for run in range(
+                            bisect_right(starts, low) - 1, bisect_right(starts, max(low, high))
+                        )
+                    ]
+                    for low, high in zip(begins, ends, strict=True)
                 ]
             )
-        own = [name for name, _ in self.cuts]
-        places = [own.index(name) if name in own else None for name, _ in cuts]
-        sizes = [len(starts) for _, starts in self.cuts]
-        numbers = []
-        for part in product(*[range(len(starts)) for _, starts in cuts]):
-            at = [0]
-            for place, run in zip(places, part, strict=True):
-                if place is not None:
-                    at = [a * sizes[place] + b for a in at for b in ranges[place][run]]
-            numbers.append(max([self.cells[a] for a in at]))
-        return numbers
-
-    def _refined(self, cuts: Cuts) -> list[int]:
-        """Return the number in each part of cuts that begin a run wherever the own ones do.
-
-        So each of their runs lies in one own run, and nothing has to be compared.
-        """
-        steps: dict[str, tuple[tuple[int, ...], int]] = {}
-        step = len(self.cells)
-        for name, starts in self.cuts:
-            step //= len(starts)
-            steps[name] = (starts, step)
-        offsets = []
-        for name, begins in cuts:
-            starts, step = steps.get(name, ((), 0))
-            offsets.append([(bisect_right(starts, code) - 1) * step for code in begins])
-        return [self.cells[sum(part)] for part in product(*offsets)]
+        return [max([self.cells[sum(at)] for at in product(*part)]) for part in product(*columns)]
 
 
 def _coarse(cuts: dict[str, list[int]]) -> Cuts:
