@@ -11,7 +11,6 @@ from hartley.studies.anonymity_findings import ROUNDED, SKEWED
 from hartley.wording import (
     counted,
     direction,
-    percent,
     percent_at_most,
     rounded,
     two_decimals_down,
@@ -71,8 +70,8 @@ def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
         _line(
             "unique_records",
             f"{report.unique:,}",
-            f"{percent(report.unique / report.rows, digits=3)} of the records share their keys "
-            "with no other."
+            f"Of the records, {percent_at_most(report.unique, report.rows)} share their keys with "
+            "no other."
             if report.unique
             else "Every record shares its keys with another.",
             report.unique / report.rows,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.ranges.relations.classes import combine_codes
 from hartley.wording import counted, percent_at_most, verb_for
 
 if TYPE_CHECKING:
@@ -138,6 +137,8 @@ def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> N
         >>> household_codes([(np.array([0, 1, 0, 1]), ["a", None])])
         array([0, 2, 0, 3])
     """
+    from hartley.ranges.relations.classes import combine_codes  # not needed to count people
+
     combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
     homes = np.unique(combined, return_inverse=True)[1]
     alone = np.zeros(homes.size, bool)
