@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     ``--basetemp`` puts the files into a folder of your choice, where they stay after the run.
     """
     if config.option.basetemp is None and _has_room(MEMORY):  # a worker is given a folder in it
-        folder = tempfile.mkdtemp(prefix="hartley-", dir=MEMORY)
+        folder = tempfile.mkdtemp(prefix=f"hartley-{os.getpid()}-", dir=MEMORY)  # whose it is
         Path(folder).chmod(0o1777)  # as the usual one: some tests let other users look in
         config.option.basetemp = f"{folder}/run"
         os.environ["TMPDIR"] = tempfile.tempdir = folder  # for the processes that tests start
