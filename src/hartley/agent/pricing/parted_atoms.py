@@ -200,8 +200,8 @@ class PartedAtoms:
         """Return the parts over all codes: by questions, the segments of columns that they hold.
 
         Segments are bits, of the columns that runs cut down or forms sum. Ranges and points are
-        left out, so it takes a fraction of the time of ``within``; it is enough for ``spans`` and
-        ``fits``. None if there are too many states.
+        left out, so it takes a fraction of the time of ``within``; it is enough for ``states``
+        and ``fits``. None if there are too many states.
         """
         if self._surveyed is not None:
             return self._surveyed[0]

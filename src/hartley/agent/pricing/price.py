@@ -238,12 +238,14 @@ def steps_within(
 ) -> tuple[Fraction, ...]:
     """Return the finest steps at which a batch costs at most a number of cells.
 
-    ``known`` keeps steps for further batches, which get the same where all prices are the same.
+    ``known`` keeps steps for further batches, which get the same where all prices are the same. It
+    belongs to one agent: how fast a search ends shows no question of another one.
     """
     exact = _Search(questions, schema, limit)
     name = None if known is None else exact.name
-    if known is not None and name in known:
-        return known[name]
+    steps_before = None if known is None else known.get(name)
+    if steps_before is not None:
+        return steps_before
     for steps, pricer in finest_steps(questions, limit, schema, coarse, exact):
         # The search ignores where cells begin; only the price of the result counts.
         chosen = [replace(q, step=step) for q, step in zip(questions, steps, strict=True)]

@@ -423,8 +423,9 @@ class _PartSearch:
             joined = price_part(self._numbers, part, self.grids, windows, absent=True).cells
             self.joined = max(self.joined, joined)
 
-    # A price only falls where there are fewer records. So what a part would cost with any number
-    # of records in the same ranges is a bound, which many parts, runs and types have in common.
+    # A price only falls where there are fewer records, or narrower ranges of them. So what a part
+    # would cost with any number of records, in ranges that hold its own, is a bound; many parts,
+    # runs and types have it in common.
 
     def _bound(self, states: PartStates, windows: Windows) -> int:
         """Return a bound on the price of a part; no closer than it has to be below ``most``."""

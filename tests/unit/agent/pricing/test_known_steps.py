@@ -68,9 +68,10 @@ class Counted(dict):
 
     taken = 0
 
-    def __getitem__(self, key):
-        self.taken += 1
-        return super().__getitem__(key)
+    def get(self, key, default=None):
+        value = super().get(key, default)
+        self.taken += value is not None
+        return value
 
 
 def steps_or_words(*of):
