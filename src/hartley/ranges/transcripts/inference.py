@@ -158,7 +158,7 @@ class Statements:
         """
         plain = self.plain(costs)
         totals = self._followed(costs, steps)
-        possible = self._seen(costs) if totals is None else (int(totals[0]), int(totals[-1]))
+        possible = self.seen(costs) if totals is None else (int(totals[0]), int(totals[-1]))
         values = None if totals is None else totals.size
         if possible == plain:  # nothing beyond it needs a proof
             return Reach(*plain, None, None, *possible, values)
@@ -193,7 +193,8 @@ class Statements:
             return self.known
         return _KnownEquations(self, costs)
 
-    def _seen(self, costs: Sequence[NDArray[np.int64]]) -> tuple[int | None, int | None]:
+    def seen(self, costs: Sequence[NDArray[np.int64]]) -> tuple[int | None, int | None]:
+        """Return the smallest and the largest total cost of the tables found so far."""
         totals = [
             sum(int(m @ cost) for m, cost in zip(table, costs, strict=True))
             for table in self.tables
@@ -249,8 +250,11 @@ class _KnownEquations:
         target = self.equations.target(costs)
         assert target is not None  # the relations were made for it
         proved = combination_range(inference, target, search=search)
-        for attained in proved.tables:
-            if attained is not None:
+        ends = (proved.least, proved.most)
+        for attained, end, before in zip(
+            proved.tables, ends, self.statements.seen(costs), strict=True
+        ):
+            if attained is not None and end != before:  # one that says something new
                 table = self.equations.expand(attained)
                 if self.statements.fits(table):
                     tables.append(table)
