@@ -349,8 +349,8 @@ def _household_columns(roles: Roles | None, method: str) -> tuple[str, ...]:
     if homes and method == "mondrian":
         raise OptionError(
             f"Mondrian counts records, and '{homes[0]}' says which of them are of one household",
-            hint='use full-domain, which counts households, or give the column the role "kept" or '
-            '"identifier"',
+            hint="use full-domain, which counts households, or give the column the role "
+            '"identifier" to count records',
         )
     return homes
 
