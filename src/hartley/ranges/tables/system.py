@@ -252,7 +252,10 @@ class Bounds:
     """Each: the number, the side, and the combination of relations."""
     history: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     """The steps of each number and side, in order."""
-    _logs: list[NDArray[np.int64]] = field(default_factory=list)
+    settled_together: list[int] = field(default_factory=list)
+    """The numbers that a combination of several relations settled."""
+    _unread: list[NDArray[np.int64] | tuple[int, Multipliers]] = field(default_factory=list)
+    """Steps in order, as they were found: logs of the kernel, and numbers that were settled."""
 
     def __post_init__(self) -> None:
         self.low, self.high = self.system.low.copy(), self.system.high.copy()
@@ -276,13 +279,18 @@ class Bounds:
         )
         if state == EMPTY:
             raise NoTableFits(int(relation))
-        self._logs.append(log[:entries].copy())
+        self._unread.append(log[:entries].copy())
 
-    def _read_logs(self) -> None:
-        """Turn what the kernel logged into steps; most checks ask for few proofs, or none."""
-        logs, self._logs = self._logs, []
-        for log in logs:
-            for cell, side, r, factor in log.tolist():
+    def _read_steps(self) -> None:
+        """Write down the steps that proofs are made of; most checks ask for few proofs, or none."""
+        unread, self._unread = self._unread, []
+        for piece in unread:
+            if isinstance(piece, tuple):
+                cell, multipliers = piece
+                for side in (LOW, HIGH):
+                    self._record(cell, side, multipliers)
+                continue
+            for cell, side, r, factor in piece.tolist():
                 # x_c = -(weighted sum of the others) / a_c, which is d for y = 1 / a_c
                 self._record(cell, side, {r: Fraction(1, factor)})
 
@@ -302,17 +310,11 @@ class Bounds:
         value = ends[0]
         if value.denominator != 1 or not self.low[cell] <= value <= self.high[cell]:
             raise NoTableFits(next(iter(multipliers)))
-        self._read_logs()
-        for side in (LOW, HIGH):
-            self._record(cell, side, multipliers)
+        self._unread.append((cell, multipliers))
+        if len(multipliers) > 1:
+            self.settled_together.append(cell)
         self.low[cell] = self.high[cell] = int(value)
         return int(value)
-
-    @property
-    def settled_together(self) -> list[int]:
-        """The numbers that a combination of several relations settled."""
-        self._read_logs()
-        return sorted({cell for cell, _, multipliers in self.steps if len(multipliers) > 1})
 
     def proof(
         self, target: Target, side: int, multipliers: Multipliers | None = None
@@ -325,7 +327,7 @@ class Bounds:
             multipliers: a combination that uses the bounds as they are now; without one, the
                 last steps for these bounds.
         """
-        self._read_logs()
+        self._read_steps()
         total: Multipliers = {}
         weights: dict[int, Fraction] = {}
         heap: list[int] = []
