@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import shutil
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -64,19 +65,23 @@ def copy_path(rows: int) -> Path:
 def fresh_agent(rows: int) -> Any:  # noqa: ANN401 - an agent, imported on use
     """Return an agent that was never asked anything."""
     from hartley.agent.agent import Agent
-    from hartley.agent.ledger import open_ledger
 
-    path = FOLDER / f"asked-{os.getpid()}.db"
-    with open_ledger(ledger_path(rows)) as ledger:
-        ledger.backup(path)
-    return Agent(None, SCHEMA, ledger=path, place=copy_path(rows))
+    # In a folder of its own: beside a coded copy an older ledger than the last one is refused.
+    folder = _own_folder()
+    folder.mkdir()
+    for path in FOLDER.glob(f"{ledger_path(rows).name}*"):
+        shutil.copy(path, folder)
+    return Agent(None, SCHEMA, ledger=folder / ledger_path(rows).name)
 
 
 def forget(agent: Any) -> None:  # noqa: ANN401 - likewise
-    """Remove the ledger of an agent."""
+    """Remove the ledger and the copy of an agent."""
     agent.close()
-    for path in FOLDER.glob(f"asked-{os.getpid()}.db*"):
-        path.unlink()
+    shutil.rmtree(_own_folder())
+
+
+def _own_folder() -> Path:
+    return FOLDER / f"asked-{os.getpid()}"
 
 
 def ask(rows: int) -> Job:
