@@ -93,6 +93,7 @@ class Desk:
     _steps: dict[object, tuple[Fraction, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    """The steps that were searched for, by all that the search depends on."""
     _large: dict[tuple[str, ...], Selection] = field(
         default_factory=dict, repr=False, compare=False
     )

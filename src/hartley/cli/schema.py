@@ -19,7 +19,6 @@ from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import InputError, OptionError, printable
 
 if TYPE_CHECKING:
-    from hartley.engines.tables.table import Table
     from hartley.ranges.schema.schema import Column, Schema
 
 schema_app = typer.Typer(
@@ -109,7 +108,7 @@ def check_command(
         opened = open_tables([table], reading)
         listed = {name: column.values or () for name, column in described.columns.items()}
         warn_near(opened, listed, "is not what the schema lists")
-        rows = _coded_rows(described, opened)
+        rows = described.check_rows(opened)
     if wants_json(json):
         content = {"sound": True, "table_fits": None if rows is None else True}
         print_json({"schema": str(schema), **content, **_summary(described)})
@@ -183,21 +182,6 @@ def dummy_command(
         print_json({"file": str(written), "rows": rows, "columns": invented.column_names})
     else:
         say(f"Wrote {rows:,} invented rows to {written}")
-
-
-def _coded_rows(schema: Schema, table: Table) -> int:
-    """Check a table against its schema: code it in memory, and discard the codes."""
-    from hartley.engines.coded.copying import code_table
-
-    coded = code_table(
-        table,
-        schema.codings,
-        unit=schema.unit,
-        rows_per_unit=schema.rows_per_unit,
-        max_rows=schema.max_rows,
-    )
-    coded.close()
-    return coded.rows
 
 
 def _write_new(path: Path, text: str) -> None:

@@ -18,11 +18,12 @@ NARROWER, FULL, EMPTY = 0, 1, 2
 
 
 @compiled
-def scaled(end: int, factor: int, limit: int) -> int:
-    """Multiply an end by a factor; ``FAR`` where the product is beyond a limit."""
-    if abs(end) >= FAR or (abs(factor) > 1 and abs(end) > limit // abs(factor)):
-        return FAR if (end > 0) == (factor > 0) else -FAR
-    return end * factor
+def weighted_end(end: int, factor: int, limit: int, no_end: int) -> int:
+    """Multiply an end by a factor; ``no_end`` where the product is beyond a limit.
+
+    To leave an end out is always right. Another number in its place could be narrower than it.
+    """
+    return no_end if abs(end) > limit // abs(factor) else end * factor
 
 
 @compiled
@@ -81,8 +82,8 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
         least, most, least_far, most_far = 0, 0, 0, 0
         for i in range(start[r], start[r + 1]):
             c = column[i]
-            below = scaled(low[c] if factor[i] > 0 else high[c], factor[i], limit)
-            above = scaled(high[c] if factor[i] > 0 else low[c], factor[i], limit)
+            below = weighted_end(low[c] if factor[i] > 0 else high[c], factor[i], limit, -FAR)
+            above = weighted_end(high[c] if factor[i] > 0 else low[c], factor[i], limit, FAR)
             if below <= -FAR:
                 least_far += 1
             else:
@@ -95,8 +96,8 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
             return EMPTY, entries, r
         for i in range(start[r], start[r + 1]):
             c = column[i]
-            below = scaled(low[c] if factor[i] > 0 else high[c], factor[i], limit)
-            above = scaled(high[c] if factor[i] > 0 else low[c], factor[i], limit)
+            below = weighted_end(low[c] if factor[i] > 0 else high[c], factor[i], limit, -FAR)
+            above = weighted_end(high[c] if factor[i] > 0 else low[c], factor[i], limit, FAR)
             # weighted number = -(sum of the others), which lies between these ends
             others_least = least_far - (1 if below <= -FAR else 0)
             others_most = most_far - (1 if above >= FAR else 0)
@@ -137,20 +138,20 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
                         queue[(head + size) % (rows + 1)] = other
                         size += 1
                         queued[other] = True
-                # The sums of this relation have changed with the bound.
-                new_below = scaled(low[c] if factor[i] > 0 else high[c], factor[i], limit)
-                new_above = scaled(high[c] if factor[i] > 0 else low[c], factor[i], limit)
-                if below <= -FAR and new_below > -FAR:
-                    least_far -= 1
-                    least += new_below
-                elif new_below > -FAR:
-                    least += new_below - below
-                if above >= FAR and new_above < FAR:
-                    most_far -= 1
-                    most += new_above
-                elif new_above < FAR:
-                    most += new_above - above
-                below, above = new_below, new_above
+                # The sums of this relation have changed with the bound, unless it is beyond the
+                # limit: then the wider end before it still counts.
+                end = low[c] if factor[i] > 0 else high[c]
+                new_below = weighted_end(end, factor[i], limit, -FAR)
+                if new_below > -FAR:
+                    least_far -= 1 if below <= -FAR else 0
+                    least += new_below - (0 if below <= -FAR else below)
+                    below = new_below
+                end = high[c] if factor[i] > 0 else low[c]
+                new_above = weighted_end(end, factor[i], limit, FAR)
+                if new_above < FAR:
+                    most_far -= 1 if above >= FAR else 0
+                    most += new_above - (0 if above >= FAR else above)
+                    above = new_above
                 others_least = least_far - (1 if below <= -FAR else 0)
                 others_most = most_far - (1 if above >= FAR else 0)
     return NARROWER, entries, -1

@@ -13,7 +13,7 @@ from hartley.agent.data import state_of
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.quotes import check_same_schema
-from hartley.engines.coded.copying import code_table, holds_copy, place_of
+from hartley.engines.coded.copying import holds_copy, place_of
 from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.exact import bits_at_least, floor_power
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.engines.tables.table import Table
     from hartley.ranges.schema.schema import Schema
     from hartley.service.settings import DatasetSettings, ServiceSettings, Tls
 
@@ -201,7 +200,7 @@ def _problems_of_new(dataset: DatasetSettings, schema: Schema | None) -> Iterato
             if schema is not None:
                 table.require(schema.columns)
                 if "://" not in dataset.data:  # on a server, the first start looks at the rows
-                    _try_coding(table, schema)
+                    schema.check_rows(table)
         except HartleyError as error:
             yield InputError(f"The data of {where}: {error.problem}", hint=error.hint)
     if dataset.budget is not None and schema is not None:
@@ -212,18 +211,6 @@ def _problems_of_new(dataset: DatasetSettings, schema: Schema | None) -> Iterato
                 f"schema alone cost {bits_up(bits_at_least(factor))}",
                 hint="raise the budget, or make columns private",
             )
-
-
-def _try_coding(table: Table, schema: Schema) -> None:
-    """Raise an error for rows that the first start would refuse; its copy is in memory."""
-    coded = code_table(
-        table,
-        schema.codings,
-        unit=schema.unit,
-        rows_per_unit=schema.rows_per_unit,
-        max_rows=schema.max_rows,
-    )
-    coded.close()
 
 
 def _problems_of_populations(

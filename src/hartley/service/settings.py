@@ -236,8 +236,8 @@ class _SettingsReader:
         lanes = self.whole(service, "engine_lanes", 4, (1, 256))
         queue = self.whole(service, "queue", 64, (0, 100_000))
         body = self.size(service.get("body_limit", "64KiB"))
-        seconds = self.seconds("question_seconds", service.get("question_seconds", 30), 3600)
-        finishing = self.pending_seconds(service.get("pending_seconds"), seconds)
+        seconds = self.seconds(service, "question_seconds", 30, 3600)
+        finishing = self.pending_seconds(service, seconds)
         keep = service.get("keep_replies", True)
         if not isinstance(keep, bool):
             self.wrong("The key keep_replies in [service] is not true or false", "leave it out")
@@ -282,26 +282,27 @@ class _SettingsReader:
             )
         return number
 
-    def seconds(self, key: str, value: object, most: int) -> float:
+    def seconds(self, service: Mapping[str, Any], key: str, usual: float, most: int) -> float:
         try:
-            number = float(parse_number(value, name=f"the key {key} in [service]"))
+            number = float(
+                parse_number(service.get(key, usual), name=f"the key {key} in [service]")
+            )
         except HartleyError:
             number = 0.0
         if not 0 < number <= most:
             self.wrong(
                 f"The key {key} in [service] is not a number of seconds up to {most}",
-                f"write {key} = {most // 120}",
+                f"write {key} = {usual:g}",
             )
         return number
 
-    def pending_seconds(self, value: object, least: float) -> float:
-        if value is None:
-            return PENDING_TIMES * least
-        number = self.seconds("pending_seconds", value, 86_400)
+    def pending_seconds(self, service: Mapping[str, Any], least: float) -> float:
+        usual = PENDING_TIMES * (least or 30)
+        number = self.seconds(service, "pending_seconds", usual, 86_400)
         if 0 < number < least:
             self.wrong(
                 "The key pending_seconds in [service] is less than question_seconds",
-                f"write pending_seconds = {PENDING_TIMES * least:g}, or leave it out",
+                f"write pending_seconds = {usual:g}, or leave it out",
             )
         return number
 

@@ -176,8 +176,8 @@ def _read_excel(path: Path, sheet: str | None) -> list[list[str]]:
 def _refuse_formulas(path: Path, sheet: str, rows: list[Any]) -> None:
     """Refuse formulas whose results are not stored.
 
-    A program that only writes a workbook leaves them out, and whoever opens it sees the numbers.
-    Read as empty cells they would count as hidden.
+    A program that only writes a workbook leaves them out, and a reader who opens it sees the
+    numbers. Read as empty cells they would count as hidden.
     """
     import openpyxl
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.engines.coded.coding import ColumnCoding
+    from hartley.engines.tables.table import Table
 
 __all__ = ["Column", "Schema"]
 
@@ -104,6 +105,23 @@ class Schema:
     def codings(self) -> tuple[ColumnCoding, ...]:
         """How an engine turns the columns into codes, in their order."""
         return tuple(column.coding for column in self.columns.values())
+
+    def check_rows(self, table: Table) -> int:
+        """Raise an error for a table that does not fit; return its number of rows.
+
+        The table is coded in memory, exactly as an agent does it, and the codes are discarded.
+        """
+        from hartley.engines.coded.copying import code_table  # schemas are read without an engine
+
+        coded = code_table(
+            table,
+            self.codings,
+            unit=self.unit,
+            rows_per_unit=self.rows_per_unit,
+            max_rows=self.max_rows,
+        )
+        coded.close()
+        return coded.rows
 
     @property
     def record_size(self) -> int:
