@@ -39,7 +39,7 @@ COLUMNS = "height, weight, age, income"
 
 def table_path(rows: int, *, stepped: bool = False) -> Path:
     """Return where a table is kept; that of hypotheses has all its numbers on steps."""
-    return FOLDER / f"{'stepped' if stepped else 'people'}-{rows}.parquet"
+    return FOLDER / f"{'stepped' if stepped else 'continuous'}-{rows}.parquet"
 
 
 def out_path(name: str) -> Path:
@@ -173,7 +173,8 @@ def prepare(rows: int, *, stepped: bool = False) -> Job:
     def run() -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         half = table_path(rows, stepped=stepped).with_suffix(".part")
-        share = "(hash(i + {}) % 1000000007)::DOUBLE / 1000000007"
+        # Numbers that occur again show a step, which a release by a line refuses.
+        share = f"(hash(i + {{}}) >> 11)::DOUBLE / {2**53}"
         height, weight = f"100 + 150 * ({share.format(1)})", f"30 + 170 * ({share.format(2)})"
         if stepped:
             height = "(200 + (hash(i + 1) % 301)::INTEGER)::DOUBLE / 2"
