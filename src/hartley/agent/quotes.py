@@ -413,7 +413,7 @@ class Desk:
         return together if len(plans) == 1 else price(plan.questions, self.schema).cells
 
     def _given_words(self, priced: Price, offer: Offer | None) -> list[str]:
-        """Say which earlier rows of the own account, and which types, lower what is due."""
+        """Say which earlier rows of the asking account, and which types, lower what is due."""
         if offer is None:
             return []
         terms, lines = offer.terms, []
