@@ -171,7 +171,7 @@ class Desk:
         if wish.error is None and wish.min_rows is not None:
             raise OptionError(
                 "A least number of rows was given without an error",
-                hint="give error= too (--error): it is kept if so many rows count",
+                hint="give error= too (--error): it holds if that many rows count",
             )
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:

@@ -234,7 +234,8 @@ def token_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     if days is not None and not 0 < days <= LONGEST_DAYS:
         raise OptionError(
-            "The number of days is out of reach", hint=f"give more than 0, up to {LONGEST_DAYS:,}"
+            "The number of days is too small or too large",
+            hint=f"give more than 0, up to {LONGEST_DAYS:,}",
         )
     if out is not None and out.exists():
         raise InputError(f"The file '{out}' exists already", hint="name a new file")

@@ -133,7 +133,7 @@ def _compare(certificate: Certificate, promise: Promise) -> None:
             continue
         raise CertificateError(
             f"The {name} of the certificate {'do' if name.endswith('s') else 'does'} not hold: "
-            "computed from the policy, something else comes out",
+            "recomputed from the policy, the result differs",
             hint="it was edited, or made by another version; certify the policy again",
         )
 
