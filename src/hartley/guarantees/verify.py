@@ -23,7 +23,7 @@ __all__ = ["Certificate", "verify", "verify_certificate"]
 def verify(
     policy: str | os.PathLike[str], certificate: Certificate | str | os.PathLike[str]
 ) -> Certificate:
-    """Compute a certificate again from its policy file; refuse one that is not to be relied on.
+    """Compute a certificate again from its policy file; refuse one that cannot be relied on.
 
     Everything is recomputed: the certificate must belong to the file, every byte of it, what it
     says must hold, and it must promise what was asked for.
