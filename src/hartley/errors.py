@@ -88,7 +88,7 @@ class InputError(HartleyError):
 
 
 class TableError(InputError):
-    """A table that cannot be read, is empty, or is no table."""
+    """A table that cannot be read, is empty, or is not a table."""
 
 
 class ColumnError(InputError):
@@ -100,7 +100,7 @@ class OptionError(InputError):
 
 
 class CertificateError(InputError):
-    """A certificate that is none, or that does not hold for a policy."""
+    """A file that is not a certificate, or a certificate that does not hold for a policy."""
 
 
 class Refused(HartleyError):  # noqa: N818 - reads as what it says: the question was refused

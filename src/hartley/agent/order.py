@@ -1,6 +1,6 @@
 """The order of questions: what each costs after the others, and the cheapest order.
 
-A price depends on the schema, on the questions and on what the own account was charged for before.
+A price depends on the schema, the questions and what the asking account was charged for before.
 No data and no answer is ever looked at.
 """
 

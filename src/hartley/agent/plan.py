@@ -73,7 +73,7 @@ class PlannedQuestion:
 class Plan:
     """What a workload costs as one batch and one by one, and how a budget is shared among it.
 
-    All prices are what ``ask`` charges the own account: functions of the schema, the questions and
+    Prices are what ``ask`` charges the asking account: functions of the schema, the questions and
     the ledger, never of the data. A price is a bound on the answers that one person's data can
     cause, so neither the batch nor an order bounds the other: the batch is usually cheaper, and an
     order is cheaper where an answer decides a later one.

@@ -72,7 +72,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
             list of texts and wishes.
         schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
         budget: the bits that the batch may cost, at most what is left in the ledger.
-        ledger: the ledger, for what the own account was charged before and the number of rows.
+        ledger: the ledger, for what the asking account was charged before and the number of rows.
         rows: the public number of rows, if there is no ledger.
         analyst: the analyst who would ask.
         error: the largest error of answers to questions without a wish.

@@ -477,7 +477,7 @@ def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
     return Refused(
         f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: the "
         "number of rows it is about is private, and with few rows the answer can be far off",
-        hint="give min_rows= too (--min-rows) and get the error if so many rows count, give bits= "
+        hint="give min_rows= too (--min-rows) to get the error if that many rows count, give bits= "
         "instead, ask for SUM and COUNT with an error for the sum, or allow an "
         f"error of {rounded(sure, up=True)}, which the range alone guarantees",
         text=selection.text,

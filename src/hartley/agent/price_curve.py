@@ -99,8 +99,8 @@ class PricePoint:
 class PriceCurve:
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
-    Prices are alone, of one question in an empty ledger; ``due`` is what the own account would be
-    charged now. Nothing depends on the data.
+    Prices are alone, of one question in an empty ledger; ``due`` is what the asking account would
+    be charged now. Nothing depends on the data.
     """
 
     text: str

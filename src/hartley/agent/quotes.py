@@ -171,7 +171,7 @@ class Desk:
         if wish.error is None and wish.min_rows is not None:
             raise OptionError(
                 "A least number of rows was given without an error",
-                hint="give error= too (--error): it is kept if so many rows count",
+                hint="give error= too (--error): it holds if that many rows count",
             )
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:
@@ -413,7 +413,7 @@ class Desk:
         return together if len(plans) == 1 else price(plan.questions, self.schema).cells
 
     def _given_words(self, priced: Price, offer: Offer | None) -> list[str]:
-        """Say which earlier rows of the own account, and which types, lower what is due."""
+        """Say which earlier rows of the asking account, and which types, lower what is due."""
         if offer is None:
             return []
         terms, lines = offer.terms, []

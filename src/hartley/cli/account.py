@@ -48,7 +48,12 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     name: Name,
     ledger: Address,
     role: Annotated[
-        str, typer.Option("--role", metavar="owner|analyst|auditor", help="What it is for.")
+        str,
+        typer.Option(
+            "--role",
+            metavar="owner|analyst|auditor",
+            help="What the account does: manage the service, ask, or verify the ledger.",
+        ),
     ] = "analyst",
     dataset: Annotated[
         list[str] | None,
@@ -59,14 +64,16 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--allowance",
             metavar="BITS",
-            help="What it may spend of the budget of each --dataset; default: 0, so that it sees "
-            "prices alone.",
+            help="What the account may spend of the budget of each --dataset; default: 0, so that "
+            "it sees only prices.",
         ),
     ] = None,
     daily_cap: Annotated[
         str | None,
         typer.Option(
-            "--daily-cap", metavar="BITS", help="The most that it may spend on one UTC day."
+            "--daily-cap",
+            metavar="BITS",
+            help="The most that the account may spend on one UTC day.",
         ),
     ] = None,
     json: Format = None,
@@ -112,12 +119,13 @@ def allow_command(
     name: Name,
     ledger: Address,
     dataset: Annotated[
-        str, typer.Option("--dataset", metavar="NAME", help="The dataset; it is granted, too.")
+        str,
+        typer.Option("--dataset", metavar="NAME", help="The dataset; the account may then see it."),
     ],
     allowance: Annotated[
         str,
         typer.Option(
-            "--allowance", metavar="BITS", help="What it may spend of the budget, in all."
+            "--allowance", metavar="BITS", help="What the account may spend of the budget, in all."
         ),
     ],
     json: Format = None,
@@ -206,15 +214,16 @@ def token_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--scope",
             metavar="price|repeat|ask",
-            help="What it may do: see prices; also see again what is paid for; also ask.",
+            help="What the token may do: see prices; also repeat what is paid for; also ask.",
         ),
     ] = "ask",
     days: Annotated[
         float | None,
-        typer.Option("--days", metavar="N", help="Valid for so many days; default: no end."),
+        typer.Option("--days", metavar="N", help="Valid for this many days; default: no end."),
     ] = None,
     label: Annotated[
-        str | None, typer.Option("--label", metavar="TEXT", help="To recognise it by.")
+        str | None,
+        typer.Option("--label", metavar="TEXT", help="A text by which you recognise the token."),
     ] = None,
     out: TokenOut = None,
     json: Format = None,
@@ -225,7 +234,8 @@ def token_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     if days is not None and not 0 < days <= LONGEST_DAYS:
         raise OptionError(
-            "The number of days is out of reach", hint=f"give more than 0, up to {LONGEST_DAYS:,}"
+            "The number of days is too small or too large",
+            hint=f"give more than 0, up to {LONGEST_DAYS:,}",
         )
     if out is not None and out.exists():
         raise InputError(f"The file '{out}' exists already", hint="name a new file")

@@ -47,7 +47,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = None,
     contributor: Annotated[
         str | None,
-        typer.Option("--contributor", metavar="COL", help="The column of who contributes."),
+        typer.Option("--contributor", metavar="COL", help="The column that names the contributor."),
     ] = None,
     schema: Annotated[
         Path | None,
@@ -56,24 +56,31 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     marks: Annotated[
         list[str] | None,
         typer.Option(
-            "--marks", metavar="MARK=MEANING", help="hidden, a number or a range such as 1-4."
+            "--marks",
+            metavar="MARK=MEANING",
+            help="What a mark means: hidden, a number or a range such as 1-4; repeatable.",
         ),
     ] = None,
     rounding: Annotated[
         str | None,
-        typer.Option("--rounding", metavar="KIND BASE", help='For example "nearest 5".'),
+        typer.Option(
+            "--rounding", metavar="KIND BASE", help='How files are rounded, such as "nearest 5".'
+        ),
     ] = None,
     left: Annotated[
         int,
         typer.Option(
             "--left",
             metavar="N",
-            help="How many values a cell keeps that its mark or rounding calls small.",
+            help="How many values must stay possible for a cell that its mark or rounding shows "
+            "to be small.",
         ),
     ] = 2,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Search whole tables for ends that are still open; slow."),
+        typer.Option(
+            "--exact", help="Search for whole tables where ends are not settled otherwise; slow."
+        ),
     ] = False,
     against: Annotated[
         Path | None,
@@ -90,7 +97,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--dbt",
             metavar="FILE",
-            help="target/manifest.json: models whose meta has the part hartley are outputs too.",
+            help="target/manifest.json of dbt: models with hartley in their meta are outputs.",
         ),
     ] = None,
     show_values: Annotated[

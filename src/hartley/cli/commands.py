@@ -29,7 +29,7 @@ class CommandEntry(NamedTuple):
 COMMANDS = {
     "scan": CommandEntry(
         "scan:scan_command",
-        "Look at a TABLE that nobody described: its columns, and whom it gives away as it is.",
+        "Look at a raw TABLE: what its columns seem to be, and whom it gives away as it is.",
     ),
     "audit": CommandEntry(
         "audit:audit_command",

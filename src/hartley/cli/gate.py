@@ -50,8 +50,8 @@ FailOnPeople = Annotated[
     typer.Option(
         "--fail-on",
         metavar="unique|few|given-away|never",
-        help="Exit with 3 if somebody is unique, is among fewer than --few, or has a secret of "
-        "which a single value is left.",
+        help="Exit with 3 if somebody is unique, is among fewer than --few, or has a secret that "
+        "is narrowed to a single value.",
     ),
 ]
 FailOnSuccess = Annotated[

@@ -49,8 +49,8 @@ RolesFile = Annotated[
     typer.Option(
         "--roles",
         metavar="FILE",
-        help="The confirmed roles of the columns, as hartley scan --draft writes them; what is "
-        "not named on the command line is taken from there.",
+        help="The confirmed roles of the columns, as hartley scan --draft writes them; columns "
+        "that you do not name on the command line are taken from there.",
     ),
 ]
 RisksFile = Annotated[
@@ -64,7 +64,9 @@ RisksFile = Annotated[
 Few = Annotated[
     int,
     typer.Option(
-        "--few", metavar="K", help="Count the people who stand among fewer than this many."
+        "--few",
+        metavar="K",
+        help="Count the people in groups of fewer than this many with the same values.",
     ),
 ]
 SpreadsheetSafe = Annotated[

@@ -45,7 +45,7 @@ def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--ledger",
             metavar="FILE|URL",
-            help="Plan after what the own account asked before, within what is left.",
+            help="Take into account what your account asked before and has left.",
         ),
     ] = None,
     rows: PublicRows = None,

@@ -28,7 +28,10 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     k: Annotated[
         int,
         typer.Option(
-            "--k", "-k", metavar="K", help="Count the people who stand among fewer than this many."
+            "--k",
+            "-k",
+            metavar="K",
+            help="Count the people in groups of fewer than this many with the same values.",
         ),
     ] = 5,
     risks: RisksFile = None,
@@ -36,10 +39,10 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
-    """Look at a TABLE that nobody described: its columns, and whom it gives away as it is.
+    """Look at a raw TABLE: what its columns seem to be, and whom it gives away as it is.
 
-    No option is needed. What it says is a guess where it judges columns, and exact where it counts
-    people. It describes real people: keep its output as confidential as the table.
+    No option is needed. What it says about columns is a guess; the numbers of people are exact. It
+    describes real people: keep its output as confidential as the table.
 
     [dim]Example: hartley scan people.csv --draft roles.toml[/dim]
     """

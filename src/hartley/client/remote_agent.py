@@ -247,7 +247,7 @@ class RemoteAgent:
             return None if reply["answers"] is None else _batch(reply)
 
     def _budget(self) -> dict[str, Any]:
-        """Return the own balance: allowance and cap exactly, the rest in bits."""
+        """Return the account's balance: allowance and cap exactly, the rest in bits."""
         budget = self._connection.get("datasets", self.dataset, "budget")
         with reading_reply():
             exact = {"allowance_bits", "daily_cap_bits"}

@@ -31,7 +31,7 @@ def reading_reply() -> Iterator[None]:
     except UNREADABLE:
         raise EngineError(
             "The reply of the service is not in the form that this version of Hartley reads",
-            hint="use the version of Hartley that the service runs; to ask again is free",
+            hint="use the version of Hartley that the service runs; asking again is free",
         ) from None
 
 

@@ -213,7 +213,7 @@ class ServiceConnection:
     def _silent(self, error: Exception) -> EngineError:
         return EngineError(
             f"The service at '{self.host}' does not answer ({type(error).__name__})",
-            hint="check the address and ask again; what was charged is free then",
+            hint="check the address and ask again; what was charged is not charged again",
         )
 
 

@@ -67,7 +67,7 @@ class ChargedBudget:
         """Return the balance after a charge, or refuse it."""
         if cells < 1:
             raise OptionError(
-                f"A charge of {cells} cells is no price", hint="an answer has one value at least"
+                f"A charge of {cells} cells is no price", hint="an answer has at least one value"
             )
         if not self.covers(cells):
             cost = bits_at_least(cells)

@@ -23,7 +23,7 @@ __all__ = ["Certificate", "verify", "verify_certificate"]
 def verify(
     policy: str | os.PathLike[str], certificate: Certificate | str | os.PathLike[str]
 ) -> Certificate:
-    """Compute a certificate again from its policy file; refuse one that is not to be relied on.
+    """Compute a certificate again from its policy file; refuse one that cannot be relied on.
 
     Everything is recomputed: the certificate must belong to the file, every byte of it, what it
     says must hold, and it must promise what was asked for.
@@ -133,7 +133,7 @@ def _compare(certificate: Certificate, promise: Promise) -> None:
             continue
         raise CertificateError(
             f"The {name} of the certificate {'do' if name.endswith('s') else 'does'} not hold: "
-            "computed from the policy, something else comes out",
+            "recomputed from the policy, the result differs",
             hint="it was edited, or made by another version; certify the policy again",
         )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpectedGuesses:
-    """How many trials find a secret on average, likely values being tried first; exact."""
+    """How many trials find a secret on average if likely values are tried first; exact."""
 
     without: Fraction
     """Trials of somebody who does not see the release."""

@@ -116,7 +116,7 @@ def analyse_hypothesis(
     if holds.all() or not holds.any():
         raise OptionError(
             f"The hypothesis is {'true' if holds.all() else 'false'} for every value of the secret",
-            hint="state one that some secrets fulfil and others do not",
+            hint="state one that some secrets satisfy and others do not",
         )
     pairs = relation.pairs()
     possible = np.zeros(pairs.sizes[1], np.int8)

@@ -224,7 +224,7 @@ def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> d
     resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
     answers = reply.answers
     if asked.hosted.shares_population:
-        # What a population has left depends on others; the own allowance does not.
+        # What a population has left depends on others; the account's allowance does not.
         own = own_balance(asked.hosted.own(asked.account))
         answers = tuple(replace(each, spent=own.spent, remaining=own.remaining) for each in answers)
     return _content([shown_answer(each) for each in answers], batch=asked.batch)
@@ -268,7 +268,7 @@ def charge_check(resources: Resources, asked: AskRequest) -> Callable[[Transacti
 
 
 async def _refusal(resources: Resources, asked: AskRequest, error: Refused) -> Refused:
-    """Return a refusal for lack of bits with the own balance alone; others stay as they are."""
+    """Return a refusal for lack of bits with the account's balance only; others are unchanged."""
     if error.requested is None:
         return error
     own = await resources.lanes.quick(lambda: own_balance(asked.hosted.own(asked.account)))

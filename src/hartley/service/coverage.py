@@ -1,7 +1,7 @@
 """Whether a budget covers all allowances, so that no refusal shows an analyst what others spent.
 
-A charge is refused if the own allowance is too small, or if the budget of the dataset or of its
-population is. The second kind would tell an analyst with enough allowance left that others have
+A charge is refused if the account's allowance is too small, or if the budget of the dataset or of
+its population is. The second kind would tell an analyst with enough allowance left that others have
 spent much. It never happens while
 
     (charges outside allowances) <= floor(2^(budget - allowances)),

@@ -20,7 +20,7 @@ ENDS = tuple(("le", f"{end:g}") for end in BUCKETS)
 HELP = {
     "requests": "Requests by route, method and status.",
     "questions": "Questions by dataset and outcome.",
-    "uncovered_allowances": "Refusals although the own allowance was enough: see the budget.",
+    "uncovered_allowances": "Refusals although the account's allowance was enough: see the budget.",
     "request_seconds": "Time to handle requests, by route.",
     "engine_admitted": "Questions in the lanes of the engine and in the queue.",
 }

@@ -29,7 +29,7 @@ ROUNDS = 4
 
 @dataclass(frozen=True)
 class OwnBalance:
-    """How the account of one analyst stands: the own allowance, and what was spent of it."""
+    """How the account of one analyst stands: the account's allowance, and what was spent of it."""
 
     bits: str
     spent: float
@@ -55,7 +55,7 @@ class _AllowanceThere(Refused):
 
 
 def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
-    """Return the state of a dataset and of the own account, which gets an allowance of 0 bits.
+    """Return the state of a dataset and of the asking account, which gets an allowance of 0 bits.
 
     An account without an allowance would share what no allowance sets aside: it would see what
     others spent, and pay for questions without anybody's decision.
@@ -75,7 +75,7 @@ def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
 
 
 def own_balance(place: RowPlace) -> OwnBalance:
-    """Return the balance of the own allowance."""
+    """Return the balance of the account's allowance."""
     return OwnBalance.of(place.standing.balance_of(place.account))
 
 

@@ -47,7 +47,7 @@ class PaidQuestions:
     _shown: list[tuple[object, list[dict[str, Any]]]] = field(
         default_factory=list, repr=False, compare=False
     )
-    """What was shown last, with the recorded answers and the own account it rests on."""
+    """What was shown last, with the recorded answers and the asking account it rests on."""
 
     @classmethod
     def of(
@@ -80,7 +80,7 @@ class PaidQuestions:
 
     def contents(self, planned: ChargePlan) -> list[dict[str, Any]]:
         """Return the recorded answers as plain values, computed once while they are the same."""
-        # The balance of an allowance is a function of the own account alone.
+        # The balance of an allowance is a function of the asking account alone.
         own = planned.place.account
         now = planned.answers, own if own.bits is not None else own_balance(planned.place)
         for known, contents in tuple(self._shown):  # of one thread, whatever others do meanwhile
@@ -91,7 +91,7 @@ class PaidQuestions:
         return contents
 
     def answers(self, planned: ChargePlan) -> tuple[Answer, ...]:
-        """Return the recorded answers, which cost nothing any more, with the own balance."""
+        """Return the recorded answers, which cost nothing any more, with the account's balance."""
         cells = {
             question: None if text == NULL else int(text or 0)
             for question, text in zip(self.questions, planned.answers, strict=True)

@@ -190,7 +190,7 @@ class Service:
         return content
 
     def _quoted(self, quote: Quote, own: OwnBalance) -> dict[str, Any]:
-        """Return a quote with the own balance alone, and rows by names that count nothing."""
+        """Return a quote with the account's balance only, and rows by names that count nothing."""
         refusal = None
         if quote.refusal is not None:
             refusal = own_refusal(quote.due or 0.0, own).problem
@@ -279,7 +279,7 @@ class Service:
     # --- what was asked ---
 
     async def budget(self, identity: Identity, name: str) -> dict[str, Any]:
-        """Return the own allowance, what was spent of it, and the promise of the dataset."""
+        """Return the account's allowance, what was spent of it, and the promise of the dataset."""
         hosted = self.dataset(identity, name)
 
         def work(opened: OpenVersion) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
     known_within: Mapping[str, object] | None = None,
     known_rounded: Mapping[str, object] | None = None,
 ) -> PolicyFinding:
-    r"""Work out from a policy file what was released, and compare it with the certificate.
+    r"""Work out from which inputs released records can come, and compare with the certificate.
 
     .. math:: [X \mid y] = \{x : \pi(x) = y\}
 

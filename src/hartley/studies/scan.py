@@ -1,4 +1,4 @@
-"""Scan a table that nobody described: what its columns are, and whom it gives away as it is."""
+"""Scan a raw table: what its columns seem to be, and whom it gives away as it is."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     reading: ReadingOptions = AS_WRITTEN,
     progress: Progress | None = None,
 ) -> ScanReport:
-    """Scan a table that nobody described: its columns, whom it gives away, and what to do next.
+    """Scan a raw table: its columns, whom it gives away, and what to do next.
 
     Every column is judged by its name and its distinct values: identifier, quasi-identifier
     candidate, confidential candidate, constant, free text, date or code list, each with the reason.

@@ -198,9 +198,9 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     if _is_prose(facts):
         return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
     if facts.hint == "confidential":
-        return CONFIDENTIAL, "its name speaks of something that people keep to themselves"
+        return CONFIDENTIAL, "its name suggests something that people keep to themselves"
     if facts.hint == "key":
-        return KEY, "its name speaks of something that others know about a person"
+        return KEY, "its name suggests something that others know about a person"
     return _judge_by_values(facts)
 
 

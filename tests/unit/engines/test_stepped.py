@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.engines.maps import steps
 from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lattice, look_for_step
 from hartley.engines.tables.sources import open_table
 
@@ -118,6 +119,25 @@ def test_different_values_on_any_step_are_found(step, count):
 @pytest.mark.parametrize("seed", range(3))
 def test_numbers_without_a_step_lie_on_no_lattice(count, seed):
     assert not on_lattice(continuous(count, seed=seed))
+
+
+@pytest.mark.parametrize("first_rows", [1, 7, 40])
+def test_looking_at_the_first_rows_first_changes_no_verdict(first_rows, monkeypatch):
+    lattice = [k / 13 for k in (5, 9, 40, 41, 77, 300, 301, 512)]
+    columns = {
+        "all on a step": lattice,
+        "close numbers come last": [*lattice[:4], 9.1, 9.1 + 1e-5, 17.3, 17.3 + 1e-7],
+        "close numbers come first": [9.1, 9.1 + 1e-7, *lattice],
+        "equal numbers come first": [lattice[0]] * 30 + lattice,
+        "three numbers": lattice[:3],
+    }
+    looked_at = {name: on_lattice(column) for name, column in columns.items()}
+    assert [name for name, found in looked_at.items() if found] == [
+        "all on a step",
+        "equal numbers come first",
+    ]
+    monkeypatch.setattr(steps, "FIRST_ROWS", first_rows)
+    assert {name: on_lattice(column) for name, column in columns.items()} == looked_at
 
 
 def test_values_at_and_beyond_the_ends_are_counted_and_missing_ones_are_not():

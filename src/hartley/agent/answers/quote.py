@@ -142,7 +142,7 @@ class Quote:
     refusal: str | None = None
     """Which budget does not cover what is due, in words; None if all do."""
     given: tuple[int, ...] = ()
-    """The rows of the own account that lower what is due. ``ask(..., given=quote)`` prices from
+    """The rows of the asking account that lower what is due. ``ask(..., given=quote)`` prices from
     them, and never charges more than the quote says."""
     errors_if: tuple[tuple[ErrorsIf, ...], ...] = ()
     """For every text, the errors if at least so many rows count, where their number is private."""

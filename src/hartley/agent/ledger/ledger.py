@@ -273,7 +273,7 @@ class Ledger:
         return self._store.read(list_populations)
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
-        """Return the balance of an analyst: the own allowance, or the part that all share."""
+        """Return the balance of an analyst: the account's allowance, or the part that all share."""
 
         def work(transaction: Transaction) -> Balance:
             return find(transaction, dataset, analyst or "").balance

@@ -192,7 +192,7 @@ def _days(table: Table, coding: ColumnCoding, column: Any) -> Any:
     if kind.is_timestamp() and _is_zoned(table, coding.column):
         raise ColumnError(
             f"Column '{coding.column}' of {table.name} holds times with a time zone, whose day "
-            "depends on who looks",
+            "depends on the place",
             hint="convert it to dates, or to times without a zone, first",
         )
     assert coding.low is not None

@@ -27,7 +27,7 @@ def read_manifest(path: str | os.PathLike[str]) -> tuple[list[str], Descriptions
     nodes = content.get("nodes") if isinstance(content, dict) else None
     if not isinstance(nodes, dict):
         raise OptionError(
-            f"{path} is no manifest of dbt", hint="give target/manifest.json, after dbt build"
+            f"{path} is not a manifest of dbt", hint="give target/manifest.json, after dbt build"
         )
     project = Path(path).resolve().parent.parent
     files: list[str] = []

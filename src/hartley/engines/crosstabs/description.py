@@ -152,7 +152,7 @@ def _blocks(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     blocks = content.get(name, [])
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise OptionError(
-            f"The part '{name}' of the description is no list of blocks",
+            f"The part '{name}' of the description is not a list of blocks",
             hint=f"write [[{name}]] above each block",
         )
     return blocks
@@ -183,7 +183,7 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
     marks = block.get("marks", {})
     if not hasattr(marks, "items"):
         raise OptionError(
-            "The marks of an output are no table", hint='write marks = {s = "hidden"}'
+            "The marks of an output are not a table", hint='write marks = {s = "hidden"}'
         )
     return OutputDescription(
         dims=None if dims is None else tuple(map(str, dims)),
@@ -208,7 +208,9 @@ def _bounds(block: Mapping[str, Any], statistic: str) -> tuple[Fraction, Fractio
     if statistic == "count":
         raise OptionError("Counts are not negative, and need no bounds", hint="leave bounds out")
     if not isinstance(written, (list, tuple)) or len(written) != 2:
-        raise OptionError("The bounds of an output are no pair", hint="write bounds = [-500, 2000]")
+        raise OptionError(
+            "The bounds of an output are not a pair", hint="write bounds = [-500, 2000]"
+        )
     low, high = (parse_number(end, name="a bound") for end in written)
     if low > high:
         raise OptionError(

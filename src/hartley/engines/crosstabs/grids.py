@@ -133,7 +133,8 @@ def _read_json(path: Path) -> list[list[str]]:
         rows = [[name, *(_text(column.get(name)) for column in content.values())] for name in names]
         return [["", *content], *rows]
     raise TableError(
-        f"{path} is no table of records", hint='write a list such as [{"region": "north", "n": 12}]'
+        f"{path} is not a table of records",
+        hint='write a list such as [{"region": "north", "n": 12}]',
     )
 
 

@@ -39,7 +39,7 @@ def name_parts(place: Place, *, most: int) -> tuple[str, ...]:
     plain = all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part) for part in parts)
     if not plain or len(parts) > most or len(parts[-1]) > LONGEST_NAME:
         raise InputError(
-            f"The place {os.fspath(place)} for the coded copy is no name of a table",
+            f"The place {os.fspath(place)} for the coded copy is not the name of a table",
             hint="write for example private.people_coded, in plain letters, digits and underscores",
         )
     return parts

@@ -23,6 +23,8 @@ Doubles are about a hundred times finer, so that fewer than four in a hundred nu
 step lie on one by chance."""
 LATTICE_STEPS = 2**19
 """A lattice is searched for up to this many of its least distances; rounding hides a finer one."""
+FIRST_ROWS = 2**16
+"""So many rows are looked at first."""
 PARTS, TOLERANCE = 60, 0.01
 """The least distance may be up to six steps; so near must a number be to a sixtieth of it."""
 MOST_EXPONENT = 290
@@ -49,7 +51,7 @@ class StepEvidence:
 
 
 def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> StepEvidence:
-    """Look for a step in a column of numbers, by one query on the engine that holds it.
+    """Look for a step in a column of numbers, by two queries on the engine that holds it.
 
     A number x is a decimal of k digits exactly if it is the double nearest to round(x 10^k) / 10^k:
     with at most 15 digits the product rounds to the right integer, and the quotient is correctly
@@ -73,18 +75,12 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
     on_step = functools.reduce(
         operator.or_, _on_steps(table.dialect, values.x, max(abs(low), abs(high)))
     )
-    query = values.aggregate(
-        inside=values.count(),
-        rounded=on_step.sum(),
-        different=table.dialect.count_distinct(values.x),
-    )
+    query = values.aggregate(inside=values.count(), rounded=on_step.sum())
     row = run(table, query.to_pyarrow).to_pylist()[0]
+    # By itself: beside other aggregates, DuckDB counts different values in one thread.
+    different = int(run(table, table.dialect.count_distinct(values.x).to_pyarrow).as_py())
     inside = int(row["inside"])
-    return StepEvidence(
-        inside=inside,
-        rounded=int(row["rounded"] or 0),
-        repeated=inside - int(row["different"]),
-    )
+    return StepEvidence(inside, rounded=int(row["rounded"] or 0), repeated=inside - different)
 
 
 def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> float | None:
@@ -92,7 +88,7 @@ def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> fl
 
     None if there are no two strictly inside the range. Sorts the column, on its engine.
     """
-    return _spacing(table, name, low, high)[2]
+    return _spacing(table, _inside(table, name, low, high))[2]
 
 
 def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bool:
@@ -108,10 +104,19 @@ def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bo
         >>> lie_on_lattice(pounds, "kg", Fraction(0), Fraction(200))
         True
     """
-    different, first, least = _spacing(table, name, low, high)
-    if different < 4 or least is None or least * LATTICE_STEPS < max(abs(low), abs(high)):
+    inside, largest = _inside(table, name, low, high), max(abs(low), abs(high))
+
+    def too_close(least: float | None) -> bool:
+        return least is not None and least * LATTICE_STEPS < largest
+
+    # All numbers together lie no further apart than some of them. In a column without a step a few
+    # are close enough, so that sorting all of a long one is rare.
+    if too_close(_spacing(table, inside.limit(FIRST_ROWS))[2]):
         return False
-    values = _inside(table, name, low, high).distinct()
+    different, first, least = _spacing(table, inside)
+    if different < 4 or least is None or too_close(least):
+        return False
+    values = inside.distinct()
     dialect = table.dialect
     steps = dialect.divide(values.x - number(first), number(least / PARTS))
     on_lattice = (steps - dialect.floor(steps + number(0.5))).abs() <= number(TOLERANCE)
@@ -136,11 +141,9 @@ def count_at_ends(table: Table, name: str, low: Fraction, high: Fraction) -> tup
     return int(row["below"] or 0), int(row["above"] or 0)
 
 
-def _spacing(
-    table: Table, name: str, low: Fraction, high: Fraction
-) -> tuple[int, float, float | None]:
+def _spacing(table: Table, values: Any) -> tuple[int, float, float | None]:
     """Return how many different numbers there are, the first, and the least distance."""
-    different = _inside(table, name, low, high).distinct()
+    different = values.distinct()
     paired = table.dialect.with_previous(different, "x", "previous")
     apart = paired.mutate(d=paired.x - paired.previous)
     query = apart.aggregate(different=apart.count(), first=apart.x.min(), least=apart.d.min())

@@ -179,7 +179,7 @@ def _read_statistics(path: str, reading: ReadingOptions) -> Any:
     named = {} if reading.encoding == "utf-8" else {"encoding": reading.encoding}
     if named and reader == "read_por":
         raise TableError(
-            f"The file {Path(path).name} says itself in which encoding it is",
+            f"The file {Path(path).name} states its own encoding",
             hint="leave the encoding out",
         )
     columns, about = getattr(pyreadstat, reader)(path, output_format="dict", **named)

@@ -103,7 +103,7 @@ def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
         if not Path(path).exists():
             raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
         if not os.access(path, os.R_OK):
-            raise TableError(f"The file {path} may not be read", hint="check its permissions")
+            raise TableError(f"The file {path} cannot be read", hint="check its permissions")
         if Path(path).stat().st_size == 0:
             raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
     return paths

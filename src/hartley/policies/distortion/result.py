@@ -29,7 +29,7 @@ CAVEATS = {
 
 @dataclass(frozen=True, eq=False)
 class TradeoffResult:
-    """A rule of perturbation, what it costs, and how near the best it surely is."""
+    """A rule of perturbation, what it costs, and a proved distance from the best."""
 
     matrix: NDArray[np.float64]
     """p(released | key): a row a key value, a column a released value."""

@@ -364,7 +364,7 @@ def quadratic_gaussian_bound(  # noqa: PLR0913 - the covariances of two sides, a
     entropy: float | None = None,
     base: float = 2,
 ) -> GaussianBound:
-    r"""Return what any rule within a mean squared distortion tells at least.
+    r"""Return a lower bound on what any rule within a mean squared distortion tells.
 
     .. math:: R(D) \ge h(W) - \tfrac m2 \log 2\pi e - \max_{0 \preceq \Sigma \preceq \Sigma_X,\,
         \mathrm{tr}\,\Sigma \le D} \tfrac12 \log\det\big(\Sigma_{W|X} +

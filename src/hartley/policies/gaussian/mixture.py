@@ -11,7 +11,7 @@ from hartley.policies.distortion.input import as_number
 def mutual_information_bound(
     *, information: float, constant_distortion: float, distortion: float
 ) -> float:
-    r"""Return what the best rule within a distortion tells at most: a mixture of two tells it.
+    r"""Return an upper bound on what the best rule within a distortion tells, by a mixture of two.
 
     .. math:: R(D) \le I(W;X) \,(1 - D / D_0)
 

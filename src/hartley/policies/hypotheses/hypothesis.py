@@ -23,7 +23,7 @@ MOST_OPERATIONS = 100
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What somebody would like to find out about a record: true or false of every one.
+    """A condition that somebody would like to decide: true or false of every record.
 
     Comparisons (``<``, ``<=``, ``==``, ``!=``, ``>=``, ``>``, also chained) of expressions over
     columns, and lists of what one may be (``in``, ``not in``), joined by ``and``, ``or`` and

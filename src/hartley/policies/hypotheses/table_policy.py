@@ -44,7 +44,7 @@ MOST_REACH = 64
 
 @dataclass(frozen=True)
 class TablePolicy:
-    """Release values by the best table for every fibre, whatever the hypotheses about them are.
+    """Release values by the best table for every fibre, for hypotheses of any kind.
 
     Fibres, which the columns that are not moved fix, are independent of each other. For one moved
     column and one hypothesis the table of ``best_line`` leaves the most records open that any

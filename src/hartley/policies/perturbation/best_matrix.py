@@ -32,7 +32,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LeastLeaking:
-    """A rule within a mean distortion, what it leaks, and how near the least it surely is."""
+    """A rule within a mean distortion, what it leaks, and a proved distance from the least."""
 
     pram: Pram
     distortion: float

@@ -243,7 +243,7 @@ def left_inverse(pram: Pram) -> Floats:
 
 
 def estimable(pram: Pram) -> tuple[Value, ...]:
-    """Return the values whose frequency a masked table lets estimate, one by one.
+    """Return the values whose frequencies can be estimated from a masked table, one by one.
 
     A value is estimable where its unit vector is a combination of the matrix's columns. Rounded
     to double precision. Cubic in the number of values.

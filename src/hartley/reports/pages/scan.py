@@ -94,7 +94,7 @@ def _print_combinations(report: ScanReport, console: Console) -> None:
 
     if report.uniques is None or not report.uniques.combinations:
         return
-    table = plain_table("Whom few columns single out")
+    table = plain_table("People singled out by a few columns")
     table.add_column("columns")
     table.add_column("people", justify="right", no_wrap=True)
     for size, people in by_size(report):

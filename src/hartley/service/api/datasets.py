@@ -26,7 +26,7 @@ Key = Annotated[
 
 @router.post("/datasets/{name}/ask", tags=["questions"])
 async def ask(request: Request, caller: Caller, name: Name, body: AskBody, key: Key = None) -> Any:  # noqa: ANN401 - rendered here, once
-    """Answer a question or a batch, if the own allowance covers its price; repeats are free.
+    """Answer a question or a batch, if the account's allowance covers its price; repeats are free.
 
     A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
     only what the account has paid for is answered.
@@ -124,7 +124,7 @@ async def plan(
 
 @router.get("/datasets/{name}/budget", tags=["questions"])
 async def budget(caller: Caller, host: Host, name: Name) -> dict[str, Any]:
-    """Return the own allowance, what was spent of it, and the daily cap."""
+    """Return the account's allowance, what was spent of it, and the daily cap."""
     return await host.budget(caller, name)
 
 

@@ -263,7 +263,7 @@ async def _show(
 
 @router.get("/d/{name}/budget")
 async def budget(request: Request, name: str) -> Response:
-    """Show the own allowance: what is spent of it, by day, and what is promised."""
+    """Show the account's allowance: what is spent of it, by day, and what is promised."""
     visit = await visit_of(request)
     opened = await open_dataset(visit.service, visit.identity, name)
     content = await visit.service.budget(visit.identity, name)

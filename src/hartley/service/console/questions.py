@@ -45,7 +45,7 @@ MOST_GIVEN = 500
 
 @dataclass(frozen=True)
 class OpenDataset:
-    """What the pages of a dataset need: its card, its schema and the own balance."""
+    """What the pages of a dataset need: its card, its schema and the account's balance."""
 
     card: DatasetCard
     schema: Schema

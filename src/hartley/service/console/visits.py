@@ -91,7 +91,7 @@ class Visit:
         return self.service.visible(self.identity)
 
     async def frame(self, current: str, dataset: str | None = None) -> PageFrame:
-        """Return what stands around a page: the bar at the top, with the own balance."""
+        """Return what stands around a page: the bar at the top, with the account's balance."""
         identity = self.identity
         names = self.service.visible(identity)
         chosen = dataset if dataset in names else (names[0] if names else None)
@@ -111,7 +111,7 @@ class Visit:
         )
 
     async def purse(self, dataset: str) -> Purse:
-        """Return what is spent of the own allowance."""
+        """Return what is spent of the account's allowance."""
         hosted = self.service.dataset(self.identity, dataset)
         own = await self.service.lanes.quick(lambda: own_balance(hosted.own(self.identity.account)))
         return purse(own.spent, float(parse_bits(own.bits)))
