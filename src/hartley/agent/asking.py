@@ -1,4 +1,4 @@
-"""The functions ask() and price(): one call each, as in ``hartley ask`` and ``hartley price``."""
+"""The function price(), as in ``hartley price``, and the desk that it opens for prices."""
 
 from __future__ import annotations
 
@@ -10,82 +10,15 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.ledger.ledger import open_ledger
 from hartley.agent.quotes import Desk, check_same_schema
 from hartley.errors import OptionError
-from hartley.ranges.schema.roles import Roles, open_with_roles
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hartley.agent.agent import Agent
-    from hartley.agent.answers.answer import Answer, BatchAnswer
     from hartley.agent.answers.quote import Quote
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.quotes import Wish
-    from hartley.ranges.schema.roles import RolesSource
-
-
-def ask(  # noqa: PLR0913 - what an answer rests on, each by name
-    question: str | Wish | Sequence[str | Wish],
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
-    *,
-    ledger: Ledger | str | os.PathLike[str],
-    table: object = None,
-    budget: object = None,
-    place: str | os.PathLike[str] | None = None,
-    update: bool = False,
-    error: object = None,
-    bits: object = None,
-    min_rows: object = None,
-    analyst: str | None = None,
-    vacuous: bool = False,
-    roles: RolesSource | None = None,
-) -> Answer | BatchAnswer:
-    """Answer a question about a private table, truthfully, if the budget covers its price.
-
-    Opens an ``Agent``, asks it and closes it. To ask often, keep an ``Agent`` open instead.
-
-    Args:
-        question: SQL, a wish, or a list of them: a batch, which is answered by a ``BatchAnswer``.
-        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
-        ledger: the ledger of charges: a path, ``sqlite:///path``, ``postgresql://...`` or an open
-            ledger.
-        table: the private table: anything that ``open_table`` takes; None if its coded copy
-            exists from an earlier call.
-        budget: the budget in bits, for a table that is new to the ledger.
-        place: the place of the coded copy. By default, next to the ledger file.
-        update: whether the table is a new version of one in the ledger.
-        error: the largest error that the answers may have.
-        bits: the price of each question, instead of an error. By default, the schema's.
-        min_rows: how many rows must count for the error, if their number is private.
-        analyst: the analyst who asks, if allowances are set.
-        vacuous: whether to accept answers that say no more than the schema.
-        roles: the confirmed roles of the columns, by which the table is read; a schema that
-            describes an identifier is refused.
-
-    Example:
-        >>> import tempfile
-        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
-        >>> people = {"table": {"name": "people"}, "columns": age}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     answer = ask(
-        ...         "SELECT COUNT(*) FROM people WHERE age >= 40", people,
-        ...         table={"age": [30, 40, 50]}, ledger=folder + "/ledger.db", budget=4,
-        ...     )
-        >>> str(answer.value), answer.remaining
-        ('2', 3.0)
-    """
-    from hartley.agent.agent import Agent
-
-    if roles is not None:
-        schema = Schema.read(schema)
-        confirmed = Roles.confirmed_by_owner(roles)
-        confirmed.refuse_identifiers(schema.columns, "asked about")
-        if table is not None:
-            table, _ = open_with_roles(table, confirmed, unit=schema.unit)
-    with Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent:
-        return agent.ask(
-            question, error=error, bits=bits, min_rows=min_rows, analyst=analyst, vacuous=vacuous
-        )
 
 
 def price(  # noqa: PLR0913 - what a price rests on, each by name
@@ -141,7 +74,13 @@ def open_desk(
         rows: the public number of rows, if there is no ledger.
     """
     if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
-        yield _desk_of(schema), schema.ledger
+        desk = getattr(schema, "desk", None)
+        if not isinstance(desk, Desk):
+            raise OptionError(
+                "The schema is neither a Schema, a dict or a path, nor an open Agent",
+                hint="name the TOML file of the schema",
+            )
+        yield desk, schema.ledger
         return
     public = Schema.read(schema)
     path = isinstance(ledger, (str, os.PathLike))
@@ -163,14 +102,3 @@ def open_desk(
     finally:
         if path and opened is not None:
             opened.close()
-
-
-def _desk_of(agent: Agent) -> Desk:
-    from hartley.agent.agent import Agent
-
-    if not isinstance(agent, Agent):
-        raise OptionError(
-            "The schema is neither a Schema, a dict or a path, nor an open Agent",
-            hint="name the TOML file of the schema",
-        )
-    return agent._ready().desk  # noqa: SLF001 - prices are the agent's own, and so are its errors

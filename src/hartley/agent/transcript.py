@@ -261,11 +261,11 @@ def transcripts_of(
 
     Example:
         >>> import tempfile
-        >>> from hartley.agent.agent import Agent
+        >>> from hartley.agent.opening_agent import OpeningAgent
         >>> age = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
         >>> table = {"age": [2, 3]}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with Agent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
+        ...     with OpeningAgent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
         ...                ledger=folder + "/ledger.db") as agent:
         ...         _ = agent.ask("SELECT SUM(age) FROM t", error=0)
         ...         (found,) = transcripts_of(agent.ledger, data=table)

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 
 from hartley.agent import quotes as quoting
-from hartley.agent.agent import Agent
 from hartley.agent.asking import price
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Desk, Wish, questions_of
 from hartley.errors import InputError, OptionError, Refused
 from hartley.ranges.schema.schema import Schema

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.answers.cells import read_cells
 from hartley.agent.asking import price
+from hartley.agent.planning_agent import Agent
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.questions.selection import NumberKind
 from hartley.agent.quotes import Desk, Wish

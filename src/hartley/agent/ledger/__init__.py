@@ -1,14 +1,20 @@
-"""The ledger: a durable, append-only, hash-chained record of charges and answers."""
+"""The ledger: a durable, append-only, hash-chained record of charges and answers.
+
+What checks and keeps a ledger is imported on first use, since no answer rests on it.
+"""
 
 import warnings
+from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.backup import Restored
 from hartley.agent.ledger.charging import Reservation
-from hartley.agent.ledger.ledger import Ledger, open_ledger
 from hartley.agent.ledger.reading import Charge, Overview, State
 from hartley.agent.ledger.rows.balances import Balance, Population
 from hartley.agent.ledger.rows.entries import NULL, Entry, Head, schema_version
-from hartley.agent.ledger.verification import LedgerReport
+
+if TYPE_CHECKING:
+    from hartley.agent.ledger.auditable_ledger import Ledger, open_ledger
+    from hartley.agent.ledger.backup import Restored
+    from hartley.agent.ledger.verification import LedgerReport
 
 __all__ = [
     "NULL",
@@ -29,8 +35,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return a class by its old name, with a warning."""
+    """Return what checks and keeps a ledger, and a class by its old name with a warning."""
+    if name not in {"Ledger", "LedgerReport", "Report", "Restored", "open_ledger"}:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from hartley.agent.ledger.auditable_ledger import Ledger, open_ledger
+    from hartley.agent.ledger.backup import Restored
+    from hartley.agent.ledger.verification import LedgerReport
+
     if name == "Report":
         warnings.warn("Report is called LedgerReport now", DeprecationWarning, stacklevel=2)
         return LedgerReport
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals().update(
+        Ledger=Ledger, LedgerReport=LedgerReport, Restored=Restored, open_ledger=open_ledger
+    )
+    return globals()[name]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hartley.agent.ledger.charging import plan, read_batch
 from hartley.agent.ledger.rows.balances import Balance
 from hartley.agent.ledger.rows.entries import (
+    FORMAT,
     STRANGE,
     canonical,
     committed_answers,
@@ -287,3 +288,10 @@ def _charge(entry: Entry, due: Fraction, answers: Mapping[str, str], *, own: boo
         )
     except STRANGE:
         raise unreadable(entry) from None
+
+
+def hash_at(transaction: Transaction, head: Head) -> str | None:
+    """Return the hash of the row that a saved head names; None if there is no such row."""
+    if head.format != FORMAT:
+        return transaction.hash_before_migration(head.format, head.sequence)
+    return transaction.hash_of(head.sequence)
