@@ -329,6 +329,23 @@ class Dialect:
         )
 
 
+def number(value: float) -> Any:
+    """Return a double as every engine reads it, exactly.
+
+    Text is the one form that all read as the nearest double: DuckDB takes 0.1 for a decimal.
+    """
+    import ibis
+
+    return ibis.literal(repr(value)).cast("float64")
+
+
+def null_unless(condition: Any, value: Any) -> Any:
+    """Return a value where a condition holds, and NULL elsewhere."""
+    import ibis
+
+    return ibis.cases((condition, value))
+
+
 def builtin(name: str, arguments: tuple[str, ...], result: str) -> Any:
     """Return a function of the engine's own as one of Ibis columns."""
     import ibis
