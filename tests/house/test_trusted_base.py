@@ -176,7 +176,7 @@ folder = Path(sys.argv[1])
 schema, ledger = Schema.read(folder / "schema.toml"), open_ledger(folder / "ledger.db")
 agent = Agent(None, schema, ledger=ledger, place=folder / "copy.duckdb")
 question = "SELECT COUNT(*) FROM people WHERE age > 20"
-assert agent.price(question).bits == agent.ask(question).bits == 1
+assert agent.ask(question).bits == 1
 print(*(name for name in sys.modules if name.startswith("hartley.")))
 """
     command = [sys.executable, "-c", code, str(tmp_path)]

@@ -1,16 +1,17 @@
-"""The Agent class: price() and ask(), with the whole course of a question on one screen.
+"""The Agent class: ask(), with the whole course of a question on one screen.
 
-It takes an open table, a schema and an open ledger. ``opening_agent.py`` opens them.
+It takes an open table, a schema and an open ledger. ``opening_agent.py`` opens them, and adds
+price(), which says before a question what it would cost.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, Self
 
 from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
-from hartley.agent.answers.quote import Quote
 from hartley.agent.data import Holding, head_note, load, remove_copy, replace_copy
 from hartley.agent.ledger.ledger import Ledger
 from hartley.agent.ledger.rows.balances import period_words
@@ -24,7 +25,7 @@ from hartley.exact import bits_at_least, check_bits
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Literal
 
     from hartley.agent.ledger.charging import Reservation
@@ -33,6 +34,22 @@ if TYPE_CHECKING:
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
+
+
+class Quoted(Protocol):
+    """What a quote says of its price, see ``answers/quote.py``; no answer rests on the rest."""
+
+    @property
+    def bits(self) -> float:
+        """The price if nothing of it was ever asked."""
+
+    @property
+    def due(self) -> float | None:
+        """The charge if asked now; None if unknown."""
+
+    @property
+    def given(self) -> Sequence[int]:
+        """The rows of the own account that lower what is due."""
 
 
 class Agent:
@@ -105,31 +122,6 @@ class Agent:
 
     # --- the walk ---
 
-    def price(  # noqa: PLR0913 - what a price rests on, each by name
-        self,
-        question: str | Wish | Sequence[str | Wish],
-        *,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-        analyst: str | None = None,
-        vacuous: bool = False,
-    ) -> Quote:
-        """Return what questions would cost, from the schema alone; nothing is spent.
-
-        Args:
-            question: SQL, a wish, or a list of them: a batch.
-            error: the largest error that the answers may have.
-            bits: the price of each question, instead of an error. By default, the schema's.
-            min_rows: how many rows must count for the error, if their number is private.
-            analyst: the analyst who would ask.
-            vacuous: whether to accept answers that say no more than the schema; otherwise the
-                quote names them, with the next price that reveals more.
-        """
-        desk = self.desk
-        plans = desk.plan(question, error, bits, min_rows)
-        return desk.quote(plans, self.ledger, analyst, vacuous=vacuous)
-
     def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         self,
         question: str | Wish | Sequence[str | Wish],
@@ -139,7 +131,7 @@ class Agent:
         min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
-        given: Quote | Sequence[int] | None = None,
+        given: Quoted | Sequence[int] | None = None,
         most_bits: float | None = None,
         check: Callable[[Transaction, int], None] | None = None,
         paid: Callable[[], None] = lambda: None,
@@ -169,7 +161,7 @@ class Agent:
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
-        if isinstance(given, Quote):
+        if given is not None and not isinstance(given, Sequence):
             quoted = given.bits if given.due is None else given.due
             most_bits = quoted if most_bits is None else min(quoted, most_bits)
             given = given.given

@@ -1,4 +1,4 @@
-"""The function price(), as in ``hartley price``, and the desk that it opens for prices."""
+"""Quotes: what questions would cost, from public things alone; price() is ``hartley price``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,37 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.answers.answer import certificate_of
+from hartley.agent.answers.quote import ErrorsIf, NextPrices, Quote
+from hartley.agent.answers.useful import Useful
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.quotes import Desk, check_same_schema
-from hartley.errors import OptionError
+from hartley.agent.precision import vacuous_labels
+from hartley.agent.pricing.given_price import GivenPrice, given_words
+from hartley.agent.pricing.price import next_limits, price as price_of
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.questions.selection import NumberKind
+from hartley.agent.quotes import MOST_KEPT, Desk, check_same_schema, questions_of
+from hartley.errors import OptionError, Refused
+from hartley.exact import bits_at_least
 from hartley.ranges.schema.schema import Schema
+from hartley.wording import bits_up
+
+SOME_ROWS = (10, 100, 1000)
+"""For these numbers of rows a quote names errors that depend on a private number of rows."""
+UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
+"""Numbers whose error does not depend on how many rows count."""
+MOST_NEARBY = 16
+"""In a batch of more texts, the next useful prices are not searched for."""
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hartley.agent.agent import Agent
-    from hartley.agent.answers.quote import Quote
+    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.pricing.price import Price
+    from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Wish
 
 
@@ -55,7 +75,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
     """
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
         plans = desk.plan(questions, error, bits, min_rows)
-        return desk.quote(plans, opened, analyst, vacuous=vacuous)
+        return quote(desk, plans, opened, analyst, vacuous=vacuous)
 
 
 @contextmanager
@@ -102,3 +122,150 @@ def open_desk(
     finally:
         if path and opened is not None:
             opened.close()
+
+
+def quote(
+    desk: Desk,
+    plans: Sequence[Selection],
+    ledger: Ledger | None = None,
+    analyst: str | None = None,
+    *,
+    vacuous: bool = False,
+) -> Quote:
+    """Return the price of plans and, with a ledger, the part of it that is due now.
+
+    Numbers that would say no more than the schema are named with the next price that reveals
+    more, unless ``vacuous`` accepts them.
+    """
+
+    def in_known_cells(plan: Selection) -> Selection:
+        return plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+
+    plans = [in_known_cells(plan) for plan in plans]
+    questions = questions_of(plans)
+    priced = price_of(questions, desk.schema)
+    offer = None
+    if ledger is not None:
+        # The account may have enough left when the dataset or its population has not.
+        offer = ledger.offer(
+            desk.schema.name,
+            analyst,
+            [to_plain(question) for question in questions],
+            desk.prices(questions),
+        )
+    texts = tuple(plan.text for plan in plans)
+    labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
+    useful = tuple(
+        desk.useful(plan, some, _cells_alone(desk, plan, plans, priced.cells)) if some else ()
+        for plan, some in zip(plans, labels, strict=True)
+    )
+    return Quote(
+        texts=texts,
+        cells=priced.cells,
+        bits=priced.bits,
+        due=None
+        if offer is None
+        else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
+        affordable=None if offer is None else offer.refusal is None,
+        errors=tuple(desk.errors(plan) for plan in plans),
+        levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
+        remaining=None if offer is None else offer.balance.remaining,
+        refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
+        explanation="\n".join([priced.explain(), *_given_words(desk, priced, offer)]),
+        given=() if offer is None else offer.terms.account_given or (),
+        certificate=certificate_of(texts, priced.cells, desk.schema),
+        vacuous=labels,
+        useful=useful,
+        errors_if=tuple(errors_if(desk, plan) for plan in plans),
+        next_prices=tuple(
+            _nearby(desk, plan, first, plans, priced.cells, in_known_cells)
+            for plan, first in zip(plans, useful, strict=True)
+        ),
+    )
+
+
+def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+    """Return the price of one plan of a batch."""
+    return together if len(plans) == 1 else price_of(plan.questions, desk.schema).cells
+
+
+def _given_words(desk: Desk, priced: Price, offer: Offer | None) -> list[str]:
+    """Say which earlier rows of the own account, and which types, lower what is due."""
+    if offer is None:
+        return []
+    terms, lines = offer.terms, []
+    if terms.account_given:
+        columns = desk.earlier.told(None).columns(terms.account_given)
+        given = GivenPrice(terms.account_cells, priced, terms.account_given, columns)
+        lines.append(given_words(given))
+    if terms.due < terms.account_cells:
+        due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
+        lines.append(
+            f"Charges count for each type of the public columns: the largest sum grows by {due}."
+        )
+    return lines
+
+
+def errors_if(desk: Desk, plan: Selection) -> tuple[ErrorsIf, ...]:
+    """Return the errors of numbers of a private number of rows, if at least so many count."""
+    if all(item.kind in UNDIVIDED for item in plan.items):
+        return ()
+    certain = desk.errors(plan)
+    wished = {item.min_rows for item in plan.items if item.min_rows is not None}
+    numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= desk.rows} or {desk.rows}
+    table = []
+    for rows in sorted(numbers):
+        pairs = zip(desk.errors(plan, at_least=rows), certain, strict=True)
+        errors = tuple(error for error, sure in pairs if error != sure)
+        table += [ErrorsIf(rows, errors)] if errors else []
+    return tuple(table)
+
+
+def _nearby(  # noqa: PLR0913, PLR0917 - what a search starts from
+    desk: Desk,
+    plan: Selection,
+    first: Sequence[Useful],
+    plans: Sequence[Selection],
+    together: int,
+    known: Callable[[Selection], Selection],
+) -> NextPrices:
+    """Return the next prices of one plan of a batch, unless the search takes long."""
+    if first:  # vacuous for less: there is no useful price below
+        return NextPrices(above=first[0])
+    if len(plans) > MOST_NEARBY or len(plan.questions) > MOST_KEPT:  # searches take long
+        return NextPrices()
+    return _next_prices(desk, plan, _cells_alone(desk, plan, plans, together), known)
+
+
+def _next_prices(
+    desk: Desk, plan: Selection, cells: int, known: Callable[[Selection], Selection]
+) -> NextPrices:
+    """Return the next prices of a plan at which some error changes, and say more or less."""
+    below, above = next_limits(plan.questions, desk.schema, plan.coarse_counts)
+    return NextPrices(
+        _price_within(desk, plan, below, known) if below else None,
+        None if above is None else _price_within(desk, plan, max(above, cells + 1), known),
+    )
+
+
+def _price_within(
+    desk: Desk, plan: Selection, limit: int, known: Callable[[Selection], Selection]
+) -> Useful | None:
+    """Return the errors within a limit of cells; None if they stay, or say nothing."""
+    try:
+        other = plan.with_steps(desk.steps_within(plan, limit))
+    except Refused:
+        return None
+    if vacuous_labels(other, public_count=desk.public_count):
+        return None
+    answered = known(other)
+    errors, certain = (desk.errors(answered, fullest=full) for full in (True, False))
+    if (errors, certain) == (desk.errors(plan, fullest=True), desk.errors(plan)):
+        return None
+    rows = None if errors == certain else desk.rows
+    return Useful(price_of(other.questions, desk.schema).cells, errors, rows)
+
+
+def levels(question: Question) -> int:
+    """Return the number of cells of a statistic."""
+    return int((question.most - question.least) / question.step) + 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hartley.agent.agent import Agent
+from hartley.agent.asking import quote
 from hartley.agent.data import state_of
 from hartley.agent.ledger.auditable_ledger import open_ledger
 from hartley.agent.ledger.rows.balances import period_words
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hartley.agent.answers.answer import Answer, BatchAnswer
+    from hartley.agent.answers.quote import Quote
     from hartley.agent.data import Place
     from hartley.agent.ledger.ledger import Charge, Ledger
     from hartley.agent.ledger.reading import Overview
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class OpeningAgent(Agent):
-    """An agent that opens its table, its schema and its ledger, and explains its account.
+    """An agent that opens its table, schema and ledger, quotes prices and explains its account.
 
     Answers are those of ``hartley.agent.agent.Agent``.
 
@@ -135,7 +137,31 @@ class OpeningAgent(Agent):
         self._check_changed(changed)
         super().change_schema(changed, open_table(data), check=check)
 
-    # --- the account ---
+    # --- prices and the account ---
+
+    def price(  # noqa: PLR0913 - what a price rests on, each by name
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        analyst: str | None = None,
+        vacuous: bool = False,
+    ) -> Quote:
+        """Return what questions would cost, from the schema alone; nothing is spent.
+
+        Args:
+            question: SQL, a wish, or a list of them: a batch.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: how many rows must count for the error, if their number is private.
+            analyst: the analyst who would ask.
+            vacuous: whether to accept answers that say no more than the schema; otherwise the
+                quote names them, with the next price that reveals more.
+        """
+        plans = self.desk.plan(question, error, bits, min_rows)
+        return quote(self.desk, plans, self.ledger, analyst, vacuous=vacuous)
 
     @property
     def accountant(self) -> Accountant[Question]:
