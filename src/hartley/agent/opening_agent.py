@@ -16,6 +16,7 @@ from hartley.agent.agent import Agent
 from hartley.agent.asking import quote
 from hartley.agent.data import state_of
 from hartley.agent.ledger.auditable_ledger import open_ledger
+from hartley.agent.ledger.overview import list_charges, read_overview
 from hartley.agent.ledger.rows.balances import period_words
 from hartley.agent.questions.batch import from_plain
 from hartley.agent.quotes import questions_of
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from hartley.agent.answers.answer import Answer, BatchAnswer
     from hartley.agent.answers.quote import Quote
     from hartley.agent.data import Place
-    from hartley.agent.ledger.ledger import Charge, Ledger
-    from hartley.agent.ledger.reading import Overview
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.overview import Charge, Overview
     from hartley.agent.questions.batch import Question
     from hartley.agent.quotes import Wish
     from hartley.ranges.schema.roles import RolesSource
@@ -188,11 +189,12 @@ class OpeningAgent(Agent):
 
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
-        return self.ledger.history(self.schema.name, analyst)
+        dataset = self.schema.name
+        return self.ledger.store.read(lambda t: list_charges(t, dataset, analyst))
 
     def summary(self) -> str:
         """Return a few lines that say what was promised, spent and asked."""
-        overview = self.ledger.overview(self.schema.name)
+        overview = self.ledger.store.read(lambda t: read_overview(t, self.schema.name))
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
         share = f"at most {exactly(state.budget)} of"

@@ -1,7 +1,8 @@
-"""The ledger that ``hartley.open_ledger`` opens: it charges, and can also be checked and kept.
+"""The ledger that ``hartley.open_ledger`` opens: it charges, and is shown, checked and kept.
 
-Verifying, exporting, backing up and restoring read rows that are already written, and no answer
-rests on them. They are added here, so that what ``hartley.agent.agent`` can reach stays small.
+Overviews, verification, exports, backups and restores read rows that are already written, and no
+answer rests on them. They are added here, so that what ``hartley.agent.agent`` can reach stays
+small.
 """
 
 from __future__ import annotations
@@ -11,13 +12,25 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.backup import back_up, export, restore, save_head
 from hartley.agent.ledger.ledger import Ledger as ChargingLedger, open_store
+from hartley.agent.ledger.overview import (
+    Charge,
+    Overview,
+    add_budgets,
+    list_charges,
+    list_pending,
+    list_populations,
+    read_overview,
+)
 from hartley.agent.ledger.verification import verify
 
 if TYPE_CHECKING:
     import os
+    from fractions import Fraction
 
     from hartley.agent.ledger.backup import Restored
+    from hartley.agent.ledger.charging import Reservation
     from hartley.agent.ledger.replay import LastCell, OpenFactor, Reprice
+    from hartley.agent.ledger.rows.balances import Population
     from hartley.agent.ledger.rows.entries import Head
     from hartley.agent.ledger.verification import LedgerReport
 
@@ -41,6 +54,33 @@ class AuditableLedger(ChargingLedger):
         True
         >>> ledger.close(); folder.cleanup()
     """
+
+    # --- what its owner is shown ---
+
+    def overview(self, dataset: str) -> Overview:
+        """Return the state of a dataset and how much was asked, without reading the charges."""
+        return self._store.read(lambda t: read_overview(t, dataset))
+
+    def added_budgets(self) -> tuple[int, Fraction]:
+        """Return the number of budgets, counting a shared one once, and their sum in bits.
+
+        If all datasets are about the same people, that sum can be learned about one of them.
+        """
+        return self._store.read(add_budgets)
+
+    def populations(self) -> list[Population]:
+        """Return the state of every population: datasets about the same people with one budget."""
+        return self._store.read(list_populations)
+
+    def pending(self, dataset: str) -> list[Reservation]:
+        """Return the charged questions about the present version that have no answer."""
+        return self._store.read(lambda t: list_pending(t, dataset))
+
+    def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
+        """Return every paid batch; for an analyst, only those with the analyst's own charges."""
+        return self._store.read(lambda t: list_charges(t, dataset, analyst))
+
+    # --- checking and keeping ---
 
     def verify(
         self,

@@ -23,17 +23,10 @@ from hartley.agent.ledger.charging import (
     read_batch,
 )
 from hartley.agent.ledger.reading import (
-    Charge,
-    Overview,
     State,
-    add_budgets,
     hash_at,
     known_answers,
     list_charged_rows,
-    list_charges,
-    list_pending,
-    list_populations,
-    read_overview,
     read_state,
 )
 from hartley.agent.ledger.rows.entries import canonical, check_name
@@ -46,16 +39,15 @@ from hartley.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from fractions import Fraction
 
     from hartley.agent.ledger.reading import ChargedRow
-    from hartley.agent.ledger.rows.balances import Balance, Population
+    from hartley.agent.ledger.rows.balances import Balance
     from hartley.agent.ledger.rows.entries import Entry, Head
     from hartley.agent.ledger.stores.private import Secret
     from hartley.agent.ledger.stores.store import LedgerStore, Transaction
     from hartley.errors import Refused
 
-__all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger", "open_store"]
+__all__ = ["Ledger", "Reservation", "State", "open_ledger", "open_store"]
 
 
 class Ledger:
@@ -254,21 +246,6 @@ class Ledger:
         """Return the state of a dataset with all allowances, for its owner."""
         return self._store.read(lambda t: read_state(t, dataset))
 
-    def overview(self, dataset: str) -> Overview:
-        """Return the state of a dataset and how much was asked, without reading the charges."""
-        return self._store.read(lambda t: read_overview(t, dataset))
-
-    def added_budgets(self) -> tuple[int, Fraction]:
-        """Return the number of budgets, counting a shared one once, and their sum in bits.
-
-        If all datasets are about the same people, that sum can be learned about one of them.
-        """
-        return self._store.read(add_budgets)
-
-    def populations(self) -> list[Population]:
-        """Return the state of every population: datasets about the same people with one budget."""
-        return self._store.read(list_populations)
-
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
         """Return the balance of an analyst: the own allowance, or the part that all share."""
 
@@ -327,14 +304,6 @@ class Ledger:
     def holder(self, dataset: str, analyst: str | None = None) -> str:
         """Return whose account an analyst's questions are charged to; empty without allowance."""
         return self._store.read(lambda t: find(t, dataset, analyst or "").holder)
-
-    def pending(self, dataset: str) -> list[Reservation]:
-        """Return the charged questions about the present version that have no answer."""
-        return self._store.read(lambda t: list_pending(t, dataset))
-
-    def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
-        """Return every paid batch; for an analyst, only those with the analyst's own charges."""
-        return self._store.read(lambda t: list_charges(t, dataset, analyst))
 
     def charged_rows(self, dataset: str, after: int = 0) -> list[ChargedRow]:
         """Return the rows after one that charged for questions about the present version."""
