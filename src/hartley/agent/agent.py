@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
 from hartley.agent.data import Holding, head_note, load, remove_copy, replace_copy
@@ -25,7 +24,7 @@ from hartley.exact import bits_at_least, check_bits
 from hartley.ranges.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Literal
 
     from hartley.agent.ledger.charging import Reservation
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from hartley.agent.quotes import Desk
 
 
+@runtime_checkable
 class Quoted(Protocol):
     """What a quote says of its price, see ``answers/quote.py``; no answer rests on the rest."""
 
@@ -161,7 +161,7 @@ class Agent:
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
-        if given is not None and not isinstance(given, Sequence):
+        if isinstance(given, Quoted):
             quoted = given.bits if given.due is None else given.due
             most_bits = quoted if most_bits is None else min(quoted, most_bits)
             given = given.given
