@@ -113,7 +113,7 @@ def _spent(
     questions: Iterable[tuple[str, str, int]],
 ) -> tuple[float, float]:
     """Ask questions one by one; return what is spent, and the part of it for open columns."""
-    from hartley.agent.agent import Agent
+    from hartley.agent.planning_agent import Agent
     from hartley.agent.pricing.price import open_factor
     from hartley.exact import bits_at_least
 

@@ -117,7 +117,8 @@ _HOMES = {
     "hartley.guarantees.accountant": ("Accountant",),
     "hartley.agent.planning_agent": ("Agent",),
     "hartley.agent.quotes": ("Wish",),
-    "hartley.agent.asking": ("ask", "price"),
+    "hartley.agent.asking": ("price",),
+    "hartley.agent.opening_agent": ("ask",),
     "hartley.agent.plan": ("Plan",),
     "hartley.agent.planning": ("plan",),
     "hartley.agent.price_curve": ("PriceCurve", "price_curve"),
@@ -125,7 +126,7 @@ _HOMES = {
     "hartley.agent.answers.answer": ("Answer", "BatchAnswer"),
     "hartley.agent.answers.quote": ("Quote",),
     "hartley.agent.answers.estimate": ("Estimate", "Reading"),
-    "hartley.agent.ledger.ledger": ("Ledger", "open_ledger"),
+    "hartley.agent.ledger.auditable_ledger": ("Ledger", "open_ledger"),
     "hartley.client.remote_agent": ("RemoteAgent", "connect"),
     "hartley.service.accounts.accounts": ("Accounts", "open_accounts"),
     "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
@@ -254,8 +255,12 @@ if TYPE_CHECKING:
     )
     from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
     from hartley.agent.answers.quote import Quote as Quote
-    from hartley.agent.asking import ask as ask, price as price
-    from hartley.agent.ledger.ledger import Ledger as Ledger, open_ledger as open_ledger
+    from hartley.agent.asking import price as price
+    from hartley.agent.ledger.auditable_ledger import (
+        Ledger as Ledger,
+        open_ledger as open_ledger,
+    )
+    from hartley.agent.opening_agent import ask as ask
     from hartley.agent.plan import Plan as Plan
     from hartley.agent.planning import plan as plan
     from hartley.agent.planning_agent import Agent as Agent

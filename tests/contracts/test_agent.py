@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.data import place_of
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded.copying import holds_copy

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hartley import open_table
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.engines.coded.copying import code_table, holds_copy, open_coded
 from hartley.engines.dialects.probes import probe_engine, require_tried
 from hartley.engines.dialects.registry import DIALECTS, dialect_of

@@ -24,7 +24,7 @@ from drawing import draw_select
 from plain_sql import features, reword, spell_select
 
 from hartley.agent import data as holding, data as loading
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.errors import HartleyError, Pending, Refused

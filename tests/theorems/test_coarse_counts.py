@@ -13,7 +13,7 @@ from math import ceil, comb, floor
 import numpy as np
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.pricing.coarse_counts import disjoint_families, vectors_of_counts
 from hartley.agent.pricing.given_price import price_given
 from hartley.agent.pricing.price import price

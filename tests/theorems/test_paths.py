@@ -18,7 +18,7 @@ import pytest
 import tiny
 from hypothesis import given, strategies as st
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.pricing import public_parts
 from hartley.agent.pricing.given_price import price_given, price_paths
 from hartley.agent.pricing.price import price

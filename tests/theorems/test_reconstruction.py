@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.adversaries.differencing import Differencing
 from hartley.adversaries.reconstruction import Reconstruction
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.questions.batch import from_plain
 from hartley.agent.transcript import transcripts_of
 from hartley.errors import Refused

@@ -1,38 +1,55 @@
-"""The Agent class: price() and ask(), with the whole course of a question on one screen."""
+"""The Agent class: ask(), with the whole course of a question on one screen.
+
+It takes an open table, a schema and an open ledger. ``opening_agent.py`` opens them, and adds
+price(), which says before a question what it would cost.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
-from hartley.agent.answers.quote import Quote
-from hartley.agent.data import Holding, head_note, lasting_place, load, remove_copy, replace_copy
-from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.data import Holding, head_note, load, remove_copy, replace_copy
+from hartley.agent.ledger.ledger import Ledger
 from hartley.agent.ledger.rows.balances import period_words
 from hartley.agent.ledger.rows.entries import NULL, digest
 from hartley.agent.pricing.given_price import RULES
-from hartley.agent.questions.batch import from_plain, to_plain
+from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish, questions_of
-from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Table
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, check_bits
-from hartley.guarantees.accountant import Accountant
 from hartley.ranges.schema.schema import Schema
-from hartley.wording import bits_down, bits_up, counted, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Literal
+    from collections.abc import Callable, Sequence
+    from typing import Literal
 
     from hartley.agent.ledger.charging import Reservation
-    from hartley.agent.ledger.ledger import Charge, Ledger, State
-    from hartley.agent.ledger.reading import Overview
+    from hartley.agent.ledger.ledger import State
     from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
+    from hartley.agent.quotes import Desk
+
+
+@runtime_checkable
+class Quoted(Protocol):
+    """What a quote says of its price, see ``answers/quote.py``; no answer rests on the rest."""
+
+    @property
+    def bits(self) -> float:
+        """The price if nothing of it was ever asked."""
+
+    @property
+    def due(self) -> float | None:
+        """The charge if asked now; None if unknown."""
+
+    @property
+    def given(self) -> Sequence[int]:
+        """The rows of the asking account that lower what is due."""
 
 
 class Agent:
@@ -44,27 +61,27 @@ class Agent:
 
     Example:
         >>> import tempfile
+        >>> from hartley.agent.ledger.ledger import open_ledger
+        >>> from hartley.engines.tables.sources import open_table
         >>> folder = tempfile.TemporaryDirectory()
         >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
-        >>> agent = Agent(
-        ...     {"age": [30, 40, 50]},
-        ...     {"table": {"name": "people"}, "columns": age},
-        ...     budget=4, ledger=folder.name + "/ledger.db",
-        ... )
+        >>> schema = Schema.read({"table": {"name": "people"}, "columns": age})
+        >>> ledger = open_ledger(folder.name + "/ledger.db")
+        >>> agent = Agent(open_table({"age": [30, 40, 50]}), schema, ledger=ledger, budget=4)
         >>> answer = agent.ask("SELECT COUNT(*) FROM people WHERE age >= 40")
         >>> str(answer.value), answer.bits, answer.remaining
         ('2', 1.0, 3.0)
         >>> agent.ask("SELECT COUNT(*) FROM people WHERE NOT age < 40").bits  # the same question
         0.0
-        >>> agent.close(); folder.cleanup()
+        >>> agent.close(); ledger.close(); folder.cleanup()
     """
 
     def __init__(  # noqa: PLR0913 - what an agent is made of, each by name
         self,
-        data: object,
-        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        table: Table | None,
+        schema: Schema,
         *,
-        ledger: Ledger | str | os.PathLike[str],
+        ledger: Ledger,
         budget: object = None,
         place: str | os.PathLike[str] | None = None,
         update: bool = False,
@@ -72,31 +89,25 @@ class Agent:
         """Open a dataset of a ledger, or create it.
 
         Args:
-            data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark;
-                None if its coded copy already exists.
-            schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
+            table: the table, on DuckDB, PostgreSQL or Spark; None if its coded copy already exists.
+            schema: the public schema.
+            ledger: the ledger, which stays open when the agent is closed.
             budget: the budget in bits; needed only for a dataset that is new to the ledger.
-            ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
-            place: the place of the integer-coded copy. By default, next to the ledger file.
+            place: the place of the integer-coded copy. By default, it is gone with the connection.
             update: whether the table is a new version of a dataset in the ledger.
         """
-        read = Schema.read(schema)
-        self._owns_ledger = isinstance(ledger, (str, os.PathLike))
-        self.ledger = (
-            open_ledger(ledger, create=budget is not None)  # a typing error creates no ledger
-            if isinstance(ledger, (str, os.PathLike))
-            else ledger
-        )
-        self._place = lasting_place(place, ledger, read.name)
+        kinds = ((table, Table | None), (schema, Schema), (ledger, Ledger))
+        if not all(isinstance(given, kind) for given, kind in kinds):
+            raise OptionError(
+                "This agent takes a table, a schema and a ledger that are open already",
+                hint="use hartley.Agent, which opens them",
+            )
+        self.ledger, self._place = ledger, place
         self._changing = threading.Lock()
         self._process, self._closed = os.getpid(), False
-        try:
-            coded = load(data, read, self.ledger, budget=budget, place=self._place, update=update)
-        except BaseException:
-            self._close_ledger()
-            raise
-        self._held = Holding(read, coded)
-        self._head = head_note(self.ledger, self._place, in_file=coded.dialect.copies_are_files)
+        coded = load(table, schema, ledger, budget=budget, place=place, update=update)
+        self._held = Holding(schema, coded)
+        self._head = head_note(ledger, place, in_file=coded.dialect.copies_are_files)
         self._note_head()
 
     @property
@@ -104,32 +115,12 @@ class Agent:
         """The public schema."""
         return self._held.schema
 
+    @property
+    def desk(self) -> Desk:
+        """What prices are computed from, all of it public."""
+        return self._ready().desk
+
     # --- the walk ---
-
-    def price(  # noqa: PLR0913 - what a price rests on, each by name
-        self,
-        question: str | Wish | Sequence[str | Wish],
-        *,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-        analyst: str | None = None,
-        vacuous: bool = False,
-    ) -> Quote:
-        """Return what questions would cost, from the schema alone; nothing is spent.
-
-        Args:
-            question: SQL, a wish, or a list of them: a batch.
-            error: the largest error that the answers may have.
-            bits: the price of each question, instead of an error. By default, the schema's.
-            min_rows: how many rows must count for the error, if their number is private.
-            analyst: the analyst who would ask.
-            vacuous: whether to accept answers that say no more than the schema; otherwise the
-                quote names them, with the next price that reveals more.
-        """
-        desk = self._ready().desk
-        plans = desk.plan(question, error, bits, min_rows)
-        return desk.quote(plans, self.ledger, analyst, vacuous=vacuous)
 
     def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         self,
@@ -140,7 +131,7 @@ class Agent:
         min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
-        given: Quote | Sequence[int] | None = None,
+        given: Quoted | Sequence[int] | None = None,
         most_bits: float | None = None,
         check: Callable[[Transaction, int], None] | None = None,
         paid: Callable[[], None] = lambda: None,
@@ -170,7 +161,7 @@ class Agent:
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
-        if isinstance(given, Quote):
+        if isinstance(given, Quoted):
             quoted = given.bits if given.due is None else given.due
             most_bits = quoted if most_bits is None else min(quoted, most_bits)
             given = given.given
@@ -258,33 +249,6 @@ class Agent:
         """What is left of the budget, in bits."""
         return self.state.remaining
 
-    @property
-    def accountant(self) -> Accountant[Question]:
-        """The present charges, used to explain a batch; the ledger itself does the charging."""
-        held, state = self._ready(), self.state
-        earlier = held.desk.earlier
-        earlier.read(self.ledger)
-        charges = [charge for charge in self.history() if charge.version == state.version]
-        # Its population or the present period may have less left than the dataset.
-        left = state.balance.left
-        if state.period is not None:
-            left = min(left, state.period.balance.left)
-        accountant = Accountant(
-            state.budget,
-            earlier.priced,
-            open_factor=state.open_factor,
-            charged=state.spent,
-            answered=[from_plain(question) for charge in charges for question in charge.questions],
-        )
-        if state.population is not None or state.period is not None:
-            balance = accountant.balance
-            accountant.balance = replace(balance, limit=balance.charged * left)
-        return accountant
-
-    def history(self, analyst: str | None = None) -> list[Charge]:
-        """Return every batch that was paid for, oldest first."""
-        return self.ledger.history(self.schema.name, analyst)
-
     def set_budget(self, bits: object, *, per: str | None = None) -> str:
         """Change the budget, which only the owner may do; returns the new promise.
 
@@ -309,23 +273,19 @@ class Agent:
         self._note_head()
 
     def update(
-        self, data: object, *, erasure: bool = False, check: Callable[[], None] | None = None
+        self, table: Table, *, erasure: bool = False, check: Callable[[], None] | None = None
     ) -> None:
         """Replace the table by a new version; earlier charges stay.
 
         Args:
-            data: the complete new table.
+            table: the complete new table.
             erasure: whether the reason is that a person was removed.
             check: one more condition, called while nobody else writes; see ``Ledger.record``.
         """
-        self._replace(self.schema, data, "erasure" if erasure else "version", check)
+        self._replace(self.schema, table, "erasure" if erasure else "version", check)
 
     def change_schema(
-        self,
-        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
-        data: object,
-        *,
-        check: Callable[[], None] | None = None,
+        self, schema: Schema, table: Table, *, check: Callable[[], None] | None = None
     ) -> None:
         """Use another schema from now on, as a new version; earlier charges stay as they are.
 
@@ -335,24 +295,26 @@ class Agent:
         for a unit. The rows per unit, the ranges and the kinds of columns may change: each version
         is priced under its own schema.
         """
-        changed = Schema.read(schema)
-        changed.require_confirmed()
-        if changed.name != self.schema.name:
+        self._check_changed(schema)
+        self._replace(schema, table, "schema", check)
+
+    def _check_changed(self, schema: Schema) -> None:
+        """Raise an error for a schema that cannot follow the present one."""
+        schema.require_confirmed()
+        if schema.name != self.schema.name:
             raise OptionError(
-                f"The changed schema is of '{changed.name}', not of '{self.schema.name}'",
+                f"The changed schema is of '{schema.name}', not of '{self.schema.name}'",
                 hint="keep the name of the table; another name is another dataset",
             )
-        self._replace(changed, data, "schema", check)
 
     def _replace(
         self,
         schema: Schema,
-        data: object,
+        table: Table,
         kind: Literal["version", "erasure", "schema"],
         check: Callable[[], None] | None,
     ) -> None:
         """Use another version from now on; questions in progress finish with the old one."""
-        table = open_table(data)
         with self._changing:
             old = self._ready()
             fresh = replace_copy(
@@ -368,77 +330,16 @@ class Agent:
             self._note_head()
             remove_copy(self._place, old.coded.version, table)
 
-    def summary(self) -> str:
-        """Return a few lines that say what was promised, spent and asked."""
-        overview = self.ledger.overview(self.schema.name)
-        state, size = overview.state, self.schema.record_bits
-        balance = state.balance
-        share = f"at most {exactly(state.budget)} of"
-        alone = (
-            "" if state.population else "; what other datasets reveal about the person comes on top"
-        )
-        promise = (
-            f"Dataset {self.schema.name}: {share if state.budget < size else 'all'} the "
-            f"{bits_down(size)} of a record can be learned about one person{alone}."
-        )
-        tightest = f" of {balance.tightest}" if balance.tightest else ""
-        spent = (
-            f"Spent {bits_up(balance.spent_bits)}, of which open columns "
-            f"{bits_up(bits_at_least(state.open_factor))}; "
-            f"{bits_down(balance.remaining)}{tightest} left."
-        )
-        paid = counted(overview.batches, "batch")
-        lines = [
-            promise,
-            spent,
-            f"Paid for: {paid} with {counted(overview.questions, 'statistic')}.",
-        ]
-        return "\n".join(lines + _about_others(overview))
-
-    def explain(
-        self,
-        question: str | Wish | Sequence[str | Wish],
-        *,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-    ) -> str:
-        """Explain a charge: its atoms and factors, and whether the budget covers it."""
-        plans = self._ready().desk.plan(question, error, bits, min_rows)
-        return self.accountant.explain(questions_of(plans))
-
     def close(self) -> None:
-        """Close the connections; all answers and charges are on disk."""
+        """Close the connections to the data; all answers and charges are on disk."""
         self._closed = True
         self._held.coded.close()
-        self._close_ledger()
-
-    def _close_ledger(self) -> None:
-        if self._owns_ledger:  # a ledger passed by the caller may be used elsewhere
-            self.ledger.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _about_others(overview: Overview) -> list[str]:
-    """Return the promises of the period and of the population, and whether one was broken."""
-    period = overview.state.period
-    lines = [] if period is None else [f"Of that, {period_words(period)}."]
-    population = overview.state.population
-    if population is not None:
-        shared = population.balance
-        lines.append(
-            f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
-            f"from its {counted(len(population.datasets), 'dataset')} together; spent "
-            f"{bits_up(shared.spent_bits)}, {bits_down(shared.remaining)} left."
-        )
-    if overview.broken is not None:
-        lines.append(f"That promise is broken: {overview.broken}.")
-    return lines
 
 
 def _identity(paid: Reservation, questions: Sequence[Question], plan: Selection) -> str:

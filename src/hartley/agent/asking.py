@@ -1,4 +1,4 @@
-"""The functions ask() and price(): one call each, as in ``hartley ask`` and ``hartley price``."""
+"""Quotes: what questions would cost, from public things alone; price() is ``hartley price``."""
 
 from __future__ import annotations
 
@@ -7,85 +7,38 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.answers.answer import certificate_of
+from hartley.agent.answers.quote import ErrorsIf, NextPrices, Quote
+from hartley.agent.answers.useful import Useful
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.quotes import Desk, check_same_schema
-from hartley.errors import OptionError
-from hartley.ranges.schema.roles import Roles, open_with_roles
+from hartley.agent.precision import vacuous_labels
+from hartley.agent.pricing.given_price import GivenPrice, given_words
+from hartley.agent.pricing.price import next_limits, price as price_of
+from hartley.agent.questions.batch import to_plain
+from hartley.agent.questions.selection import NumberKind
+from hartley.agent.quotes import MOST_KEPT, Desk, check_same_schema, questions_of
+from hartley.errors import OptionError, Refused
+from hartley.exact import bits_at_least
 from hartley.ranges.schema.schema import Schema
+from hartley.wording import bits_up
+
+SOME_ROWS = (10, 100, 1000)
+"""For these numbers of rows a quote names errors that depend on a private number of rows."""
+UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
+"""Numbers whose error does not depend on how many rows count."""
+MOST_NEARBY = 16
+"""In a batch of more texts, the next useful prices are not searched for."""
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hartley.agent.agent import Agent
-    from hartley.agent.answers.answer import Answer, BatchAnswer
-    from hartley.agent.answers.quote import Quote
+    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.pricing.price import Price
+    from hartley.agent.questions.batch import Question
+    from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Wish
-    from hartley.ranges.schema.roles import RolesSource
-
-
-def ask(  # noqa: PLR0913 - what an answer rests on, each by name
-    question: str | Wish | Sequence[str | Wish],
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
-    *,
-    ledger: Ledger | str | os.PathLike[str],
-    table: object = None,
-    budget: object = None,
-    place: str | os.PathLike[str] | None = None,
-    update: bool = False,
-    error: object = None,
-    bits: object = None,
-    min_rows: object = None,
-    analyst: str | None = None,
-    vacuous: bool = False,
-    roles: RolesSource | None = None,
-) -> Answer | BatchAnswer:
-    """Answer a question about a private table, truthfully, if the budget covers its price.
-
-    Opens an ``Agent``, asks it and closes it. To ask often, keep an ``Agent`` open instead.
-
-    Args:
-        question: SQL, a wish, or a list of them: a batch, which is answered by a ``BatchAnswer``.
-        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
-        ledger: the ledger of charges: a path, ``sqlite:///path``, ``postgresql://...`` or an open
-            ledger.
-        table: the private table: anything that ``open_table`` takes; None if its coded copy
-            exists from an earlier call.
-        budget: the budget in bits, for a table that is new to the ledger.
-        place: the place of the coded copy. By default, next to the ledger file.
-        update: whether the table is a new version of one in the ledger.
-        error: the largest error that the answers may have.
-        bits: the price of each question, instead of an error. By default, the schema's.
-        min_rows: how many rows must count for the error, if their number is private.
-        analyst: the analyst who asks, if allowances are set.
-        vacuous: whether to accept answers that say no more than the schema.
-        roles: the confirmed roles of the columns, by which the table is read; a schema that
-            describes an identifier is refused.
-
-    Example:
-        >>> import tempfile
-        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
-        >>> people = {"table": {"name": "people"}, "columns": age}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     answer = ask(
-        ...         "SELECT COUNT(*) FROM people WHERE age >= 40", people,
-        ...         table={"age": [30, 40, 50]}, ledger=folder + "/ledger.db", budget=4,
-        ...     )
-        >>> str(answer.value), answer.remaining
-        ('2', 3.0)
-    """
-    from hartley.agent.agent import Agent
-
-    if roles is not None:
-        schema = Schema.read(schema)
-        confirmed = Roles.confirmed_by_owner(roles)
-        confirmed.refuse_identifiers(schema.columns, "asked about")
-        if table is not None:
-            table, _ = open_with_roles(table, confirmed, unit=schema.unit)
-    with Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update) as agent:
-        return agent.ask(
-            question, error=error, bits=bits, min_rows=min_rows, analyst=analyst, vacuous=vacuous
-        )
 
 
 def price(  # noqa: PLR0913 - what a price rests on, each by name
@@ -122,7 +75,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
     """
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
         plans = desk.plan(questions, error, bits, min_rows)
-        return desk.quote(plans, opened, analyst, vacuous=vacuous)
+        return quote(desk, plans, opened, analyst, vacuous=vacuous)
 
 
 @contextmanager
@@ -141,7 +94,13 @@ def open_desk(
         rows: the public number of rows, if there is no ledger.
     """
     if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
-        yield _desk_of(schema), schema.ledger
+        desk = getattr(schema, "desk", None)
+        if not isinstance(desk, Desk):
+            raise OptionError(
+                "The schema is neither a Schema, a dict or a path, nor an open Agent",
+                hint="name the TOML file of the schema",
+            )
+        yield desk, schema.ledger
         return
     public = Schema.read(schema)
     path = isinstance(ledger, (str, os.PathLike))
@@ -165,12 +124,148 @@ def open_desk(
             opened.close()
 
 
-def _desk_of(agent: Agent) -> Desk:
-    from hartley.agent.agent import Agent
+def quote(
+    desk: Desk,
+    plans: Sequence[Selection],
+    ledger: Ledger | None = None,
+    analyst: str | None = None,
+    *,
+    vacuous: bool = False,
+) -> Quote:
+    """Return the price of plans and, with a ledger, the part of it that is due now.
 
-    if not isinstance(agent, Agent):
-        raise OptionError(
-            "The schema is neither a Schema, a dict or a path, nor an open Agent",
-            hint="name the TOML file of the schema",
+    Numbers that would say no more than the schema are named with the next price that reveals
+    more, unless ``vacuous`` accepts them.
+    """
+
+    def in_known_cells(plan: Selection) -> Selection:
+        return plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+
+    plans = [in_known_cells(plan) for plan in plans]
+    questions = questions_of(plans)
+    priced = price_of(questions, desk.schema)
+    offer = None
+    if ledger is not None:
+        # The account may have enough left when the dataset or its population has not.
+        offer = ledger.offer(
+            desk.schema.name,
+            analyst,
+            [to_plain(question) for question in questions],
+            desk.prices(questions),
         )
-    return agent._ready().desk  # noqa: SLF001 - prices are the agent's own, and so are its errors
+    texts = tuple(plan.text for plan in plans)
+    labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
+    useful = tuple(
+        desk.useful(plan, some, _cells_alone(desk, plan, plans, priced.cells)) if some else ()
+        for plan, some in zip(plans, labels, strict=True)
+    )
+    return Quote(
+        texts=texts,
+        cells=priced.cells,
+        bits=priced.bits,
+        due=None
+        if offer is None
+        else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
+        affordable=None if offer is None else offer.refusal is None,
+        errors=tuple(desk.errors(plan) for plan in plans),
+        levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
+        remaining=None if offer is None else offer.balance.remaining,
+        refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
+        explanation="\n".join([priced.explain(), *_given_words(desk, priced, offer)]),
+        given=() if offer is None else offer.terms.account_given or (),
+        certificate=certificate_of(texts, priced.cells, desk.schema),
+        vacuous=labels,
+        useful=useful,
+        errors_if=tuple(errors_if(desk, plan) for plan in plans),
+        next_prices=tuple(
+            _nearby(desk, plan, first, plans, priced.cells, in_known_cells)
+            for plan, first in zip(plans, useful, strict=True)
+        ),
+    )
+
+
+def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+    """Return the price of one plan of a batch."""
+    return together if len(plans) == 1 else price_of(plan.questions, desk.schema).cells
+
+
+def _given_words(desk: Desk, priced: Price, offer: Offer | None) -> list[str]:
+    """Say which earlier rows of the asking account, and which types, lower what is due."""
+    if offer is None:
+        return []
+    terms, lines = offer.terms, []
+    if terms.account_given:
+        columns = desk.earlier.told(None).columns(terms.account_given)
+        given = GivenPrice(terms.account_cells, priced, terms.account_given, columns)
+        lines.append(given_words(given))
+    if terms.due < terms.account_cells:
+        due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
+        lines.append(
+            f"Charges count for each type of the public columns: the largest sum grows by {due}."
+        )
+    return lines
+
+
+def errors_if(desk: Desk, plan: Selection) -> tuple[ErrorsIf, ...]:
+    """Return the errors of numbers of a private number of rows, if at least so many count."""
+    if all(item.kind in UNDIVIDED for item in plan.items):
+        return ()
+    certain = desk.errors(plan)
+    wished = {item.min_rows for item in plan.items if item.min_rows is not None}
+    numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= desk.rows} or {desk.rows}
+    table = []
+    for rows in sorted(numbers):
+        pairs = zip(desk.errors(plan, at_least=rows), certain, strict=True)
+        errors = tuple(error for error, sure in pairs if error != sure)
+        table += [ErrorsIf(rows, errors)] if errors else []
+    return tuple(table)
+
+
+def _nearby(  # noqa: PLR0913, PLR0917 - what a search starts from
+    desk: Desk,
+    plan: Selection,
+    first: Sequence[Useful],
+    plans: Sequence[Selection],
+    together: int,
+    known: Callable[[Selection], Selection],
+) -> NextPrices:
+    """Return the next prices of one plan of a batch, unless the search takes long."""
+    if first:  # vacuous for less: there is no useful price below
+        return NextPrices(above=first[0])
+    if len(plans) > MOST_NEARBY or len(plan.questions) > MOST_KEPT:  # searches take long
+        return NextPrices()
+    return _next_prices(desk, plan, _cells_alone(desk, plan, plans, together), known)
+
+
+def _next_prices(
+    desk: Desk, plan: Selection, cells: int, known: Callable[[Selection], Selection]
+) -> NextPrices:
+    """Return the next prices of a plan at which some error changes, and say more or less."""
+    below, above = next_limits(plan.questions, desk.schema, plan.coarse_counts)
+    return NextPrices(
+        _price_within(desk, plan, below, known) if below else None,
+        None if above is None else _price_within(desk, plan, max(above, cells + 1), known),
+    )
+
+
+def _price_within(
+    desk: Desk, plan: Selection, limit: int, known: Callable[[Selection], Selection]
+) -> Useful | None:
+    """Return the errors within a limit of cells; None if they stay, or say nothing."""
+    try:
+        other = plan.with_steps(desk.steps_within(plan, limit))
+    except Refused:
+        return None
+    if vacuous_labels(other, public_count=desk.public_count):
+        return None
+    answered = known(other)
+    errors, certain = (desk.errors(answered, fullest=full) for full in (True, False))
+    if (errors, certain) == (desk.errors(plan, fullest=True), desk.errors(plan)):
+        return None
+    rows = None if errors == certain else desk.rows
+    return Useful(price_of(other.questions, desk.schema).cells, errors, rows)
+
+
+def levels(question: Question) -> int:
+    """Return the number of cells of a statistic."""
+    return int((question.most - question.least) / question.step) + 1

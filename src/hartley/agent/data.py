@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import os
-import re
 import secrets
 import shutil
 from contextlib import suppress
@@ -27,7 +26,6 @@ from hartley.engines.coded.copying import (
     drop_copy,
     holds_copy,
     holds_rows_of,
-    is_database,
     is_file,
     ledger_of,
     marks_at,
@@ -36,8 +34,7 @@ from hartley.engines.coded.copying import (
     unfinished_folders,
 )
 from hartley.engines.coded.digests import Owner
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.tables.sources import open_table
+from hartley.engines.dialects.probes import require_tried
 from hartley.errors import EngineError, HartleyError, InputError, OptionError, Pending, Refused
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.files import write_whole
@@ -109,7 +106,7 @@ PATIENCE = 2
 
 
 def load(  # noqa: PLR0913 - what a dataset is made of, each by name
-    data: object,
+    table: Table | None,
     schema: Schema,
     ledger: Ledger,
     *,
@@ -120,16 +117,17 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     """Open the coded copy of a dataset, create it for a new dataset, or replace it.
 
     Args:
-        data: anything that ``open_table`` takes; None if the copy already exists.
+        table: the table; None if the copy already exists.
         schema: the schema, confirmed by the owner.
         ledger: the ledger in which the dataset is, or will be, recorded.
         budget: the budget in bits, for a dataset that is new to the ledger.
         place: the place of the coded copy.
-        update: whether the data are a new version of a dataset in the ledger.
+        update: whether the table is a new version of a dataset in the ledger.
     """
     schema.require_confirmed()
     known = state_of(ledger, schema.name)
-    table = None if data is None else open_table(data)
+    if table is not None:
+        require_tried(table.dialect, table.backend)
     note = head_note(ledger, place, in_file=place is not None and is_file(place, table))
     if note is not None:
         note.check()  # before anything is removed that an older ledger does not know
@@ -371,26 +369,6 @@ def _check_budget(budget: object, known: State) -> None:
             f"The budget of '{known.dataset}' is {known.budget} bits in the ledger",
             hint="leave it out, or change it with agent.set_budget()",
         )
-
-
-# --- places -------------------------------------------------------------------------------------
-
-
-def lasting_place(place: Place | None, ledger: object, dataset: str) -> Place | None:
-    """Return the absolute place of coded copies; by default next to the ledger."""
-    if place is None:
-        place = _beside(ledger, dataset)
-    return Path(place).absolute() if place is not None and is_database(place) else place
-
-
-def _beside(ledger: object, dataset: str) -> Path | None:
-    """Return the place of coded copies next to a ledger file."""
-    text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
-    path = text.removeprefix("sqlite:///")
-    if not path or "://" in path:
-        return None
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # if two become equal: versions differ
-    return Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
 
 
 def _refuse_other(table: Table | None, coded: CodedTable) -> None:

@@ -11,8 +11,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.answers.quote import useful_words
-from hartley.agent.asking import open_desk
+from hartley.agent.answers.useful import useful_words
+from hartley.agent.asking import open_desk, quote as quote_plans
 from hartley.agent.order import Charges, Ordering, in_known_cells, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
@@ -115,7 +115,9 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         )
         if opened is None or not chosen:
             return result
-        quote = desk.quote([draft.selection for draft in chosen], opened, analyst, vacuous=True)
+        quote = quote_plans(
+            desk, [draft.selection for draft in chosen], opened, analyst, vacuous=True
+        )
         return replace(result, remaining=quote.remaining, refusal=quote.refusal)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from hartley.agent.agent import Agent as AnsweringAgent
+from hartley.agent.opening_agent import OpeningAgent
 from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
 from hartley.wording import bits_down, bits_up
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from hartley.agent.workload import WorkloadEntry
 
 
-class PlanningAgent(AnsweringAgent):
+class PlanningAgent(OpeningAgent):
     """Holds a private table, answers questions truthfully and counts what it reveals in bits.
 
     Every answer is an interval that certainly contains the truth. With everybody else's data
     fixed, all analysts together see at most floor(2^budget) different transcripts as one
     person's data varies over its whole range (docs/accountant.md). This class adds ``plan`` and
-    ``curve``; answers are those of ``hartley.agent.agent.Agent``.
+    ``curve`` to ``OpeningAgent``; answers are those of ``hartley.agent.agent.Agent``.
 
     Example:
         >>> import tempfile

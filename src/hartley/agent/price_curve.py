@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.answers.quote import ErrorsIf, Useful, useful_words
-from hartley.agent.asking import open_desk
+from hartley.agent.answers.useful import Useful, useful_words
+from hartley.agent.asking import errors_if, open_desk
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.rows.entries import write_integer
 from hartley.agent.precision import coarsest_steps, vacuous_labels
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hartley.agent.agent import Agent
+    from hartley.agent.answers.quote import ErrorsIf
     from hartley.agent.earlier import Earlier
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
@@ -357,7 +358,7 @@ def _point(
         desk.errors(answered, fullest=True),
         vacuous_labels(plan, public_count=desk.public_count),
         None if ledger is None else _due(desk, answered, ledger, analyst),
-        desk.errors_if(answered),
+        errors_if(desk, answered),
     )
 
 

@@ -1,4 +1,4 @@
-"""Plans and quotes for questions, made from public things alone before any data is read."""
+"""Plans for questions, made from public things alone before any data is read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hartley.agent.answers.answer import certificate_of
-from hartley.agent.answers.quote import ErrorsIf, NextPrices, Quote, Useful, useful_words
+from hartley.agent.answers.useful import Useful, useful_words
 from hartley.agent.earlier import Earlier, GivenPrices
 from hartley.agent.precision import (
     coarsest_steps,
@@ -16,24 +15,19 @@ from hartley.agent.precision import (
     with_min_rows,
     worst_errors,
 )
-from hartley.agent.pricing.given_price import GivenPrice, given_words
-from hartley.agent.pricing.price import cells_within, next_limits, price, steps_within
+from hartley.agent.pricing.price import cells_within, price, steps_within
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.question import parse
-from hartley.agent.questions.selection import NumberKind
 from hartley.agent.statistics.statistics import fits
 from hartley.errors import InputError, OptionError, Refused
-from hartley.exact import bits_at_least, floor_power
-from hartley.wording import bits_up
+from hartley.exact import floor_power
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger, State
     from hartley.agent.precision import PublicCount
-    from hartley.agent.pricing.price import Price
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.ranges.schema.schema import Schema
@@ -42,14 +36,6 @@ MOST_PLANS, MOST_KEPT = 1000, 100
 """The number of cached plans, and the largest number of statistics of a cached plan."""
 MOST_LARGE = 2
 """The number of larger plans that are cached: a question is read several times for one answer."""
-
-
-SOME_ROWS = (10, 100, 1000)
-"""For these numbers of rows a quote names errors that depend on a private number of rows."""
-UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
-"""Numbers whose error does not depend on how many rows count."""
-MOST_NEARBY = 16
-"""In a batch of more texts, the next useful prices are not searched for."""
 MOST_TRIES = 8
 """The number of prices tried, at doubling distances, until one reveals something."""
 
@@ -220,7 +206,7 @@ class Desk:
     def check_useful(self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None) -> None:
         """Raise an error for answers that say no more than the schema, unless already paid for."""
         for plan in plans:
-            labels = self._vacuous(plan)
+            labels = self.vacuous(plan)
             if not labels or not ledger.unpaid(
                 self.schema.name, analyst, [to_plain(question) for question in plan.questions]
             ):
@@ -234,7 +220,7 @@ class Desk:
                 place=next(item.place for item in plan.items if item.label == labels[0]),
             )
 
-    def _vacuous(self, plan: Selection) -> tuple[str, ...]:
+    def vacuous(self, plan: Selection) -> tuple[str, ...]:
         """Return the vacuous labels of a plan; kept for cached plans, which are asked often."""
         known = self._labels.get(id(plan))
         if known is None or known[0] is not plan:
@@ -281,61 +267,6 @@ class Desk:
         rows = None if set(named) <= {*certain} else self.rows
         return Useful(limit, named, rows)
 
-    def _nearby(
-        self,
-        plan: Selection,
-        first: Sequence[Useful],
-        plans: Sequence[Selection],
-        together: int,
-        known: Callable[[Selection], Selection],
-    ) -> NextPrices:
-        if first:  # vacuous for less: there is no useful price below
-            return NextPrices(above=first[0])
-        if len(plans) > MOST_NEARBY or len(plan.questions) > MOST_KEPT:  # searches take long
-            return NextPrices()
-        return self._next_prices(plan, self._cells_alone(plan, plans, together), known)
-
-    def _next_prices(
-        self, plan: Selection, cells: int, known: Callable[[Selection], Selection]
-    ) -> NextPrices:
-        """Return the next prices of a plan at which some error changes, and say more or less."""
-        below, above = next_limits(plan.questions, self.schema, plan.coarse_counts)
-        return NextPrices(
-            self._price_within(plan, below, known) if below else None,
-            None if above is None else self._price_within(plan, max(above, cells + 1), known),
-        )
-
-    def _price_within(
-        self, plan: Selection, limit: int, known: Callable[[Selection], Selection]
-    ) -> Useful | None:
-        """Return the errors within a limit of cells; None if they stay, or say nothing."""
-        try:
-            other = plan.with_steps(self.steps_within(plan, limit))
-        except Refused:
-            return None
-        if vacuous_labels(other, public_count=self.public_count):
-            return None
-        answered = known(other)
-        errors, certain = (self.errors(answered, fullest=full) for full in (True, False))
-        if (errors, certain) == (self.errors(plan, fullest=True), self.errors(plan)):
-            return None
-        rows = None if errors == certain else self.rows
-        return Useful(price(other.questions, self.schema).cells, errors, rows)
-
-    def errors_if(self, plan: Selection) -> tuple[ErrorsIf, ...]:
-        """Return the errors of numbers of a private number of rows, if at least so many count."""
-        if all(item.kind in UNDIVIDED for item in plan.items):
-            return ()
-        certain = self.errors(plan)
-        wished = {item.min_rows for item in plan.items if item.min_rows is not None}
-        numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= self.rows} or {self.rows}
-        table = []
-        for rows in sorted(numbers):
-            pairs = zip(self.errors(plan, at_least=rows), certain, strict=True)
-            errors = tuple(error for error, sure in pairs if error != sure)
-            table += [ErrorsIf(rows, errors)] if errors else []
-        return tuple(table)
-
     def _as_fine_at_that_price(self, selection: Selection) -> Selection:
         """Return a selection with the finest steps that cost no more than its own.
 
@@ -348,86 +279,6 @@ class Desk:
             return selection
         finer = all(new <= old.step for new, old in zip(steps, selection.questions, strict=True))
         return selection.with_steps(steps) if finer else selection
-
-    def quote(
-        self,
-        plans: Sequence[Selection],
-        ledger: Ledger | None = None,
-        analyst: str | None = None,
-        *,
-        vacuous: bool = False,
-    ) -> Quote:
-        """Return the price of plans and, with a ledger, the part of it that is due now.
-
-        Numbers that would say no more than the schema are named with the next price that reveals
-        more, unless ``vacuous`` accepts them.
-        """
-
-        def in_known_cells(plan: Selection) -> Selection:
-            return plan if ledger is None else self.known_plans([plan], ledger, analyst)[0]
-
-        plans = [in_known_cells(plan) for plan in plans]
-        questions = questions_of(plans)
-        priced = price(questions, self.schema)
-        offer = None
-        if ledger is not None:
-            # The account may have enough left when the dataset or its population has not.
-            offer = ledger.offer(
-                self.schema.name,
-                analyst,
-                [to_plain(question) for question in questions],
-                self.prices(questions),
-            )
-        texts = tuple(plan.text for plan in plans)
-        labels = tuple(() if vacuous else self._vacuous(plan) for plan in plans)
-        useful = tuple(
-            self.useful(plan, some, self._cells_alone(plan, plans, priced.cells)) if some else ()
-            for plan, some in zip(plans, labels, strict=True)
-        )
-        return Quote(
-            texts=texts,
-            cells=priced.cells,
-            bits=priced.bits,
-            due=None
-            if offer is None
-            else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
-            affordable=None if offer is None else offer.refusal is None,
-            errors=tuple(self.errors(plan) for plan in plans),
-            levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
-            remaining=None if offer is None else offer.balance.remaining,
-            refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
-            explanation="\n".join([priced.explain(), *self._given_words(priced, offer)]),
-            given=() if offer is None else offer.terms.account_given or (),
-            certificate=certificate_of(texts, priced.cells, self.schema),
-            vacuous=labels,
-            useful=useful,
-            errors_if=tuple(map(self.errors_if, plans)),
-            next_prices=tuple(
-                self._nearby(plan, first, plans, priced.cells, in_known_cells)
-                for plan, first in zip(plans, useful, strict=True)
-            ),
-        )
-
-    def _cells_alone(self, plan: Selection, plans: Sequence[Selection], together: int) -> int:
-        """Return the price of one plan of a batch."""
-        return together if len(plans) == 1 else price(plan.questions, self.schema).cells
-
-    def _given_words(self, priced: Price, offer: Offer | None) -> list[str]:
-        """Say which earlier rows of the asking account, and which types, lower what is due."""
-        if offer is None:
-            return []
-        terms, lines = offer.terms, []
-        if terms.account_given:
-            columns = self.earlier.told(None).columns(terms.account_given)
-            given = GivenPrice(terms.account_cells, priced, terms.account_given, columns)
-            lines.append(given_words(given))
-        if terms.due < terms.account_cells:
-            due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
-            lines.append(
-                "Charges count for each type of the public columns: the largest sum grows by "
-                f"{due}."
-            )
-        return lines
 
     def errors(
         self, plan: Selection, *, fullest: bool = False, at_least: int | None = None
@@ -451,11 +302,6 @@ def _is_asked(question: object) -> bool:
 def questions_of(plans: Sequence[Selection]) -> list[Question]:
     """Return every question of some plans once, in the order of the batch."""
     return list(dict.fromkeys(question for plan in plans for question in plan.questions))
-
-
-def levels(question: Question) -> int:
-    """Return the number of cells of a statistic."""
-    return int((question.most - question.least) / question.step) + 1
 
 
 def check_same_schema(schema: Schema, known: State) -> None:

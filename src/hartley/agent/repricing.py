@@ -17,7 +17,7 @@ from hartley.ranges.schema.schema import Schema
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.auditable_ledger import Ledger
     from hartley.agent.ledger.verification import LedgerReport
     from hartley.agent.pricing.public_parts import PublicParts
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.agent.answers.cells import cell_bounds
+from hartley.agent.ledger.overview import list_charges
 from hartley.agent.ledger.rows.entries import NULL, STRANGE
 from hartley.agent.questions.batch import All, Statistic, Test, columns_of, from_plain
 from hartley.engines.coded.copying import code_table
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.agent.ledger.ledger import Charge, Ledger
+    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.overview import Charge
     from hartley.agent.questions.batch import Condition, Question
     from hartley.engines.coded.coded_copy import CodedTable
     from hartley.ranges.schema.schema import Column
@@ -261,11 +263,11 @@ def transcripts_of(
 
     Example:
         >>> import tempfile
-        >>> from hartley.agent.agent import Agent
+        >>> from hartley.agent.opening_agent import OpeningAgent
         >>> age = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
         >>> table = {"age": [2, 3]}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with Agent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
+        ...     with OpeningAgent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
         ...                ledger=folder + "/ledger.db") as agent:
         ...         _ = agent.ask("SELECT SUM(age) FROM t", error=0)
         ...         (found,) = transcripts_of(agent.ledger, data=table)
@@ -281,7 +283,7 @@ def transcripts_of(
             hint="give the schema that the agent was asked under, or leave it out",
         )
     rows = known.max_rows if known.rows == "private" else state.rows
-    charges = ledger.history(name)
+    charges = ledger.store.read(lambda t: list_charges(t, name, None))
     present = [charge for charge in charges if charge.version == state.version]
     try:
         heard = _heard(present)

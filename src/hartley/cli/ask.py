@@ -184,7 +184,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "--insecure": insecure or None,
         }
     )
-    from hartley.agent.asking import ask  # not needed to ask a service
+    from hartley.agent.opening_agent import ask  # not needed to ask a service
 
     schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
     data: Any = table  # with roles, the schema says which identifier stays: that of the unit

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.agent import Agent
+from hartley.agent.opening_agent import OpeningAgent
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.repricing import verify_prices
 from hartley.errors import InputError, OptionError
@@ -274,7 +274,9 @@ class Administration:
                 require_covered(self._ledger, dataset, more_charges=factor)
 
             check()  # before the table is coded, and again while nobody else writes
-            with Agent(hosted.near, present, ledger=self._ledger, place=hosted.place) as agent:
+            with OpeningAgent(
+                hosted.near, present, ledger=self._ledger, place=hosted.place
+            ) as agent:
                 if changed is None:
                     agent.update(table, erasure=erasure, check=check)
                 else:

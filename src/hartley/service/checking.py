@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hartley.agent.data import state_of
-from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.auditable_ledger import open_ledger
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.quotes import check_same_schema
 from hartley.engines.coded.copying import holds_copy, place_of
@@ -26,7 +26,7 @@ from hartley.wording import bits_up, listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.auditable_ledger import Ledger
     from hartley.ranges.schema.schema import Schema
     from hartley.service.settings import DatasetSettings, ServiceSettings, Tls
 

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.agent import Agent
-from hartley.agent.data import lasting_place
 from hartley.agent.ledger.stores.chain import find
+from hartley.agent.opening_agent import OpeningAgent, lasting_place
 from hartley.errors import HartleyError, OptionError, Pending
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
@@ -38,7 +37,7 @@ MOST_REMEMBERED = 10_000
 class OpenVersion:
     """An agent over one version, closed after its last user when another version replaces it."""
 
-    agent: Agent
+    agent: OpeningAgent
     version: str
     schema_version: str
     note: LaterNote | None = None
@@ -138,7 +137,7 @@ class HostedDataset:
                     return self._open
             state = self.ledger.state(self.name)
             schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
-            agent = Agent(self.near, schema, ledger=self.ledger, place=self.place)
+            agent = OpeningAgent(self.near, schema, ledger=self.ledger, place=self.place)
             note = None if agent._head is None else LaterNote(agent._head)  # noqa: SLF001 - see LaterNote
             agent._head = note  # type: ignore[assignment]  # noqa: SLF001
             fresh = OpenVersion(agent, state.version, state.schema_version, note, users=1)
@@ -299,6 +298,6 @@ def _key(analyst: str, wishes: Sequence[Wish]) -> object:
     )
 
 
-def desk_of(agent: Agent) -> Desk:
+def desk_of(agent: OpeningAgent) -> Desk:
     """Return the desk of an open agent, which prices questions."""
     return agent._ready().desk  # noqa: SLF001 - prices are the agent's own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.auditable_ledger import open_ledger
 from hartley.service.accounts import open_accounts
 from hartley.service.envelope import ServiceError
 from hartley.service.lanes import Lanes

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hartley.agent.agent import Agent
 from hartley.agent.data import state_of
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.opening_agent import OpeningAgent
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import Role, open_accounts
 from hartley.service.hosted_dataset import place_of_copy, read_schema
@@ -76,7 +76,7 @@ def _prepare_dataset(
             hint="add budget = BITS: the most that all analysts together may learn about a person",
         )
     database = dataset.data is not None and "://" in dataset.data
-    agent = Agent(
+    agent = OpeningAgent(
         dataset.data if new or database else None,  # a copy that exists is not made again
         schema,
         ledger=ledger,

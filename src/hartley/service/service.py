@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.asking import quote
 from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
 from hartley.errors import OptionError
@@ -171,11 +172,11 @@ class Service:
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
             own = own_balance(hosted.own(account))
-            quote = desk.quote(plans, self.ledger, account, vacuous=vacuous)
-            content = self._quoted(quote, own)
+            quoted = quote(desk, plans, self.ledger, account, vacuous=vacuous)
+            content = self._quoted(quoted, own)
             if explain:
                 # Its last line names rows of the ledger by their numbers, which count all rows.
-                content["explanation"] = quote.explanation.split("\nGiven what ")[0]
+                content["explanation"] = quoted.explanation.split("\nGiven what ")[0]
             if curve:
                 content["curves"] = curves = []
                 for wish in wishes:
@@ -189,14 +190,14 @@ class Service:
         self.metrics.count("questions", dataset=name, outcome="priced")
         return content
 
-    def _quoted(self, quote: Quote, own: OwnBalance) -> dict[str, Any]:
+    def _quoted(self, quoted: Quote, own: OwnBalance) -> dict[str, Any]:
         """Return a quote with the account's balance only, and rows by names that count nothing."""
         refusal = None
-        if quote.refusal is not None:
-            refusal = own_refusal(quote.due or 0.0, own).problem
-        quote = replace(quote, remaining=own.remaining, refusal=refusal)
-        return shown_text(quote) | {
-            "given": [self.ids.name(row) for row in quote.given],
+        if quoted.refusal is not None:
+            refusal = own_refusal(quoted.due or 0.0, own).problem
+        shown = replace(quoted, remaining=own.remaining, refusal=refusal)
+        return shown_text(shown) | {
+            "given": [self.ids.name(row) for row in shown.given],
         }
 
     async def plan(  # noqa: PLR0913 - what a plan rests on, each by name

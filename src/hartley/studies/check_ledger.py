@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.cells import cell_bounds
 from hartley.agent.asking import open_desk
-from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.auditable_ledger import open_ledger
 from hartley.agent.ledger.rows.entries import NULL
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.questions.batch import Statistic, from_plain, to_plain

@@ -22,10 +22,10 @@ from unittest import mock
 import duckdb  # noqa: F401 - so that a child finds it imported
 import pyarrow as pa
 
-from hartley.agent.agent import Agent
 from hartley.agent.asking import price
 from hartley.agent.data import Holding
 from hartley.agent.ledger import open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import open_cells, reprice_by_public
 from hartley.errors import Refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 
 
 @pytest.fixture

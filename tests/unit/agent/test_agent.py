@@ -7,9 +7,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.answers.answer import Answer, BatchAnswer
 from hartley.agent.ledger import open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.errors import Refused

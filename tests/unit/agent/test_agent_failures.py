@@ -4,8 +4,8 @@ import duckdb
 import pytest
 
 from hartley.agent import data as holding
-from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.errors import EngineError, Pending

@@ -4,7 +4,7 @@
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.errors import InputError, OptionError, Refused

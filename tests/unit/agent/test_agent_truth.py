@@ -22,8 +22,8 @@ import pyarrow as pa
 import pytest
 
 from hartley.agent import data as loading, earlier
-from hartley.agent.agent import Agent
 from hartley.agent.ledger import Ledger, open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.agent.pricing.given_price import price_paths
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.pricing.public_parts import PublicParts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.repricing import verify_prices
 from hartley.errors import InputError, OptionError, Refused, Stale
 from hartley.ranges.schema.schema import Schema

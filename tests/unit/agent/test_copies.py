@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 from hartley.agent import data as loading
-from hartley.agent.agent import Agent
 from hartley.agent.ledger import Head, open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.engines.coded import digests
 from hartley.errors import EngineError, InputError, Pending
 
@@ -269,7 +269,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_refuse(ledger, monke
 
 KILLED = textwrap.dedent("""
     import json, os, signal, sys
-    from hartley.agent.agent import Agent
+    from hartley.agent.planning_agent import Agent
     from hartley.agent.ledger.ledger import Ledger
     from hartley.engines.coded.copying import CopyJob
     from hartley.engines.dialects import duckdb

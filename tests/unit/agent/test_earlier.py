@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.ledger import charging
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.rows import state
 from hartley.agent.ledger.stores import chain
+from hartley.agent.planning_agent import Agent
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices

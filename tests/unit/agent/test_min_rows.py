@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import hartley
 from hartley.agent.answers.cells import cell_of, read_cells
+from hartley.agent.asking import quote as quote_plans
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.price_curve import bits_for
 from hartley.agent.pricing.price import price
@@ -273,7 +274,7 @@ def test_the_next_prices_are_those_of_all_prices(schema, text):
         if table[limit] is None or table[limit][2]:
             continue
         errors, cells, _ = table[limit]
-        quote = desk.quote(desk.plan(Wish(text, bits=bits_for(limit)), None, None))
+        quote = quote_plans(desk, desk.plan(Wish(text, bits=bits_for(limit)), None, None))
         below, above = quote.next_prices[0]
         # "Changes" counts for numbers that say something.
         more = [

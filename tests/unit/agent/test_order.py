@@ -6,10 +6,10 @@ from math import prod
 
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.earlier import Earlier
 from hartley.agent.ledger.reading import ChargedRow
 from hartley.agent.order import MOST_ORDERED, Charges
+from hartley.agent.planning_agent import Agent
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Desk, questions_of
 from hartley.errors import Refused

@@ -7,6 +7,7 @@ import pytest
 
 import hartley
 from hartley.agent.agent import Agent as AnsweringAgent
+from hartley.agent.opening_agent import OpeningAgent
 from hartley.agent.planning_agent import PlanningAgent
 
 MEDIAN, OLD = (
@@ -28,14 +29,53 @@ def test_the_public_agent_is_an_agent(planner):
     assert isinstance(planner, hartley.Agent)
     assert "agent for people" in repr(planner)
     assert pickle.loads(pickle.dumps(hartley.Agent)) is hartley.Agent  # noqa: S301 - a class
-    assert inspect.signature(hartley.Agent) == inspect.signature(AnsweringAgent)
-    # Only the two verbs are new: an answer rests on the trusted class alone.
-    assert vars(PlanningAgent).keys() & vars(AnsweringAgent).keys() <= {
-        "__doc__",
-        "__module__",
-        "__firstlineno__",
-        "__static_attributes__",
+    names = {
+        cls: list(inspect.signature(cls).parameters) for cls in (PlanningAgent, AnsweringAgent)
     }
+    assert names[PlanningAgent] == ["data", *names[AnsweringAgent][1:]]
+    # The rest is new, or opens what the trusted class takes open: answers are those of that class.
+    written = {"__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
+    shared = vars(AnsweringAgent).keys() - written
+    assert vars(PlanningAgent).keys() & shared == set()
+    assert vars(OpeningAgent).keys() & shared == {"__init__", "update", "change_schema", "close"}
+
+
+def test_the_trusted_agent_takes_what_is_open(people, schema, ledger):
+    read = hartley.Schema.read(schema)
+    with hartley.open_ledger(ledger) as opened:
+        for given in (
+            (people, read, opened),
+            (hartley.open_table(people), schema, opened),
+            (hartley.open_table(people), read, ledger),
+        ):
+            with pytest.raises(hartley.OptionError, match="open already"):
+                AnsweringAgent(given[0], given[1], ledger=given[2], budget=12)
+        assert opened.datasets() == []
+        with AnsweringAgent(hartley.open_table(people), read, ledger=opened, budget=12) as agent:
+            assert agent.ask(OLD).bits == 1
+            agent.update(hartley.open_table(people))
+            assert agent.spent == 3  # the open column twice, and the question
+        assert opened.datasets() == ["people"]  # an agent does not close a ledger it was given
+
+
+def test_the_first_problem_is_reported_as_it_comes_up(people, schema, tmp_path):
+    """A schema before a ledger, a ledger before the data, and nothing is left behind."""
+    nowhere, text = tmp_path / "missing.csv", tmp_path / "text.db"
+    text.write_text("no ledger " * 100)
+    with pytest.raises(hartley.HartleyError, match="schema"):
+        hartley.Agent(nowhere, tmp_path / "missing.toml", ledger=text, budget=1)
+    with pytest.raises(hartley.HartleyError, match="ledger"):
+        hartley.Agent(nowhere, schema, ledger=text, budget=1)
+    draft = schema | {"table": {"name": "people", "draft": True}}
+    with pytest.raises(hartley.HartleyError, match="draft"):
+        hartley.Agent(nowhere, draft, ledger=tmp_path / "ledger.db", budget=1)
+    with pytest.raises(hartley.HartleyError, match=r"missing\.csv"):
+        hartley.Agent(nowhere, schema, ledger=tmp_path / "ledger.db", budget=1)
+    with hartley.Agent(people, schema, ledger=tmp_path / "ledger.db", budget=4) as agent:
+        with pytest.raises(hartley.HartleyError, match="keep the name"):
+            agent.change_schema(schema | {"table": {"name": "others"}}, nowhere)
+        with pytest.raises(hartley.HartleyError, match=r"missing\.csv"):
+            agent.change_schema(schema, nowhere)
 
 
 def test_a_plan_of_the_agent_is_what_it_charges(planner):

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.price_curve import bits_for, price_curve
 from hartley.agent.quotes import Wish
 from hartley.errors import OptionError, Refused

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 
 from hartley.agent import quotes as quoting
-from hartley.agent.agent import Agent
-from hartley.agent.asking import price
+from hartley.agent.asking import price, quote
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Desk, Wish, questions_of
 from hartley.errors import InputError, OptionError, Refused
 from hartley.ranges.schema.schema import Schema
@@ -79,12 +79,12 @@ def test_what_is_due_is_the_price_of_what_was_not_paid_for(tmp_path):
     with open_ledger(tmp_path / "ledger.db") as ledger:
         content = {"bits": 8, "schema": PEOPLE.to_toml(), "rows": 1000, "open_factor": 1}
         ledger.record("people", "created", content)
-        assert desk.quote([mean, other], ledger).due == desk.quote([mean, other]).bits == 2
+        assert quote(desk, [mean, other], ledger).due == quote(desk, [mean, other]).bits == 2
         listed = [quoting.to_plain(one) for one in questions_of([mean])]
         ledger.commit(ledger.reserve("people", None, listed, lambda _: 2), ["7"])
-        again = desk.quote([mean, other], ledger)
+        again = quote(desk, [mean, other], ledger)
         assert (again.bits, again.due, again.remaining, again.affordable) == (2, 1, 7, True)
-        assert desk.quote([count], ledger).due == 0
+        assert quote(desk, [count], ledger).due == 0
 
 
 @pytest.mark.parametrize("rows", [0, -1])

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.errors import HartleyError, Refused
 

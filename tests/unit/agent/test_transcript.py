@@ -4,7 +4,7 @@ import pytest
 
 from hartley.adversaries.reconstruction import Reconstruction
 from hartley.agent import transcript
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.agent.transcript import transcripts_of
 from hartley.errors import OptionError
 

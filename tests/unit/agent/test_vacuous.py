@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.answers.cells import read_cells
-from hartley.agent.asking import price
+from hartley.agent.asking import price, quote
+from hartley.agent.planning_agent import Agent
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.questions.selection import NumberKind
 from hartley.agent.quotes import Desk, Wish
@@ -94,7 +94,7 @@ def test_a_vacuous_answer_is_refused_with_the_next_useful_price(agent, text, wis
 @pytest.mark.parametrize(("text", "wish", "_"), VACUOUS)
 def test_the_price_that_is_named_is_useful_and_none_below_it_is(text, wish, _):
     desk = Desk(SCHEMA, 200)
-    prices = desk.quote(desk.plan(text, wish.get("error"), wish.get("bits"))).useful[0]
+    prices = quote(desk, desk.plan(text, wish.get("error"), wish.get("bits"))).useful[0]
     for useful in prices:
         (plan,) = desk.plan(text, None, useful.bits)
         assert vacuous_labels(plan) == ()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
+from hartley.agent.planning_agent import Agent
 from hartley.client.remote_agent import RemoteAgent
 from hartley.client.service_connection import ServiceConnection
 from hartley.service.accounts import open_accounts

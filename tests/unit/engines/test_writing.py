@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley.engines.dialects import duckdb as embedded
-from hartley.engines.dialects.failures import full_disk, lack_of_room
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.maps import writing
 from hartley.engines.maps.column_map import CutCells, Formula, Keep, UniformCells, apply_map
 from hartley.engines.maps.writing import write_table
+from hartley.engines.tables.failures import full_disk, lack_of_room
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Table
 from hartley.errors import ColumnError, EngineError, InputError, OptionError

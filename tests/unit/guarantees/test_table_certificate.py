@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley.agent.planning_agent import Agent
 from hartley.errors import CertificateError, OptionError
 from hartley.guarantees.table_certificate import sealed
 from hartley.guarantees.table_verification import verify_tables

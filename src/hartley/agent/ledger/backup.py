@@ -51,7 +51,12 @@ def export(store: LedgerStore, path: Path) -> int:
 
 def back_up(store: LedgerStore, path: Path) -> None:
     """Write a snapshot of the ledger: a file for SQLite, otherwise JSON lines."""
-    _whole(path, store.copy_to)
+
+    def write(part: Path) -> None:
+        if not store.copy_to(part):
+            store.read(lambda transaction: write_lines(transaction, part))
+
+    _whole(path, write)
 
 
 def save_head(head: Head | None, path: Path) -> None:

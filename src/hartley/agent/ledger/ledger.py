@@ -1,4 +1,7 @@
-"""The Ledger class: charges, answers and balances, safe against crashes and concurrent use."""
+"""The Ledger class: charges, answers and balances, safe against crashes and concurrent use.
+
+This is the ledger that an agent needs. ``auditable_ledger.py`` adds what checks and keeps one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from hartley.agent.ledger.backup import back_up, export, restore, save_head
 from hartley.agent.ledger.charging import (
     BatchPrices,
     Offer,
@@ -21,16 +23,10 @@ from hartley.agent.ledger.charging import (
     read_batch,
 )
 from hartley.agent.ledger.reading import (
-    Charge,
-    Overview,
     State,
-    add_budgets,
+    hash_at,
     known_answers,
     list_charged_rows,
-    list_charges,
-    list_pending,
-    list_populations,
-    read_overview,
     read_state,
 )
 from hartley.agent.ledger.rows.entries import canonical, check_name
@@ -38,25 +34,20 @@ from hartley.agent.ledger.rows.state import MAY_SAY
 from hartley.agent.ledger.stores.chain import add_event, find
 from hartley.agent.ledger.stores.populations import add_population
 from hartley.agent.ledger.stores.private import keep_digest, read_digest, read_secret
-from hartley.agent.ledger.verification import hash_at, verify
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from fractions import Fraction
 
-    from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.reading import ChargedRow
-    from hartley.agent.ledger.replay import LastCell, OpenFactor, Reprice
-    from hartley.agent.ledger.rows.balances import Balance, Population
+    from hartley.agent.ledger.rows.balances import Balance
     from hartley.agent.ledger.rows.entries import Entry, Head
     from hartley.agent.ledger.stores.private import Secret
     from hartley.agent.ledger.stores.store import LedgerStore, Transaction
-    from hartley.agent.ledger.verification import LedgerReport
     from hartley.errors import Refused
 
-__all__ = ["Charge", "Ledger", "Reservation", "State", "open_ledger"]
+__all__ = ["Ledger", "Reservation", "State", "open_ledger", "open_store"]
 
 
 class Ledger:
@@ -74,8 +65,6 @@ class Ledger:
         ('7',)
         >>> ledger.state("people").spent, ledger.state("people").remaining
         (2, 2.0)
-        >>> ledger.verify().holds
-        True
         >>> ledger.close(); folder.cleanup()
     """
 
@@ -257,21 +246,6 @@ class Ledger:
         """Return the state of a dataset with all allowances, for its owner."""
         return self._store.read(lambda t: read_state(t, dataset))
 
-    def overview(self, dataset: str) -> Overview:
-        """Return the state of a dataset and how much was asked, without reading the charges."""
-        return self._store.read(lambda t: read_overview(t, dataset))
-
-    def added_budgets(self) -> tuple[int, Fraction]:
-        """Return the number of budgets, counting a shared one once, and their sum in bits.
-
-        If all datasets are about the same people, that sum can be learned about one of them.
-        """
-        return self._store.read(add_budgets)
-
-    def populations(self) -> list[Population]:
-        """Return the state of every population: datasets about the same people with one budget."""
-        return self._store.read(list_populations)
-
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
         """Return the balance of an analyst: the account's allowance, or the part that all share."""
 
@@ -331,14 +305,6 @@ class Ledger:
         """Return whose account an analyst's questions are charged to; empty without allowance."""
         return self._store.read(lambda t: find(t, dataset, analyst or "").holder)
 
-    def pending(self, dataset: str) -> list[Reservation]:
-        """Return the charged questions about the present version that have no answer."""
-        return self._store.read(lambda t: list_pending(t, dataset))
-
-    def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
-        """Return every paid batch; for an analyst, only those with the analyst's own charges."""
-        return self._store.read(lambda t: list_charges(t, dataset, analyst))
-
     def charged_rows(self, dataset: str, after: int = 0) -> list[ChargedRow]:
         """Return the rows after one that charged for questions about the present version."""
         return self.charged_rows_for(dataset, None, after)[0]
@@ -366,74 +332,30 @@ class Ledger:
         """Tell whether the chain has the row that a saved head names."""
         return self._store.read(lambda t: hash_at(t, head)) == head.hash
 
-    # --- keeping ---
-
-    def verify(
-        self,
-        reprice: Reprice | None = None,
-        head: Head | None = None,
-        *,
-        open_factor: OpenFactor | None = None,
-        last_cell: LastCell | None = None,
-        since: Head | None = None,
-    ) -> LedgerReport:
-        """Replay every row: hashes, balances, repeats, and prices if they can be computed.
-
-        Args:
-            reprice: a function from a schema, questions and the version of the rules to cells.
-            head: a saved end of the chain.
-            open_factor: a function from a schema and the version of the rules to the price of its
-                open columns.
-            last_cell: a function from a schema, a question and the version of the rules to its
-                last cell and whether its answer can be NULL.
-            since: the end of the chain at the last verification; only the rows after it are
-                replayed.
-
-        Detects every edit, removal, insertion and swap of rows, unless all later hashes were
-        recomputed; with a head that was saved elsewhere, everything before that head.
-        Linear in the number of rows.
-        """
-        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
-
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write every row to a new file of JSON lines; return how many."""
-        return export(self._store, Path(path))
-
-    def save_head(self, path: str | os.PathLike[str]) -> Head:
-        """Write the end of the chain to a file, to be kept apart from the ledger."""
-        head = self.head()
-        save_head(head, Path(path))
-        assert head is not None
-        return head
-
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a snapshot to a new file; questions may go on meanwhile."""
-        back_up(self._store, Path(path))
-
-    def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
-        """Add the rows of a backup or an export; rows are never lost unless forced."""
-        return restore(self._store, Path(path), force=force)
-
 
 def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledger:
-    """Open a ledger: a file, ``sqlite:///file`` or ``postgresql://user@host/database``.
+    """Open a ledger that charges and answers; ``hartley.open_ledger`` opens one to verify, too.
 
     Args:
-        address: a file or a database; a path after three slashes is relative, after four absolute.
+        address: as of ``open_store``.
         create: whether to create the ledger if it does not exist.
+    """
+    return Ledger(open_store(address, create=create))
 
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with open_ledger(folder + "/ledger.db") as ledger:
-        ...         ledger.datasets()
-        []
+
+def open_store(address: str | os.PathLike[str], *, create: bool = True) -> LedgerStore:
+    """Open the database of a ledger: a file or a database of PostgreSQL.
+
+    Args:
+        address: a file, ``sqlite:///file`` or ``postgresql://user@host/database``; a path after
+            three slashes is relative, after four absolute.
+        create: whether to create the ledger if it does not exist.
     """
     text = os.fspath(address)
     if text.startswith(("postgresql://", "postgres://")):
         from hartley.agent.ledger.stores.postgres import PostgresLedgerStore
 
-        return Ledger(PostgresLedgerStore(text, create=create))
+        return PostgresLedgerStore(text, create=create)
     path = text.removeprefix("sqlite:///")
     if not path or "://" in path or path == ":memory:":
         raise OptionError(
@@ -442,4 +364,4 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
         )
     from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore
 
-    return Ledger(SqliteLedgerStore(Path(path), create=create))
+    return SqliteLedgerStore(Path(path), create=create)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hartley.agent.ledger.past import Past
+from hartley.agent.ledger.reading import hash_at
 from hartley.agent.ledger.replay import Broken, Replay
 from hartley.agent.ledger.rows.entries import FORMAT, Head
 from hartley.agent.ledger.stores.store import FIRST
@@ -144,13 +145,6 @@ def _beside(transaction: Transaction, state: Replay, report: LedgerReport) -> st
     if {digest: (answer, row) for digest, answer, row in answers} != state.answers:
         return "the index of the answers does not match the rows"
     return None
-
-
-def hash_at(transaction: Transaction, head: Head) -> str | None:
-    """Return the hash of the row that a saved head names; None if there is no such row."""
-    if head.format != FORMAT:
-        return transaction.hash_before_migration(head.format, head.sequence)
-    return transaction.hash_of(head.sequence)
 
 
 def _older(transaction: Transaction, head: Head) -> str | None:

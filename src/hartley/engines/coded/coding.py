@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction  # noqa: TC003 - the examples use it
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.categories import MOST_COMPARED
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.maps.formula import null_unless, number
-from hartley.engines.maps.rules import CutCells, Keep, UniformCells
+from hartley.engines.dialects.dialect import null_unless, number
+from hartley.engines.maps.cell_rules import CutCells, UniformCells
+from hartley.engines.maps.cells import MOST_COMPARED, put_into_cells
 from hartley.engines.tables.table import Kind, Table
 from hartley.errors import ColumnError
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.engines.dialects.dialect import Dialect
-    from hartley.engines.maps.rules import Rule
 
 TINY = 1e-200
 """Numbers closer to zero are replaced by this or zero; PostgreSQL would refuse to scale them."""
@@ -92,46 +90,42 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
     table.require([] if unit is None else [unit])
     prepared = {f"p{i}": _prepared(table, coding) for i, coding in enumerate(codings)}
     if unit is not None:
-        prepared[UNIT] = _source(table, unit)
-    base = _base(table).select(**prepared)
-    rules: list[Rule] = [
-        Keep(f"p{i}") if coding.values is not None else replace(coding.cells(), column=f"p{i}")
+        prepared[UNIT] = _unit(table, unit)
+    cells = {
+        f"r{i}": _with_numbers(replace(coding.cells(), column=f"p{i}"))
         for i, coding in enumerate(codings)
-    ]
-    rules += [] if unit is None else [Keep(UNIT)]
-    rules = [_with_numbers(rule) for rule in rules]
-    mapped = apply_map(replace(table, expression=base, texts=None, blunt={}), rules)
-    rows, codes = mapped.rows, {}
+        if coding.values is None
+    }
+    base = _base(table).select(**prepared)
+    rows, codes = put_into_cells(replace(table, expression=base, texts=None, blunt={}), cells), {}
     for i, coding in enumerate(codings):
         if coding.values is not None and len(coding.values) > MOST_COMPARED:
             rows = _join_places(rows, category_keys(table, coding), i)
     for i, coding in enumerate(codings):
         if coding.values is None:
-            code = _cell_code(table.dialect, rows[f"r{i}"], rules[i])
+            code = _cell_code(table.dialect, rows[f"r{i}"], cells[f"r{i}"])
         else:
             code = _category_code(rows, category_keys(table, coding), coding, i)
         codes[f"c{i}"] = code.cast(coding.integer)
-    return rows.select(**codes, **({} if unit is None else {UNIT: rows[f"r{len(codings)}"]}))
+    return rows.select(**codes, **({} if unit is None else {UNIT: rows[UNIT]}))
 
 
-def _with_numbers(rule: Rule) -> Rule:
-    """Make a rule of listed cells return the numbers of the cells."""
-    if not isinstance(rule, UniformCells) or rule.fits:
-        return rule
-    cuts = rule.as_cuts()
-    return replace(cuts, values=tuple(map(float, range(rule.levels))))
+def _with_numbers(cells: UniformCells) -> UniformCells | CutCells:
+    """List cells that are too fine to be computed, so that they return their numbers."""
+    if cells.fits:
+        return cells
+    return replace(cells.as_cuts(), values=tuple(map(float, range(cells.levels))))
 
 
-def _cell_code(dialect: Dialect, middle: Any, rule: Rule) -> Any:
+def _cell_code(dialect: Dialect, middle: Any, cells: UniformCells | CutCells) -> Any:
     """Return the number of a cell: itself, or from the double nearest to the cell's middle.
 
     The middle lies half a cell from either edge and the sum below is off by less than a tenth of
     one, since every integer is at most 2^48; so its floor is the number.
     """
-    if isinstance(rule, CutCells):
+    if isinstance(cells, CutCells):
         return middle
-    assert isinstance(rule, UniformCells)
-    first, width, divisor, _ = rule.integers()
+    first, width, divisor, _ = cells.integers()
     place = middle * number(float(divisor)) - number(float(first))
     return dialect.divide(place, number(float(width))).floor()
 
@@ -150,6 +144,15 @@ def _source(table: Table, name: str) -> Any:
     kind = table.expression.schema()[name]
     text = table.texts[name]
     return text if kind.is_string() else text.cast(kind)
+
+
+def _unit(table: Table, name: str) -> Any:
+    """Return the column that names the person: NaN is missing, and minus zero is zero."""
+    column = _source(table, name)
+    if not column.type().is_floating():
+        return column
+    zero = number(0.0).cast(column.type())
+    return null_unless(~column.isnan(), (column == zero).ifelse(zero, column))
 
 
 def _prepared(table: Table, coding: ColumnCoding) -> Any:
@@ -291,13 +294,13 @@ def _join_places(rows: Any, keys: list[str], i: int) -> Any:
     import pyarrow as pa
 
     listed = ibis.memtable(pa.table({f"key{i}": keys, f"place{i}": list(range(len(keys)))}))
-    return rows.left_join(listed, rows[f"r{i}"] == listed[f"key{i}"])
+    return rows.left_join(listed, rows[f"p{i}"] == listed[f"key{i}"])
 
 
 def _category_code(rows: Any, keys: list[str], coding: ColumnCoding, i: int) -> Any:
     import ibis
 
-    label = rows[f"r{i}"]
+    label = rows[f"p{i}"]
     if len(keys) > MOST_COMPARED:
         place = rows[f"place{i}"]
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.coded.coded_copy import CodedTable, FileState
 from hartley.engines.coded.coding import UNIT, UNKNOWN, coded_rows
 from hartley.engines.coded.digests import draw_seeds, keeper, read_sums, row_sums_query, sealed
-from hartley.engines.dialects.copy_names import relation_of
+from hartley.engines.dialects.dialect import relation_of
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.failures import run
 from hartley.errors import ColumnError, EngineError, InputError, TableError

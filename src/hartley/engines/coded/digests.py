@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hartley.engines.dialects.copy_names import relation_of
+from hartley.engines.dialects.dialect import relation_of
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.errors import InputError
 

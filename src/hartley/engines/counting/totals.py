@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.cells import as_doubles, clamp
-from hartley.engines.maps.formula import number
+from hartley.engines.dialects.dialect import number
+from hartley.engines.maps.cells import as_doubles, clamp, is_whole
 from hartley.engines.maps.rules import Keep, range_of
 from hartley.engines.maps.unfit_values import (
     check_numbers,
     column_counts,
-    is_whole,
     outside,
     refuse_unfit,
 )

@@ -8,23 +8,26 @@ the name of the engine.
 from __future__ import annotations
 
 import math
+import os
+import re
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from hartley.engines.dialects.streams import batches
-from hartley.errors import EngineError
+from hartley.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    import os
     import threading
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
     Place: TypeAlias = str | os.PathLike[str]
     """The place of a coded copy: a file, a folder or the name of a table."""
 
 STOPPED = ("interrupt", "cancel", "timeout", "timed out")
 """Words in an engine's errors that mean that a user or a limit ended a statement."""
+LONGEST_NAME = 63 - len("_about_owner")
+"""PostgreSQL cuts longer names off."""
 
 
 class Holder(Protocol):
@@ -329,6 +332,23 @@ class Dialect:
         )
 
 
+def number(value: float) -> Any:
+    """Return a double as every engine reads it, exactly.
+
+    Text is the one form that all read as the nearest double: DuckDB takes 0.1 for a decimal.
+    """
+    import ibis
+
+    return ibis.literal(repr(value)).cast("float64")
+
+
+def null_unless(condition: Any, value: Any) -> Any:
+    """Return a value where a condition holds, and NULL elsewhere."""
+    import ibis
+
+    return ibis.cases((condition, value))
+
+
 def builtin(name: str, arguments: tuple[str, ...], result: str) -> Any:
     """Return a function of the engine's own as one of Ibis columns."""
     import ibis
@@ -345,3 +365,56 @@ def _stands_for_one(_one: Any) -> Any:
 
 def _stands_for_two(_one: Any, _other: Any) -> Any:
     """Stand for an engine's function of two arguments."""
+
+
+# --- names of copies on servers ----------------------------------------------------------------
+
+
+def sql_name(parts: Sequence[str], *, more: str = "", quote: str = '"') -> str:
+    """Write the name of a table.
+
+    Example:
+        >>> sql_name(("private", "people"), more="_about")
+        '"private"."people_about"'
+    """
+    return ".".join(f"{quote}{part}{quote}" for part in (*parts[:-1], parts[-1] + more))
+
+
+def relation_of(store: Store) -> str:
+    """Write the name of the table of a store as its engine quotes it."""
+    return sql_name(store.relation, quote=store.dialect.quote)
+
+
+def name_parts(place: Place, *, most: int) -> tuple[str, ...]:
+    """Split the name of a table; anything but plain letters, digits and underscores is refused."""
+    parts = tuple(os.fspath(place).split("."))
+    plain = all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", part) for part in parts)
+    if not plain or len(parts) > most or len(parts[-1]) > LONGEST_NAME:
+        raise InputError(
+            f"The place {os.fspath(place)} for the coded copy is not the name of a table",
+            hint="write for example private.people_coded, in plain letters, digits and underscores",
+        )
+    return parts
+
+
+def marks_among(names: Iterable[str], name: str, mark: str) -> set[str]:
+    """Return the marks in the names of tables or folders of copies; engines may change the case."""
+    wanted = rf"{re.escape(name.lower())}_({mark})(_about|_about_owner)?"
+    matches = (re.fullmatch(wanted, listed.lower()) for listed in names)
+    return {match[1] for match in matches if match}
+
+
+def taken(place: Place) -> InputError:
+    """Return the error for a place that is already taken."""
+    return InputError(
+        f"The place {Path(place).name} for the coded copy is taken",
+        hint="open the copy that is there, or choose another name for new data",
+    )
+
+
+def unwritable(target: Path) -> InputError:
+    """Return the error for a place that cannot be written."""
+    return InputError(
+        f"The place {target.name} for the coded copy cannot be written",
+        hint="check that its folder exists, may be written to and has room",
+    )

@@ -15,8 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.copy_names import taken, unwritable
-from hartley.engines.dialects.dialect import Dialect
+from hartley.engines.dialects.dialect import Dialect, taken, unwritable
 from hartley.engines.dialects.probes import require_tried
 from hartley.engines.dialects.streams import reader
 from hartley.errors import EngineError, InputError, TableError

@@ -7,8 +7,14 @@ import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.copy_names import marks_among, name_parts, sql_name, taken
-from hartley.engines.dialects.dialect import Dialect, builtin
+from hartley.engines.dialects.dialect import (
+    Dialect,
+    builtin,
+    marks_among,
+    name_parts,
+    sql_name,
+    taken,
+)
 
 if TYPE_CHECKING:
     import threading

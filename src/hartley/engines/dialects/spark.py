@@ -7,8 +7,7 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.copy_names import marks_among, name_parts, taken
-from hartley.engines.dialects.dialect import Dialect
+from hartley.engines.dialects.dialect import Dialect, marks_among, name_parts, taken
 from hartley.engines.dialects.streams import as_declared, declared_types
 
 if TYPE_CHECKING:

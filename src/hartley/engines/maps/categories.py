@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.dialects.dialect import null_unless
 from hartley.engines.maps.cells import (
     MOST_BUCKETS,
+    MOST_COMPARED,
     EqualCellGrid,
     clamp,
     cut_lists,
     list_item,
     locate_steps,
     search_steps,
+    with_lists,
 )
-from hartley.engines.maps.formula import null_unless
 from hartley.engines.maps.rules import CutCells, Lookup, Quantized, UniformCells
 from hartley.engines.tables.table import Kind
 
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
     from hartley.engines.maps.cells import Steps
     from hartley.engines.maps.rules import Rule
     from hartley.engines.tables.table import Table
-
-
-MOST_COMPARED = 32
-"""More values than this are searched in a list on engines that are slow at cases."""
 
 
 def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
@@ -166,16 +164,16 @@ def as_executed(rule: Rule) -> Rule:
 
 
 def join_lists(table: Table, rows: Any, rules: Sequence[Rule]) -> Any:
-    """Add the searched lists to every row, as one shared value, not a copy per row."""
-    import ibis
-    import pyarrow as pa
-
-    lists: dict[str, Any] = {}
-    for i, rule in enumerate(rules):
-        for name, items in _lists(table, rule).items():
-            lists[f"r{i}_{name}"] = pa.array([list(items)])
+    """Add the lists that the rules search to every row."""
     # A join by value would be quicker for categories, but loses the order of the rows.
-    return rows.cross_join(ibis.memtable(pa.table(lists))) if lists else rows
+    return with_lists(
+        rows,
+        {
+            f"r{i}_{name}": items
+            for i, rule in enumerate(rules)
+            for name, items in _lists(table, rule).items()
+        },
+    )
 
 
 def _lists(table: Table, rule: Rule) -> dict[str, Sequence[Any]]:

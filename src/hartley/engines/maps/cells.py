@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.dialect import builtin
-from hartley.engines.maps.formula import null_unless, number
-from hartley.engines.maps.rules import UniformCells
+from hartley.engines.dialects.dialect import builtin, null_unless, number
+from hartley.engines.maps.cell_rules import UniformCells
+from hartley.engines.tables.table import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from hartley.engines.dialects.dialect import Dialect
-    from hartley.engines.maps.rules import CutCells
+    from hartley.engines.maps.cell_rules import CutCells
     from hartley.engines.tables.table import Table
 
     Steps = Generator[dict[str, Any], Any, None]
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MOST_NESTED = 4
 """More cells than this are searched in lists on engines that search lists."""
+
+MOST_COMPARED = 32
+"""More values than this are searched in a list on engines that are slow at cases."""
 
 MOST_BUCKETS = 2**12
 """The finest grid: an engine pays for the length of a list."""
@@ -60,6 +63,65 @@ def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
         (value <= number(low), number(low)),
         (value >= number(high), number(high)),
     )
+
+
+def is_whole(table: Table, name: str) -> bool:
+    """Tell whether a column holds integers, of which none is NaN."""
+    return table.kind(name) is Kind.INTEGER
+
+
+def put_into_cells(table: Table, cells: Mapping[str, UniformCells | CutCells]) -> Any:
+    """Return the rows of a table with the cell of every value, named after what it is put into.
+
+    Args:
+        table: the table.
+        cells: the cells by the names of the results; cells that are too fine are listed. Values
+            outside are clamped, NULL and NaN are in no cell.
+    """
+    named = cells.items()
+    rows = table.expression.mutate(
+        **{f"v_{name}": as_doubles(table, rule.column) for name, rule in named}
+    )
+    lists = {
+        f"{name}_{key}": items
+        for name, rule in named
+        if not isinstance(rule, UniformCells)
+        for key, items in cut_lists(table, rule).items()
+    }
+    rows = with_lists(rows, lists)
+    rows = rows.mutate(
+        **{f"c_{name}": _clamped(table, rows[f"v_{name}"], rule) for name, rule in named}
+    )
+    return execute(rows, [cell_steps(table, rule, f"c_{name}", name) for name, rule in named])
+
+
+def _clamped(table: Table, value: Any, cells: UniformCells | CutCells) -> Any:
+    high = below_last(cells) if isinstance(cells, UniformCells) else float(cells.high)
+    return clamp(value, float(cells.low), high, whole=is_whole(table, cells.column))
+
+
+def execute(rows: Any, programs: list[Steps]) -> Any:
+    """Advance all programs step by step, so that their steps share queries."""
+    made = {program: next(program) for program in programs}
+    while made:
+        new = {name: value for columns in made.values() for name, value in columns.items()}
+        rows = rows.mutate(**new) if new else rows
+        going, made = list(made), {}
+        for program in going:
+            try:
+                made[program] = program.send(rows)
+            except StopIteration:
+                continue
+    return rows
+
+
+def with_lists(rows: Any, lists: Mapping[str, Sequence[Any]]) -> Any:
+    """Add lists to every row, as one shared value, not a copy per row."""
+    import ibis
+    import pyarrow as pa
+
+    held = pa.table({name: pa.array([list(items)]) for name, items in lists.items()})
+    return rows.cross_join(ibis.memtable(held)) if lists else rows
 
 
 def uniform_steps(dialect: Dialect, cells: UniformCells, value: str, result: str) -> Steps:

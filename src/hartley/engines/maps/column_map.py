@@ -6,9 +6,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.dialects.dialect import null_unless, number
 from hartley.engines.maps.categories import as_executed, join_lists, label_steps
-from hartley.engines.maps.cells import as_doubles, below_last, cell_steps, clamp
-from hartley.engines.maps.formula import LARGEST, formula_steps, names_of, null_unless, number
+from hartley.engines.maps.cells import (
+    as_doubles,
+    below_last,
+    cell_steps,
+    clamp,
+    execute,
+    is_whole,
+)
+from hartley.engines.maps.formula import LARGEST, formula_steps, names_of
 from hartley.engines.maps.rules import (
     CutCells,
     Formula,
@@ -25,7 +33,6 @@ from hartley.engines.maps.unfit_values import (
     Read,
     check_rules,
     column_counts,
-    is_whole,
     measured,
     refuse_unfit,
     trees_of,
@@ -155,22 +162,7 @@ def apply_map(
             clamped[f"c{i}"] = _clamped(table, rows[f"v{i}"], rule)
     held = {name: column.clamped for name, column in read.items()}
     programs = [_steps(table, i, rule, held) for i, rule in enumerate(listed)]
-    return MappedTable(table, listed, strict, _execute(rows.mutate(**clamped), programs), read)
-
-
-def _execute(rows: Any, programs: list[Steps]) -> Any:
-    """Advance all programs step by step, so that their steps share queries."""
-    made = {program: next(program) for program in programs}
-    while made:
-        new = {name: value for columns in made.values() for name, value in columns.items()}
-        rows = rows.mutate(**new) if new else rows
-        going, made = list(made), {}
-        for program in going:
-            try:
-                made[program] = program.send(rows)
-            except StopIteration:
-                continue
-    return rows
+    return MappedTable(table, listed, strict, execute(rows.mutate(**clamped), programs), read)
 
 
 # --- columns ----------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from hartley.engines.dialects.dialect import null_unless, number
+from hartley.engines.maps.cell_rules import nearest_double
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 
@@ -69,17 +71,6 @@ between engines; hint: use + - * /, natural powers, abs, min, max and sqrt
         check_tree(part, column=column)
 
 
-def nearest_double(number: Any, *, column: str) -> float:
-    """Return the double nearest to a rational number, never minus zero, or say there is none."""
-    try:
-        return float(number) + 0.0
-    except OverflowError:
-        raise OptionError(
-            f"A number given for column '{column}' is too large for any engine",
-            hint="stay below 1e308",
-        ) from None
-
-
 def names_of(tree: Tree) -> tuple[str, ...]:
     """Return the columns that a formula reads, in the order of their first appearance.
 
@@ -129,23 +120,6 @@ def formula_steps(
         present = [rows[held].notnull() for held in inputs.values()]
         return (yield {prefix: null_unless(functools.reduce(operator.and_, present), result)})
     return (yield {prefix: null_unless(result.abs() <= number(LARGEST), result)})
-
-
-def number(value: float) -> Any:
-    """Return a double as every engine reads it, exactly.
-
-    Text is the one form that all read as the nearest double: DuckDB takes 0.1 for a decimal.
-    """
-    import ibis
-
-    return ibis.literal(repr(value)).cast("float64")
-
-
-def null_unless(condition: Any, value: Any) -> Any:
-    """Return a value where a condition holds, and NULL elsewhere."""
-    import ibis
-
-    return ibis.cases((condition, value))
 
 
 # --- the tree ---------------------------------------------------------------------------------

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.cells import as_doubles
-from hartley.engines.maps.formula import (
-    check_tree,
-    formula_steps,
-    nearest_double,
-    null_unless,
-    number,
-)
+from hartley.engines.dialects.dialect import null_unless, number
+from hartley.engines.maps.cell_rules import nearest_double
+from hartley.engines.maps.cells import as_doubles, is_whole
+from hartley.engines.maps.formula import check_tree, formula_steps
 from hartley.engines.maps.rules import ProgramRule, UniformCells
-from hartley.engines.maps.unfit_values import check_numbers, is_whole, outside
+from hartley.engines.maps.unfit_values import check_numbers, outside
 from hartley.errors import ColumnError, OptionError
 from hartley.wording import counted, exactly, verb_for
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.dialects.dialect import number
 from hartley.engines.maps.cells import as_doubles
-from hartley.engines.maps.formula import number
 from hartley.engines.tables.view import run
 
 if TYPE_CHECKING:

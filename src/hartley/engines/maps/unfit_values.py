@@ -7,7 +7,9 @@ import operator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.formula import names_of, number
+from hartley.engines.dialects.dialect import number
+from hartley.engines.maps.cells import is_whole
+from hartley.engines.maps.formula import names_of
 from hartley.engines.maps.rules import Formula, Lookup, Quantized, range_of
 from hartley.engines.tables.failures import run
 from hartley.engines.tables.table import Kind
@@ -141,11 +143,6 @@ def outside(value: Any, ends: Ends, *, whole: bool) -> dict[str, Any]:
         "below": below,
         "above": above if whole else above & ~value.isnan(),
     }
-
-
-def is_whole(table: Table, name: str) -> bool:
-    """Tell whether a column holds integers, of which none is NaN."""
-    return table.kind(name) is Kind.INTEGER
 
 
 def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:

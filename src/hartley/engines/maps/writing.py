@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.failures import full_disk, lack_of_room
 from hartley.engines.dialects.streams import declared_types
 from hartley.engines.maps.rules import Formula, ProgramRule, Quantized
 from hartley.engines.maps.unfit_values import MapCounts, refuse_unfit
+from hartley.engines.tables.failures import full_disk, lack_of_room
 from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 

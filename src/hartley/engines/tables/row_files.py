@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hartley.engines.dialects.failures import lack_of_room
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.csv_and_parquet import open_csv, open_parquet
 from hartley.engines.tables.declared_values import clean_columns
+from hartley.engines.tables.failures import lack_of_room
 from hartley.engines.tables.foreign_files import (
     EXCEL_ENDINGS,
     STATISTICS_ENDINGS,

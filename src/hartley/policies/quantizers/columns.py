@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from hartley.chart import Ruler
-from hartley.engines.maps.formula import nearest_double
+from hartley.engines.maps.cell_rules import nearest_double
 from hartley.engines.maps.rules import MOST_CUTS, CutCells, Quantized, UniformCells
 from hartley.errors import OptionError
 from hartley.policies.column import (

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 from forgeries import rechained, refusal
 
-from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.ledger.verification import replay
+from hartley.agent.planning_agent import Agent
 from hartley.agent.pricing.public_parts import MOST_PARTS, PublicParts
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import questions_of

@@ -15,8 +15,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from hartley.agent.agent import Agent
 from hartley.agent.answers.cells import cell_of
+from hartley.agent.planning_agent import Agent
 from hartley.agent.pricing.price import price
 from hartley.agent.questions import condition
 from hartley.agent.questions.batch import Statistic

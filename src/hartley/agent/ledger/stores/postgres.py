@@ -22,7 +22,6 @@ from hartley.errors import EngineError, InputError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 T = TypeVar("T")
 
@@ -158,12 +157,6 @@ class PostgresLedgerStore(LedgerStore):
         for table in ("entries", "asked", "answers", "head"):
             transaction.run(f"DROP TABLE hartley_{table}", ())
         _create_tables(transaction)
-
-    def copy_to(self, path: Path) -> None:
-        """Write the rows as JSON lines."""
-        from hartley.agent.ledger.stores.lines import write_lines
-
-        self.read(lambda transaction: write_lines(transaction, path))
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""

@@ -276,7 +276,7 @@ class SqliteLedgerStore(LedgerStore):
             transaction.run(f"DROP TABLE hartley_{table}", ())
         _create_tables(transaction)
 
-    def copy_to(self, path: Path) -> None:
+    def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a new file."""
         with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
             connection.backup(copy)
@@ -286,6 +286,7 @@ class SqliteLedgerStore(LedgerStore):
             beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
             for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
                 copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
+        return True
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""

@@ -388,9 +388,10 @@ class LedgerStore(ABC):
     def wipe(self, transaction: Transaction) -> None:
         """Remove every row, for a restore that replaces them."""
 
-    @abstractmethod
-    def copy_to(self, path: Path) -> None:
-        """Write a snapshot of the ledger to a file, without the private table."""
+    def copy_to(self, path: Path) -> bool:
+        """Write a snapshot of the ledger to a file, without the private table, if it is a file."""
+        del path
+        return False
 
     @abstractmethod
     def holds_table(self, transaction: Transaction, name: str) -> bool:
