@@ -111,8 +111,11 @@ class LaterNote:
     """A note of where the ledger ends that is written every second, and not for every question.
 
     Between two writes, workers remember the last row themselves. What a note needs on the disk
-    would take longer than the charge.
+    would take longer than the charge. Answers do not wait for the disk either: they are on it
+    before the note that names them.
     """
+
+    at_once = False
 
     def __init__(self, note: HeadNote) -> None:
         self._note, self._due = note, False
@@ -125,4 +128,8 @@ class LaterNote:
         """Write the note, if the ledger has grown since."""
         if self._due:
             self._due = False
-            self._note.save()
+            try:
+                self._note.save()
+            except BaseException:
+                self._due = True  # the answers that it names still have to get to the disk
+                raise

@@ -3,6 +3,7 @@
 import pytest
 
 from hartley.agent.ledger import open_ledger
+from hartley.errors import EngineError
 from hartley.service.envelope import ServiceError
 from hartley.service.ledger_guard import LOOK_SECONDS, LaterNote, LedgerGuard, create_head
 
@@ -108,3 +109,22 @@ def test_a_later_note_is_written_once_for_many_questions():
     later.write()
     later.write()
     assert note.written == 1
+
+
+def test_a_later_note_that_failed_is_written_the_next_time():
+    class Note:
+        tries = 0
+
+        def save(self):
+            self.tries += 1
+            if self.tries == 1:
+                raise EngineError("The disk does not answer", hint="try again")
+
+    note = Note()
+    later = LaterNote(note)
+    later.save()
+    with pytest.raises(EngineError):
+        later.write()
+    later.write()
+    later.write()
+    assert note.tries == 2

@@ -81,6 +81,8 @@ class Ledger:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
+        self._last_durable = ""
+        """The hash of the last row of answers that is known to be on disk."""
         self._end = weakref.finalize(self, store.close)
 
     @property
@@ -207,13 +209,19 @@ class Ledger:
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
         return self._store.write(lambda t: charge(t, batch, prices, check))
 
-    def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:
+    def commit(
+        self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
+    ) -> Entry | None:
         """Record the answers of a reservation: cell indices as text, None for NULL.
 
         Known answers must be the same, and are not written again. Returns the new row, or None
-        if there was nothing to write.
+        if there was nothing to write. With ``durable=False`` a file does not wait for the disk:
+        after a power failure the questions may be pending again, but their charges never are lost.
         """
-        return self._store.write(lambda t: keep(t, reservation, answers))
+        entry = self._store.write(lambda t: keep(t, reservation, answers), durable=durable)
+        if entry is not None and durable:
+            self._last_durable = entry.hash
+        return entry
 
     # --- coded copies ---
 
@@ -354,8 +362,18 @@ class Ledger:
         return self._store.read(lambda t: list(t.entries(dataset=dataset)))
 
     def head(self) -> Head | None:
-        """Return the end of the chain; None if it is empty."""
-        return self._store.read(lambda t: t.head())
+        """Return the end of the chain, which is on disk by then; None if it is empty."""
+
+        def work(transaction: Transaction) -> tuple[Head | None, str | None]:
+            head = transaction.head()
+            return head, None if head is None else transaction.kind_of(head.sequence)
+
+        head, kind = self._store.read(work)
+        # Rows of other kinds were on disk before they could be seen, with all rows before them.
+        if head is not None and kind in {"commit", None} and head.hash != self._last_durable:
+            self._store.flush()
+            self._last_durable = head.hash
+        return head
 
     def first_hash(self) -> str | None:
         """Return the hash of the first row, which every copy of this chain shares."""
@@ -393,11 +411,15 @@ class Ledger:
         recomputed; with a head that was saved elsewhere, everything before that head.
         Linear in the number of rows.
         """
-        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
+        report = self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
+        self._store.flush()  # what is given out names rows that stay
+        return report
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""
-        return export(self._store, Path(path))
+        rows = export(self._store, Path(path))
+        self._store.flush()
+        return rows
 
     def save_head(self, path: str | os.PathLike[str]) -> Head:
         """Write the end of the chain to a file, to be kept apart from the ledger."""
@@ -409,6 +431,7 @@ class Ledger:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a snapshot to a new file; questions may go on meanwhile."""
         back_up(self._store, Path(path))
+        self._store.flush()
 
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
         """Add the rows of a backup or an export; rows are never lost unless forced."""
