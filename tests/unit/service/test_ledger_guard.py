@@ -3,6 +3,7 @@
 import pytest
 
 from hartley.agent.ledger import open_ledger
+from hartley.agent.ledger.stores.chain import add_event
 from hartley.errors import EngineError
 from hartley.service.envelope import ServiceError
 from hartley.service.ledger_guard import LOOK_SECONDS, LaterNote, LedgerGuard, create_head
@@ -128,3 +129,20 @@ def test_a_later_note_that_failed_is_written_the_next_time():
     later.write()
     later.write()
     assert note.tries == 2
+
+
+def test_a_row_that_is_not_committed_is_not_noted(ledgers):
+    present, _ = ledgers
+    guard = LedgerGuard(present)
+    guard.check()
+
+    def fail(transaction):
+        add_event(transaction, "people", "allowance", {"analyst": "ben", "bits": "1"})
+        guard.check_in(transaction, note=False)
+        raise EngineError("The disk is full", hint="make room")
+
+    with pytest.raises(EngineError):
+        present.store.write(fail)
+    guard._looked = float("-inf")
+    assert not refused(guard)
+    guard.close()

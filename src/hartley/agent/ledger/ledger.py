@@ -207,7 +207,7 @@ class Ledger:
         check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
-        return self._store.write(lambda t: charge(t, batch, prices, check))
+        return self._store.write_with_others(lambda t: charge(t, batch, prices, check))
 
     def commit(
         self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
@@ -218,7 +218,9 @@ class Ledger:
         if there was nothing to write. With ``durable=False`` a file does not wait for the disk:
         after a power failure the questions may be pending again, but their charges never are lost.
         """
-        entry = self._store.write(lambda t: keep(t, reservation, answers), durable=durable)
+        entry = self._store.write_with_others(
+            lambda t: keep(t, reservation, answers), durable=durable
+        )
         if entry is not None and durable:
             self._last_durable = entry.hash
         return entry

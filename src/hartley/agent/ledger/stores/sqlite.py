@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 import time
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from hartley.agent.ledger.rows.entries import FORMAT, broken
 from hartley.agent.ledger.stores.connections import Pool
 from hartley.agent.ledger.stores.migrations import migrate
 from hartley.agent.ledger.stores.private import TABLE
+from hartley.agent.ledger.stores.shared_writes import SharedWrite, end_all, run_all
 from hartley.agent.ledger.stores.store import (
     ATTEMPTS,
     LedgerStore,
@@ -261,9 +263,47 @@ class SqliteLedgerStore(LedgerStore):
         if self.only_reads:
             raise only_read(self.name)
         with self.pool.writer:
-            if self._in_doubt:
-                self._renew()
-            return self._attempt(work, DURABLE if durable else NOT_WAITING)
+            return self._write(work, durable=durable)
+
+    def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
+        """Run work together with that of all threads that wait for the same turn."""
+        if self.only_reads:
+            raise only_read(self.name)
+        mine = SharedWrite(work, durable=durable)
+        self.pool.waiting.append(mine)
+        try:
+            with self.pool.writer:
+                # Done by the thread before this one, or now with those that came meanwhile; by
+                # itself if it is alone, or if the store could not finish what they share.
+                if not mine.is_done and not self._shared(mine):
+                    return self._write(work, durable=durable)
+        except BaseException:
+            with suppress(ValueError):  # Ctrl-C, before anybody did it: nobody is to do it then
+                self.pool.waiting.remove(mine)
+            raise
+        result: T = mine.outcome()
+        return result
+
+    def _shared(self, mine: SharedWrite) -> bool:
+        """Write what waits together with one that waits; tell whether that was done."""
+        group, waiting = [mine], self.pool.waiting
+        while waiting:
+            write = waiting.popleft()
+            if write is not mine:
+                group.append(write)
+        if len(group) == 1:
+            return False
+        try:
+            self._write(partial(run_all, group), durable=any(write.durable for write in group))
+        except HartleyError:  # of the store: those of the work are kept with it
+            return False
+        end_all(group)
+        return True
+
+    def _write(self, work: Callable[[Transaction], T], *, durable: bool) -> T:
+        if self._in_doubt:
+            self._renew()
+        return self._attempt(work, DURABLE if durable else NOT_WAITING)
 
     def flush(self) -> None:
         """Bring the log to the disk."""

@@ -393,6 +393,13 @@ class LedgerStore(ABC):
                 ``flush``; it outlives every process at once. A store on a server ignores it.
         """
 
+    def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
+        """Run work that may share a transaction with that of other threads, one after the other.
+
+        If it raises an error, it has no effect, and the others have theirs.
+        """
+        return self.write(work, durable=durable)
+
     def flush(self) -> None:  # noqa: B027 - a store on a server has nothing to do
         """Make everything durable that was written by now, by any process."""
 
