@@ -16,7 +16,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 PACKAGE = SOURCE / "hartley"
 ROOT = "hartley.agent.agent"
-MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 108, 26_850, 18_000
+MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 108, 26_850, 18_200
 """What was reached, and a little room. Raise them only for something that an answer needs.
 
 A third of the lines are docstrings, comments and blank lines, which help to read the rest.
