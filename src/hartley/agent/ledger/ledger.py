@@ -216,7 +216,7 @@ class Ledger:
 
         Known answers must be the same, and are not written again. Returns the new row, or None
         if there was nothing to write. With ``durable=False`` a file does not wait for the disk:
-        after a power failure the questions may be pending again, but their charges never are lost.
+        after a power failure the questions may be pending again, but no charge is lost.
         """
         entry = self._store.write_with_others(
             lambda t: keep(t, reservation, answers), durable=durable

@@ -101,6 +101,14 @@ def answer(number):
     return [str(number % 2)]
 
 
+def test_an_answer_that_does_not_wait_is_seen_at_once_on_every_store(ledger, q, two):
+    paid = ledger.reserve("people", None, q(1), two)
+    entry = ledger.commit(paid, ["1"], durable=False)
+    assert ledger.reserve("people", None, q(1), two).answers == ("1",)
+    assert ledger.head().hash == entry.hash
+    assert ledger.verify().holds
+
+
 def test_only_the_rows_of_answers_do_not_wait_for_the_disk(disk):
     ledger = disk.ledger
     paid = disk.after(lambda: reserve(ledger, 1))

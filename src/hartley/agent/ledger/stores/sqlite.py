@@ -310,7 +310,7 @@ class SqliteLedgerStore(LedgerStore):
         try:
             flush_log(self.path, only_reads=self.only_reads)
         except OSError as error:
-            if not self.only_reads:  # whoever cannot write to the log may be unable to flush it
+            if not self.only_reads:  # a process that may only read may be unable to flush, too
                 self._in_doubt = True
                 raise lasting(error, self.name) from None
 

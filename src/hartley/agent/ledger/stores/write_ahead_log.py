@@ -6,11 +6,11 @@ it outlives every process, because the system has it, but not a power failure.
 
 Why answers may be committed without waiting, and charges never:
 
-1. The log is one file that only grows, and waiting for it brings all of it to the disk, by which
-   process ever it was written. So after a power failure the log holds everything up to the last
-   durable commit, and of the commits after it a first part: SQLite reads the log up to the first
-   page whose checksum does not fit. When the log begins again, its pages are in the database file,
-   and both were brought to the disk first.
+1. The log is one file that only grows, and a flush brings all of it to the disk, also what other
+   processes wrote. So after a power failure the log holds everything up to the last durable commit,
+   and of the commits after it a first part: SQLite reads the log up to the first page whose
+   checksum does not fit. Before the log begins again, its pages are in the database file, and both
+   were flushed.
 2. Hence no charge is lost, nor anything written before a charge, an event or a new version. Only
    rows of answers at the very end of the chain can be missing, and what is left is a chain.
 3. A question without its answer is pending. It is paid for, so asking it again costs nothing, and
