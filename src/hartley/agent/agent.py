@@ -223,7 +223,10 @@ class Agent:
             new_cells = held.cells([questions[i] for i in missing])
             for i, cell in zip(missing, new_cells, strict=True):
                 cells[i] = cell
-            self.ledger.commit(paid, [None if cell is None else str(cell) for cell in cells])
+            # Where the head is noted later, the answer is on disk by then, and its charge already.
+            at_once = self._head is None or self._head.at_once
+            texts = [None if cell is None else str(cell) for cell in cells]
+            self.ledger.commit(paid, texts, durable=at_once)
             self._note_head()
         return cells
 

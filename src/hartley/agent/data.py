@@ -58,6 +58,9 @@ NAMED_DIGITS = 12
 class HeadNote:
     """The note in a folder that records where a ledger ended."""
 
+    at_once = True
+    """Whether ``save`` writes it; otherwise it is written later."""
+
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger, self._folder = ledger, folder.absolute()
 

@@ -246,7 +246,7 @@ def charge_check(resources: Resources, asked: AskRequest) -> Callable[[Transacti
     check = accounts.charge_check(asked.identity)
 
     def checked(transaction: Transaction, cells: int) -> None:
-        resources.guard.check_in(transaction)
+        resources.guard.check_in(transaction, note=False)
         try:
             check(transaction, cells)
             asked.ticket.charge()

@@ -105,7 +105,8 @@ class KeptReplies:
         """Return something that differs after every change of the ledger's database."""
         path = self._service.ledger.path
         if path is None:
-            return await self._looked_up(self._service.ledger.head)
+            store = self._service.ledger.store
+            return await self._looked_up(lambda: store.read(lambda t: t.head()))
         # This connection never writes, so it sees every commit of all others, in 3 microseconds.
         if self._watching is None:
             self._watching = sqlite3.connect(path, isolation_level=None, check_same_thread=False)

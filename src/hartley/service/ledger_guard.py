@@ -60,8 +60,12 @@ class LedgerGuard:
             self._ledger.store.read(self.check_in)
             self._looked = begun
 
-    def check_in(self, transaction: Transaction) -> None:
-        """Raise an error if the ledger went back, as a transaction sees it; note its last row."""
+    def check_in(self, transaction: Transaction, *, note: bool = True) -> None:
+        """Raise an error if the ledger went back, as a transaction sees it; note its last row.
+
+        Inside a transaction that writes, ``note`` must be False: its last row may not be committed,
+        and workers that do not see it yet would miss it.
+        """
         seen = self._seen()  # before the row is read: others may note newer ones meanwhile
         head = transaction.head()
         if seen is not None:
@@ -69,7 +73,7 @@ class LedgerGuard:
             if head is None or transaction.hash_of(sequence) != known:
                 self._looked = float("-inf")  # the next request looks again
                 raise went_back()
-        if head is not None and (seen is None or head.sequence > seen[0]):
+        if note and head is not None and (seen is None or head.sequence > seen[0]):
             text = _packed(head.sequence, head.hash)
             RECORD.pack_into(self._memory, 0, hashlib.sha256(text).digest()[:8], *_parts(text))
 
@@ -111,8 +115,11 @@ class LaterNote:
     """A note of where the ledger ends that is written every second, and not for every question.
 
     Between two writes, workers remember the last row themselves. What a note needs on the disk
-    would take longer than the charge.
+    would take longer than the charge. Answers do not wait for the disk either: they are on it
+    before the note that names them.
     """
+
+    at_once = False
 
     def __init__(self, note: HeadNote) -> None:
         self._note, self._due = note, False
@@ -125,4 +132,8 @@ class LaterNote:
         """Write the note, if the ledger has grown since."""
         if self._due:
             self._due = False
-            self._note.save()
+            try:
+                self._note.save()
+            except BaseException:
+                self._due = True  # the answers that it names still have to get to the disk
+                raise

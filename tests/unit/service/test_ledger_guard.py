@@ -3,6 +3,8 @@
 import pytest
 
 from hartley.agent.ledger import open_ledger
+from hartley.agent.ledger.stores.chain import add_event
+from hartley.errors import EngineError
 from hartley.service.envelope import ServiceError
 from hartley.service.ledger_guard import LOOK_SECONDS, LaterNote, LedgerGuard, create_head
 
@@ -108,3 +110,39 @@ def test_a_later_note_is_written_once_for_many_questions():
     later.write()
     later.write()
     assert note.written == 1
+
+
+def test_a_later_note_that_failed_is_written_the_next_time():
+    class Note:
+        tries = 0
+
+        def save(self):
+            self.tries += 1
+            if self.tries == 1:
+                raise EngineError("The disk does not answer", hint="try again")
+
+    note = Note()
+    later = LaterNote(note)
+    later.save()
+    with pytest.raises(EngineError):
+        later.write()
+    later.write()
+    later.write()
+    assert note.tries == 2
+
+
+def test_a_row_that_is_not_committed_is_not_noted(ledgers):
+    present, _ = ledgers
+    guard = LedgerGuard(present)
+    guard.check()
+
+    def fail(transaction):
+        add_event(transaction, "people", "allowance", {"analyst": "ben", "bits": "1"})
+        guard.check_in(transaction, note=False)
+        raise EngineError("The disk is full", hint="make room")
+
+    with pytest.raises(EngineError):
+        present.store.write(fail)
+    guard._looked = float("-inf")
+    assert not refused(guard)
+    guard.close()

@@ -107,11 +107,15 @@ class AuditableLedger(ChargingLedger):
         recomputed; with a head that was saved elsewhere, everything before that head.
         Linear in the number of rows.
         """
-        return self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
+        report = self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
+        self._store.flush()  # what is given out names rows that stay
+        return report
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""
-        return export(self._store, Path(path))
+        rows = export(self._store, Path(path))
+        self._store.flush()
+        return rows
 
     def save_head(self, path: str | os.PathLike[str]) -> Head:
         """Write the end of the chain to a file, to be kept apart from the ledger."""
@@ -123,6 +127,7 @@ class AuditableLedger(ChargingLedger):
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a snapshot to a new file; questions may go on meanwhile."""
         back_up(self._store, Path(path))
+        self._store.flush()
 
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
         """Add the rows of a backup or an export; rows are never lost unless forced."""

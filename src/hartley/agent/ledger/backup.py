@@ -125,7 +125,8 @@ def read_backup(path: Path) -> Iterator[Entry]:
     if start != SQLITE:
         yield from read_lines(path)
         return
-    from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore, copy_with_log
+    from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore
+    from hartley.agent.ledger.stores.write_ahead_log import copy_with_log
 
     with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
         store = SqliteLedgerStore(Path(copy_with_log(path, Path(folder))), create=False)

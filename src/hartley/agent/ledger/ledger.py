@@ -70,6 +70,8 @@ class Ledger:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
+        self._last_durable = ""
+        """The hash of the last row of answers that is known to be on disk."""
         self._end = weakref.finalize(self, store.close)
 
     @property
@@ -194,15 +196,23 @@ class Ledger:
         check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
-        return self._store.write(lambda t: charge(t, batch, prices, check))
+        return self._store.write_with_others(lambda t: charge(t, batch, prices, check))
 
-    def commit(self, reservation: Reservation, answers: Sequence[str | None]) -> Entry | None:
+    def commit(
+        self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
+    ) -> Entry | None:
         """Record the answers of a reservation: cell indices as text, None for NULL.
 
         Known answers must be the same, and are not written again. Returns the new row, or None
-        if there was nothing to write.
+        if there was nothing to write. With ``durable=False`` a file does not wait for the disk:
+        after a power failure the questions may be pending again, but no charge is lost.
         """
-        return self._store.write(lambda t: keep(t, reservation, answers))
+        entry = self._store.write_with_others(
+            lambda t: keep(t, reservation, answers), durable=durable
+        )
+        if entry is not None and durable:
+            self._last_durable = entry.hash
+        return entry
 
     # --- coded copies ---
 
@@ -320,8 +330,18 @@ class Ledger:
         return self._store.read(lambda t: list(t.entries(dataset=dataset)))
 
     def head(self) -> Head | None:
-        """Return the end of the chain; None if it is empty."""
-        return self._store.read(lambda t: t.head())
+        """Return the end of the chain, which is on disk by then; None if it is empty."""
+
+        def work(transaction: Transaction) -> tuple[Head | None, str | None]:
+            head = transaction.head()
+            return head, None if head is None else transaction.kind_of(head.sequence)
+
+        head, kind = self._store.read(work)
+        # Rows of other kinds were on disk before they could be seen, with all rows before them.
+        if head is not None and kind in {"commit", None} and head.hash != self._last_durable:
+            self._store.flush()
+            self._last_durable = head.hash
+        return head
 
     def first_hash(self) -> str | None:
         """Return the hash of the first row, which every copy of this chain shares."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -33,6 +34,8 @@ class Pool:
     def _prepare(self) -> None:
         self.writer = threading.Lock()
         """Queues the writers of this process, which is fairer than the store's own lock."""
+        self.waiting: deque[Any] = deque()
+        """Writes that may share a transaction with others."""
         self._changed = threading.Condition()
         self._lent: list[int] = []
         self._paused = self._closed = False

@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 import time
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from hartley.agent.ledger.rows.entries import FORMAT, broken
 from hartley.agent.ledger.stores.connections import Pool
 from hartley.agent.ledger.stores.migrations import migrate
 from hartley.agent.ledger.stores.private import TABLE
+from hartley.agent.ledger.stores.shared_writes import SharedWrite, end_all, run_all
 from hartley.agent.ledger.stores.store import (
     ATTEMPTS,
     LedgerStore,
@@ -23,6 +25,20 @@ from hartley.agent.ledger.stores.store import (
     format_noted,
     lasting,
     only_read,
+)
+from hartley.agent.ledger.stores.write_ahead_log import (
+    DURABLE,
+    NOT_WAITING,
+    WRITING,
+    bring_over,
+    code_of,
+    copy_with_log,
+    flush_log,
+    has_log,
+    is_busy,
+    keep_a_log,
+    log_of,
+    not_flushed,
 )
 from hartley.errors import EngineError, HartleyError, InputError
 
@@ -40,9 +56,6 @@ LOOK_SECONDS = 0.0002
 """How long it sleeps at least between two looks whether they are done."""
 LOOK_SHARE = 0.02
 """How long it sleeps, as a share of the time that it has waited, if that is longer."""
-WRITING = "BEGIN IMMEDIATE"
-"""Takes the writer's lock before anything is read. If a transaction began by reading, what it read
-could be out of date when it writes."""
 APPLICATION = 0x48415254
 """'HART' in the header of the file."""
 TABLES = """
@@ -94,6 +107,8 @@ class SqliteLedgerStore(LedgerStore):
         self._snapshot: list[tuple[str, int, int]] | None = None
         """The state of the files, if they are read without a lock that writers respect."""
         self._folder: Path | None = None
+        self._in_doubt = False
+        """Whether the disk failed to take the log, so that a part of it may be missing there."""
         self.pool = Pool(self._connect, lambda connection: not connection.in_transaction)
         try:
             self._prepare()
@@ -113,9 +128,7 @@ class SqliteLedgerStore(LedgerStore):
             uri=self._place.startswith("file:"),
         )
         try:
-            # With a write-ahead log, NORMAL may lose the last commits in a power failure: a charge
-            # could be forgotten after its answer was shown.
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(DURABLE)
         except BaseException:
             connection.close()
             raise
@@ -128,9 +141,9 @@ class SqliteLedgerStore(LedgerStore):
             return
         try:
             with self.pool.lend() as connection:
-                _keep_a_log(connection)
+                keep_a_log(connection)
         except sqlite3.OperationalError as error:
-            if not there or _code(error) not in CANNOT_WRITE:
+            if not there or code_of(error) not in CANNOT_WRITE:
                 raise
             self._only_read()
             return
@@ -172,13 +185,13 @@ class SqliteLedgerStore(LedgerStore):
         self._remove_copy()
         self._snapshot = files = self._files()
         address = f"{self.path.as_uri()}?mode=ro"
-        if not _has_log(files):
+        if not has_log(files):
             self._place = f"{address}&immutable=1"
         elif self._reads_along(address):
             self._snapshot = None
         else:
             self._place = self._copy()
-        if not check_format(self._attempt(self._format, "BEGIN"), self.name):
+        if not check_format(self._attempt(self._format), self.name):
             raise EngineError(
                 f"The ledger {self.name} has an older format and is read-only here",
                 hint="copy it to a writable place, and open it there once",
@@ -191,7 +204,7 @@ class SqliteLedgerStore(LedgerStore):
             with self.pool.lend() as connection:
                 connection.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.OperationalError as error:
-            if _code(error) not in CANNOT_WRITE:
+            if code_of(error) not in CANNOT_WRITE:
                 raise
             self.pool.forget()
             return False
@@ -199,7 +212,7 @@ class SqliteLedgerStore(LedgerStore):
 
     def _files(self) -> list[tuple[str, int, int]]:
         """Return values that change when somebody writes to the file or its log."""
-        files = [self.path, self.path.with_name(f"{self.path.name}-wal")]
+        files = [self.path, log_of(self.path)]
         states = [(file.name, file.stat()) for file in files if file.exists()]
         return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
 
@@ -227,13 +240,13 @@ class SqliteLedgerStore(LedgerStore):
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads; writers do not wait for it."""
         if not self.only_reads:
-            return self._attempt(work, "BEGIN")
+            return self._attempt(work)
         for _ in range(ATTEMPTS):  # another process may write without SQLite noticing
             before = self._files()
-            if before != self._snapshot and (self._snapshot is not None or not _has_log(before)):
+            if before != self._snapshot and (self._snapshot is not None or not has_log(before)):
                 self._only_read()
             try:
-                result = self._attempt(work, "BEGIN")
+                result = self._attempt(work)
             except HartleyError:
                 if self._files() == before:
                     raise
@@ -242,30 +255,99 @@ class SqliteLedgerStore(LedgerStore):
                 return result
         raise broken("its file changed while it was read")
 
-    def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
-        """Run work as the only writer; it is on disk when this returns."""
+    def write(
+        self, work: Callable[[Transaction], T], *, again: bool = True, durable: bool = True
+    ) -> T:
+        """Run work as the only writer; if it is to be durable, it is on disk when this returns."""
         del again  # unfinished work has no effect
         if self.only_reads:
             raise only_read(self.name)
         with self.pool.writer:
-            return self._attempt(work, WRITING)
+            return self._write(work, durable=durable)
 
-    def _attempt(self, work: Callable[[Transaction], T], begin: str) -> T:
+    def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
+        """Run work together with that of all threads that wait for the same turn."""
+        if self.only_reads:
+            raise only_read(self.name)
+        mine = SharedWrite(work, durable=durable)
+        self.pool.waiting.append(mine)
+        try:
+            with self.pool.writer:
+                # Done by the thread before this one, or now with those that came meanwhile; by
+                # itself if it is alone, or if the store could not finish what they share.
+                if not mine.is_done and not self._shared(mine):
+                    return self._write(work, durable=durable)
+        except BaseException:
+            with suppress(ValueError):  # Ctrl-C, before anybody did it: nobody is to do it then
+                self.pool.waiting.remove(mine)
+            raise
+        result: T = mine.outcome()
+        return result
+
+    def _shared(self, mine: SharedWrite) -> bool:
+        """Write what waits together with one that waits; tell whether that was done."""
+        group, waiting = [mine], self.pool.waiting
+        while waiting:
+            write = waiting.popleft()
+            if write is not mine:
+                group.append(write)
+        if len(group) == 1:
+            return False
+        try:
+            self._write(partial(run_all, group), durable=any(write.durable for write in group))
+        except HartleyError:  # of the store: those of the work are kept with it
+            return False
+        end_all(group)
+        return True
+
+    def _write(self, work: Callable[[Transaction], T], *, durable: bool) -> T:
+        if self._in_doubt:
+            self._renew()
+        return self._attempt(work, DURABLE if durable else NOT_WAITING)
+
+    def flush(self) -> None:
+        """Bring the log to the disk."""
+        try:
+            flush_log(self.path, only_reads=self.only_reads)
+        except OSError as error:
+            if not self.only_reads:  # a process that may only read may be unable to flush, too
+                self._in_doubt = True
+                raise lasting(error, self.name) from None
+
+    def _renew(self) -> None:
+        """Copy the log to the file after the disk failed to take a part of it.
+
+        A system may report such a failure once, and say afterwards that all is well. What was not
+        waited for would then be missing in front of later charges, and SQLite would not read them.
+        The system still has those pages, so they are brought to the disk in the file itself.
+        """
+        try:
+            with self.pool.lend() as connection:
+                whole = bring_over(connection)
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from None
+        if not whole:
+            raise lasting(TimeoutError(), self.name)
+        self._in_doubt = False
+
+    def _attempt(self, work: Callable[[Transaction], T], level: str | None = None) -> T:
+        """Run work in a transaction, which writes if it says what its commit waits for."""
         for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 with self.pool.lend() as connection:
-                    return _transact(connection, work, begin)
+                    return _transact(connection, work, level)
             except sqlite3.DatabaseError as error:
-                if not attempts_left or not _is_busy(error):
+                if not attempts_left or not is_busy(error):
                     raise self._error(error) from None
         raise AssertionError
 
     def _error(self, error: sqlite3.DatabaseError) -> HartleyError:
         """Turn an error of SQLite into one of Hartley's."""
-        if _code(error) == sqlite3.SQLITE_NOTADB:
+        if code_of(error) == sqlite3.SQLITE_NOTADB:
             return _no_ledger(self.name)
-        if _code(error) == sqlite3.SQLITE_READONLY:
+        if code_of(error) == sqlite3.SQLITE_READONLY:
             return only_read(self.name)
+        self._in_doubt |= not_flushed(error)
         if isinstance(error, sqlite3.OperationalError):
             return lasting(error, self.name)
         return broken(f"its file is damaged ({type(error).__name__})")
@@ -355,17 +437,20 @@ def _locked(path: Path, *, exclusive: bool) -> Iterator[bool]:
         os.close(handle)
 
 
-def _transact(connection: sqlite3.Connection, work: Callable[[Transaction], T], begin: str) -> T:
+def _transact(
+    connection: sqlite3.Connection, work: Callable[[Transaction], T], level: str | None
+) -> T:
     def run(statement: str, values: Sequence[Any]) -> list[Any]:
         return connection.execute(statement, values).fetchall()
 
     def run_many(statement: str, rows: list[tuple[Any, ...]]) -> None:
         connection.executemany(statement, rows)
 
-    if begin == WRITING:
-        _take_turn(connection)
+    if level is None:
+        connection.execute("BEGIN")
     else:
-        connection.execute(begin)
+        connection.execute(level)  # every time: no charge rests on what a transaction before it set
+        _take_turn(connection)
     try:
         result = work(Transaction(run, run_many))
         connection.execute("COMMIT")
@@ -390,7 +475,7 @@ def _take_turn(connection: sqlite3.Connection) -> None:
                 connection.execute(WRITING)
             except sqlite3.OperationalError as error:
                 waited = time.monotonic() - begun
-                if not _is_busy(error) or waited > BUSY_SECONDS:
+                if not is_busy(error) or waited > BUSY_SECONDS:
                     raise
             else:
                 return
@@ -399,53 +484,8 @@ def _take_turn(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:.0f}")
 
 
-def copy_with_log(path: Path, folder: Path) -> str:
-    """Copy a file of SQLite and its log, if there is one; return the path of the copy."""
-    for suffix in ("", "-wal"):
-        part = path.with_name(path.name + suffix)
-        if not suffix or part.exists():
-            shutil.copyfile(part, folder / f"copy.db{suffix}")
-    return str(folder / "copy.db")
-
-
-def _has_log(files: list[tuple[str, int, int]]) -> bool:
-    return any(size for name, size, _ in files if name.endswith("-wal"))
-
-
 def _no_ledger(name: str) -> InputError:
     return InputError(f"The file {name} is not a ledger", hint="name another file, or a new one")
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # absent if Python itself raised the error
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def _keep_a_log(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log; several processes that start at once take turns."""
-    for attempts_left in reversed(range(1000)):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            _try_to_write(connection)
-        except sqlite3.OperationalError as error:
-            if not attempts_left or not _is_busy(error):
-                raise
-            time.sleep(0.01)  # SQLite does not wait for this switch
-        else:
-            return
-
-
-def _try_to_write(connection: sqlite3.Connection) -> None:
-    """Make an empty write, which fails if the ledger is not writable."""
-    connection.execute(WRITING)
-    try:
-        connection.execute("PRAGMA user_version = 0")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def _create_tables(transaction: Transaction) -> None:

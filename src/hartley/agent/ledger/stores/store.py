@@ -195,6 +195,11 @@ class Transaction:
         rows = self.run("SELECT hash FROM hartley_entries WHERE sequence = ?", (sequence,))
         return rows[0][0] if rows else None
 
+    def kind_of(self, sequence: int) -> str | None:
+        """Return the kind of a row."""
+        rows = self.run("SELECT kind FROM hartley_entries WHERE sequence = ?", (sequence,))
+        return rows[0][0] if rows else None
+
     def hash_before_migration(self, version: int, sequence: int) -> str | None:
         """Return the hash that a row had in an older format, if it is still known."""
         marks = self.run("SELECT content FROM hartley_entries WHERE kind = 'migrated'", ())
@@ -376,13 +381,27 @@ class LedgerStore(ABC):
         """Run work that only reads, on one snapshot of the ledger."""
 
     @abstractmethod
-    def write(self, work: Callable[[Transaction], T], *, again: bool = True) -> T:
+    def write(
+        self, work: Callable[[Transaction], T], *, again: bool = True, durable: bool = True
+    ) -> T:
         """Run work as the only writer; it is durable when this returns, or has no effect.
 
         Args:
             work: called again if the store could not finish it.
             again: whether to call it again even if it may have been finished.
+            durable: False for what may be lost if the power fails before the next durable write or
+                ``flush``; it outlives every process at once. A store on a server ignores it.
         """
+
+    def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
+        """Run work that may share a transaction with that of other threads, one after the other.
+
+        If it raises an error, it has no effect, and the others have theirs.
+        """
+        return self.write(work, durable=durable)
+
+    def flush(self) -> None:  # noqa: B027 - a store on a server has nothing to do
+        """Make everything durable that was written by now, by any process."""
 
     @abstractmethod
     def wipe(self, transaction: Transaction) -> None:

@@ -1,0 +1,250 @@
+"""What is on the disk of a ledger in a file when the power fails: every charge, and a chain.
+
+The disk is simulated from what SQLite promises: a commit of a connection that was set to wait
+(FULL), and an explicit flush, bring the whole log to the disk. What was written after that may be
+there in any part.
+"""
+
+import os
+import random
+import sqlite3
+
+import pytest
+
+from hartley.agent.ledger import open_ledger
+from hartley.agent.ledger.stores import sqlite, write_ahead_log
+from hartley.errors import EngineError
+
+SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
+FRAME = 24 + 4096
+"""Bytes of a page in a log."""
+
+
+class Disk:
+    """A ledger whose commits are watched, and the length of its log that is certainly on disk."""
+
+    def __init__(self, folder, monkeypatch):
+        self.path, self.log = folder / "ledger.db", folder / "ledger.db-wal"
+        self.waits, self._copies = [], 0
+        self._level, self._writing = {}, {}
+        connect, flush = sqlite.SqliteLedgerStore._connect, os.fsync
+
+        def watched(store):
+            connection = connect(store)
+            connection.set_trace_callback(lambda text: self._see(id(connection), text))
+            return connection
+
+        def fsync(handle):
+            if os.fstat(handle).st_ino == self.log.stat().st_ino:
+                self.waits.append("flush")
+            flush(handle)
+
+        monkeypatch.setattr(sqlite.SqliteLedgerStore, "_connect", watched)
+        monkeypatch.setattr(write_ahead_log.os, "fsync", fsync)
+        self.ledger = open_ledger(self.path)
+        self.durable = self.log.stat().st_size
+        self.file = self.path.read_bytes()
+
+    def _see(self, connection, text):
+        if text.startswith("PRAGMA synchronous"):
+            self._level[connection] = text.rpartition(" ")[2]
+        elif text == "BEGIN IMMEDIATE":
+            self._writing[connection] = True
+        elif text == "BEGIN":
+            self._writing[connection] = False
+        elif text == "COMMIT" and self._writing[connection]:
+            self.waits.append(self._level.get(connection, "FULL"))
+
+    def after(self, call):
+        """Do something, and note what is on the disk afterwards."""
+        self.waits.clear()
+        result = call()
+        if {"FULL", "flush"} & {*self.waits}:
+            self.durable = self.log.stat().st_size
+        return result
+
+    def images(self, folder, order):
+        """Yield ledgers as they may be found after the power failed now."""
+        log = self.log.read_bytes()
+        assert self.path.read_bytes() == self.file, "no page was copied to the file yet"
+        cuts = {self.durable, len(log)} | {order.randrange(self.durable, len(log) + 1)}
+        parts = [log[:cut] for cut in cuts]
+        frames = range(self.durable, len(log), FRAME)
+        missing = order.sample(frames, min(2, len(frames)))  # what came later is there
+        parts += [log[:frame] + bytes(FRAME) + log[frame + FRAME :] for frame in missing]
+        for part in parts:
+            self._copies += 1
+            copy = folder / f"copy{self._copies}.db"
+            copy.write_bytes(self.file)
+            copy.with_name(copy.name + "-wal").write_bytes(part)
+            with open_ledger(copy) as opened:
+                yield opened
+
+
+@pytest.fixture
+def disk(tmp_path, monkeypatch):
+    made = Disk(tmp_path, monkeypatch)
+    made.after(
+        lambda: made.ledger.record(
+            "people", "created", {"bits": 60, "schema": SCHEMA, "rows": 5000}
+        )
+    )
+    yield made
+    made.ledger.close()
+
+
+def reserve(ledger, number):
+    return ledger.reserve("people", None, [{"q": number}], lambda _: 2)
+
+
+def answer(number):
+    return [str(number % 2)]
+
+
+def test_an_answer_that_does_not_wait_is_seen_at_once_on_every_store(ledger, q, two):
+    paid = ledger.reserve("people", None, q(1), two)
+    entry = ledger.commit(paid, ["1"], durable=False)
+    assert ledger.reserve("people", None, q(1), two).answers == ("1",)
+    assert ledger.head().hash == entry.hash
+    assert ledger.verify().holds
+
+
+def test_only_the_rows_of_answers_do_not_wait_for_the_disk(disk):
+    ledger = disk.ledger
+    paid = disk.after(lambda: reserve(ledger, 1))
+    assert disk.waits == ["FULL"]
+    disk.after(lambda: ledger.commit(paid, ["1"], durable=False))
+    assert disk.waits == ["NORMAL"]
+    more = disk.after(lambda: reserve(ledger, 2))
+    assert disk.waits == ["FULL"], "the connection that did not wait is used again"
+    disk.after(lambda: ledger.commit(more, ["0"]))
+    assert disk.waits == ["FULL"]
+
+
+def test_a_head_that_is_given_out_is_on_the_disk(disk):
+    ledger = disk.ledger
+    paid = disk.after(lambda: reserve(ledger, 1))
+    disk.after(ledger.head)
+    assert disk.waits == [], "a charge is there already"
+    disk.after(lambda: ledger.commit(paid, ["1"], durable=False))
+    disk.after(ledger.head)
+    assert disk.waits == ["flush"]
+    disk.after(ledger.head)
+    assert disk.waits == [], "and stays there"
+    more = reserve(ledger, 2)
+    disk.after(lambda: ledger.commit(more, ["0"]))
+    disk.after(ledger.head)
+    assert disk.waits == [], "this answer has waited itself"
+
+
+def test_another_process_flushes_what_it_did_not_write(disk):
+    paid = reserve(disk.ledger, 1)
+    disk.ledger.commit(paid, ["1"], durable=False)
+    with open_ledger(disk.path) as other:
+        head = disk.after(other.head)
+    assert disk.waits == ["flush"]
+    assert head.sequence == 3
+
+
+@pytest.mark.parametrize("what", ["verify", "export", "backup", "save_head"])
+def test_what_is_kept_elsewhere_names_rows_on_the_disk(disk, tmp_path, what):
+    ledger = disk.ledger
+    ledger.commit(reserve(ledger, 1), ["1"], durable=False)
+    given = [] if what == "verify" else [tmp_path / "given"]
+    disk.after(lambda: getattr(ledger, what)(*given))
+    assert "flush" in disk.waits
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_charge_is_lost_and_answers_are_found_again(disk, tmp_path, seed):
+    order, ledger = random.Random(seed), disk.ledger  # noqa: S311 - random cases, not secrets
+    certain, shown, heads, open_ = 1, {}, [], []
+    lost = 0
+    for number in range(14):
+        act = order.choice(["ask", "ask", "ask", "charge", "finish", "event", "head"])
+        if act in {"ask", "charge"}:
+            paid = disk.after(lambda number=number: reserve(ledger, number))
+            certain = paid.sequence
+            open_.append((number, paid))
+        if act == "event":
+            about = {"analyst": f"a{number}", "bits": 1}
+            certain = disk.after(lambda about=about: ledger.record("people", "allowance", about))
+            certain = certain.sequence
+        if act == "head":
+            heads.append(disk.after(ledger.head))
+            certain = heads[-1].sequence
+        if act in {"ask", "finish"} and open_:
+            asked, paid = open_.pop(order.randrange(len(open_)))
+            done = answer(asked)
+            disk.after(lambda paid=paid, done=done: ledger.commit(paid, done, durable=False))
+            shown[asked] = done
+        rows = ledger.entries()
+        for found in disk.images(tmp_path, order):
+            here = found.entries()
+            assert here == rows[: len(here)]
+            assert len(here) >= certain
+            assert {entry.kind for entry in rows[len(here) :]} <= {"commit"}
+            assert found.verify().holds
+            lost += len(rows) - len(here)
+            assert all(found.contains(head) for head in heads)
+            for asked, said in shown.items():
+                again = reserve(found, asked)
+                assert again.sequence is None, "it is paid for"
+                assert again.cells == 1
+                if again.answers == (None,):
+                    assert found.commit(again, said) is not None
+                else:
+                    assert again.answers == tuple(said)
+            assert found.verify().holds
+    assert lost, "some answers were not on the disk"
+
+
+def test_after_a_failed_flush_the_log_is_copied_before_the_next_charge(disk, tmp_path):
+    ledger = disk.ledger
+    ledger.commit(reserve(ledger, 1), ["1"], durable=False)
+
+    def failing(_):
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+        raise error
+
+    with pytest.raises(EngineError, match="does not answer"):
+        ledger.store.write(failing)
+    # A reader that began before prevents that a page it needs is replaced.
+    reader = sqlite3.connect(disk.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM hartley_entries").fetchone()
+    reserve(ledger, 2)
+    reader.close()
+    alone = tmp_path / "alone.db"
+    alone.write_bytes(disk.path.read_bytes())  # as if nothing of the log were on the disk
+    with open_ledger(alone) as found:
+        assert [entry.kind for entry in found.entries()] == ["created", "reserve", "commit"]
+        assert found.verify().holds
+
+
+def test_nothing_is_charged_while_the_log_cannot_be_copied(disk, monkeypatch):
+    monkeypatch.setattr(sqlite, "bring_over", lambda _: False)
+    disk.ledger.store._in_doubt = True
+    for _ in range(2):
+        with pytest.raises(EngineError, match="does not answer"):
+            reserve(disk.ledger, 1)
+    monkeypatch.undo()
+    assert reserve(disk.ledger, 1).sequence == 2
+
+
+def test_a_flush_that_fails_is_an_error_and_leaves_the_log_in_doubt(disk, monkeypatch):
+    ledger = disk.ledger
+    ledger.commit(reserve(ledger, 1), ["1"], durable=False)
+
+    def fail(_):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write_ahead_log.os, "fsync", fail)
+        with pytest.raises(EngineError, match="does not answer"):
+            ledger.head()
+    assert ledger.store._in_doubt
+    assert ledger.head().sequence == 3
+    reserve(ledger, 2)
+    assert not ledger.store._in_doubt
