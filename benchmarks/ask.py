@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NAME = "ask"
 ROWS, QUICK_ROWS = 10**7, 10**6
-CALLS, REPEATED_CALLS = 15, 40
+CALLS, REPEATED_CALLS = 15, 400
 MOST_TIMES, MOST_MILLISECONDS = 1.3, 0.2
 ASK, HAND, REPEAT = "a mean with a filter", "the same sums by hand in DuckDB", "the same again"
 REGIONS = ("north", "east", "south", "west", "centre", "islands")
