@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
 from hartley.agent.ledger.stores import write_ahead_log
+from hartley.agent.planning_agent import Agent
 from hartley.errors import InputError
 from hartley.service.ledger_guard import LaterNote
 
