@@ -16,11 +16,19 @@ from typing import Any
 from ask_demo import ask_five
 
 COLUMNS = "age,sex,region"
+MADE = (
+    *("people.parquet", "audit.html", "policy.toml", "design.html", "released.parquet"),
+    *("certificate.json", "after.html", "ledger.db*", "hartley.*.head"),
+)
+"""What the demonstration writes; no command replaces a file unless it is told to."""
 
 
 def main(out: str) -> None:
     """Run every command, say what it found, and compare the leakage before and after."""
     Path(out).mkdir(exist_ok=True)
+    for pattern in MADE:
+        for file in Path(out).glob(pattern):
+            file.unlink()
     table, released = f"{out}/people.parquet", f"{out}/released.parquet"
     policy, certificate = f"{out}/policy.toml", f"{out}/certificate.json"
     show("A table of people who do not exist.", f"hartley sample {table}")
