@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 
-from hartley.agent.ledger import Ledger
-from hartley.agent.planning_agent import Agent
+from hartley.agent.agent import Agent
+from hartley.agent.ledger.ledger import Ledger
 from hartley.agent.quotes import Wish
 from hartley.service.accounts import Accounts
 from hartley.service.service import Service

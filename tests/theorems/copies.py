@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,13 @@ from unittest import mock
 
 import duckdb
 
-from hartley.agent import agent as agent_module, data as loading
+from hartley.agent import data as loading, opening_agent
 from hartley.agent.ledger.rows import state as standing
 from hartley.agent.ledger.stores import chain as appending
 from hartley.engines.coded.copying import open_coded
 from hartley.engines.dialects.registry import EMBEDDED
+from hartley.engines.tables.sources import open_table
+from hartley.engines.tables.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +69,7 @@ class Template:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        real_open, real_code = loading.open_table, loading.code_table
+        real_open, real_code = opening_agent.open_table, loading.code_table
 
         def open_table(data: Any) -> Any:
             if isinstance(data, Coded):
@@ -79,8 +82,7 @@ class Template:
             return real_code(table, codings, **more)
 
         with (
-            mock.patch.object(loading, "open_table", open_table),
-            mock.patch.object(agent_module, "open_table", open_table),
+            mock.patch.object(opening_agent, "open_table", open_table),
             mock.patch.object(loading, "code_table", code_table),
         ):
             yield
@@ -120,14 +122,18 @@ class Template:
         return open_coded(place, codings, version=version, owner=owner)
 
 
-@dataclass(frozen=True)
-class Coded:
+class Coded(Table):
     """A table as an owner has it, and the codes that its schema makes of it."""
 
-    table: Any
-    key: str
-    rows: list[tuple[int | None, ...]]
-    dialect: Any = EMBEDDED
+    dialect = EMBEDDED
+
+    def __init__(self, table: Any, key: str, rows: list[tuple[int | None, ...]]) -> None:
+        super().__init__(None, "coded")
+        self.__dict__.update(table=table, key=key, rows=rows)
+
+    @property
+    def backend(self) -> Any:
+        return anything().backend
 
     @classmethod
     def of(cls, version: Any, victim: int, secret: Any) -> Coded:
@@ -137,3 +143,9 @@ class Coded:
             for row in version.truth(victim, secret)
         ]
         return cls(version.table(victim, secret), repr(version.schema), rows)
+
+
+@cache
+def anything() -> Table:
+    """Return a table on the embedded engine, which the agent tries before it is asked."""
+    return open_table({"x": [1]})

@@ -133,7 +133,7 @@ def test_attempts_end(server, connection, pauses):
     server.replies = ["drop"] * 4
     with pytest.raises(EngineError, match="does not answer") as error:
         connection.get("datasets")
-    assert "free" in error.value.hint
+    assert "not charged again" in error.value.hint
     assert (len(server.requests), len(pauses)) == (4, 3)
 
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from hartley.agent.ledger import open_ledger
 from hartley.exact import floor_power
 from hartley.service.accounts import open_accounts
 
@@ -28,9 +29,10 @@ def test_processes_together_never_exceed_a_daily_cap_and_use_all_of_it(drive, pl
     most = floor_power("10.5")
     assert math.prod(cells) <= most  # 2^10.5 is 1448.15...: in exact integers
     assert math.prod(cells) * 2 > most  # no question of one bit was left that would fit
-    with open_accounts(address) as accounts:
-        rows = accounts.ledger.history("people")
+    with open_ledger(address) as ledger:
+        rows = ledger.history("people")
         assert sorted(row.cells for row in rows) == sorted(cells)
+    with open_accounts(address) as accounts:
         assert accounts.spent_today("ana") == pytest.approx(math.log2(math.prod(cells)))
 
 
