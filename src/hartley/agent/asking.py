@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.answers.answer import certificate_of
 from hartley.agent.answers.quote import ErrorsIf, NextPrices, Quote
 from hartley.agent.answers.useful import Useful
-from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.auditable_ledger import opened_ledger
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.pricing.given_price import GivenPrice, given_words
 from hartley.agent.pricing.price import next_limits, price as price_of
@@ -103,8 +103,7 @@ def open_desk(
         yield desk, schema.ledger
         return
     public = Schema.read(schema)
-    path = isinstance(ledger, (str, os.PathLike))
-    opened = open_ledger(ledger, create=False) if isinstance(ledger, (str, os.PathLike)) else ledger
+    opened = None if ledger is None else opened_ledger(ledger, create=False)
     try:
         state = None if opened is None else opened.state(public.name)
         if state is not None:
@@ -120,7 +119,7 @@ def open_desk(
             raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
         yield Desk(public, most), opened
     finally:
-        if path and opened is not None:
+        if opened is not None and opened is not ledger:
             opened.close()
 
 

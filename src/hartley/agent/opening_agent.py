@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hartley.agent.agent import Agent
 from hartley.agent.asking import quote
 from hartley.agent.data import state_of
-from hartley.agent.ledger.auditable_ledger import open_ledger
+from hartley.agent.ledger.auditable_ledger import opened_ledger
 from hartley.agent.ledger.overview import list_charges, read_overview
 from hartley.agent.ledger.rows.balances import period_words
 from hartley.agent.questions.batch import from_plain
@@ -86,12 +86,8 @@ class OpeningAgent(Agent):
             update: whether the table is a new version of a dataset in the ledger.
         """
         read = Schema.read(schema)
-        self._owns_ledger = isinstance(ledger, (str, os.PathLike))
-        self.ledger = (
-            open_ledger(ledger, create=budget is not None)  # a typing error creates no ledger
-            if isinstance(ledger, (str, os.PathLike))
-            else ledger
-        )
+        self.ledger = opened_ledger(ledger, create=budget is not None)  # a typo creates no ledger
+        self._owns_ledger = self.ledger is not ledger
         try:
             read.require_confirmed()
             state_of(self.ledger, read.name)  # a ledger that cannot be read is the first problem
@@ -161,14 +157,14 @@ class OpeningAgent(Agent):
             vacuous: whether to accept answers that say no more than the schema; otherwise the
                 quote names them, with the next price that reveals more.
         """
-        plans = self.desk.plan(question, error, bits, min_rows)
-        return quote(self.desk, plans, self.ledger, analyst, vacuous=vacuous)
+        desk = self.desk  # of one version, even if others replace it meanwhile
+        plans = desk.plan(question, error, bits, min_rows)
+        return quote(desk, plans, self.ledger, analyst, vacuous=vacuous)
 
     @property
     def accountant(self) -> Accountant[Question]:
         """The present charges, used to explain a batch; the ledger itself does the charging."""
-        held, state = self._ready(), self.state
-        earlier = held.desk.earlier
+        earlier, state = self.desk.earlier, self.state
         earlier.read(self.ledger)
         charges = [charge for charge in self.history() if charge.version == state.version]
         # Its population or the present period may have less left than the dataset.
@@ -228,7 +224,7 @@ class OpeningAgent(Agent):
         min_rows: object = None,
     ) -> str:
         """Explain a charge: its atoms and factors, and whether the budget covers it."""
-        plans = self._ready().desk.plan(question, error, bits, min_rows)
+        plans = self.desk.plan(question, error, bits, min_rows)
         return self.accountant.explain(questions_of(plans))
 
     def close(self) -> None:

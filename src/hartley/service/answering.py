@@ -13,7 +13,6 @@ from hartley.errors import NotPermitted, Pending, Refused
 from hartley.service.accounts import TokenScope
 from hartley.service.accounts.keyed_requests import KeyedRequest
 from hartley.service.envelope import ServiceError, forbidden, pending
-from hartley.service.hosted_dataset import desk_of
 from hartley.service.own_rows import own_balance
 from hartley.service.resources import is_light
 from hartley.service.shown import shown_answer
@@ -208,7 +207,7 @@ async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
 
 def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> dict[str, Any]:
     """Return the answers of the agent, which charges what is due."""
-    plans = desk_of(opened.agent).plan(list(asked.wishes), None, None)
+    plans = opened.agent.desk.plan(list(asked.wishes), None, None)
     resources.count_items(asked.identity, "asks", asked.wishes, plans)
     asked.ticket.check()
     reply = opened.agent.ask(

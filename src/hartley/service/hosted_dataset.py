@@ -230,7 +230,7 @@ class HostedDataset:
         It looks at no row that was added since the last question here. ``admit`` is called with
         the plans, and may raise an error.
         """
-        desk = desk_of(opened.agent)
+        desk = opened.agent.desk
         plans = desk.plan(list(wishes), None, None)
         admit(plans)
         return self._is_unknown(desk, plans, analyst)
@@ -262,7 +262,7 @@ class HostedDataset:
             # What the account was charged for since may have told it the same in finer cells.
             if planned is not None and planned.place.account.parts == spent:
                 return questions.contents(planned)
-        desk = desk_of(opened.agent)
+        desk = opened.agent.desk
         read = desk.plan(list(wishes), None, None)
         admit(read)
         if may_ask and self._is_new(desk, read, analyst):
@@ -296,8 +296,3 @@ def _key(analyst: str, wishes: Sequence[Wish]) -> object:
     return analyst, *(
         (wish.text, repr(wish.error), repr(wish.bits), repr(wish.min_rows)) for wish in wishes
     )
-
-
-def desk_of(agent: OpeningAgent) -> Desk:
-    """Return the desk of an open agent, which prices questions."""
-    return agent._ready().desk  # noqa: SLF001 - prices are the agent's own

@@ -12,7 +12,7 @@ from hartley.errors import OptionError
 from hartley.service.accounts import TokenScope
 from hartley.service.answering import AskRequest, answer_once, own_refusal
 from hartley.service.envelope import forbidden, not_found
-from hartley.service.hosted_dataset import HostedDataset, desk_of
+from hartley.service.hosted_dataset import HostedDataset
 from hartley.service.lanes import Ticket
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
 from hartley.service.paid_answers import reopened
@@ -167,7 +167,7 @@ class Service:
         account, ticket = identity.account, Ticket(identity.account)
 
         def work(opened: OpenVersion) -> dict[str, Any]:
-            desk = desk_of(opened.agent)
+            desk = opened.agent.desk
             plans = desk.plan(list(wishes), None, None)
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
@@ -217,7 +217,7 @@ class Service:
         account, ticket = identity.account, Ticket(identity.account)
 
         def work(opened: OpenVersion) -> dict[str, Any]:
-            plans = desk_of(opened.agent).plan(list(wishes), None, None)
+            plans = opened.agent.desk.plan(list(wishes), None, None)
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
             own = own_balance(hosted.own(account))
@@ -373,7 +373,7 @@ class Service:
             content = self._charge_content(opened, charge)
             if not (content["present"] and charge.answered):
                 return content | {"answers": None}
-            answers = reopened(desk_of(opened.agent), self.ledger, account, charge)
+            answers = reopened(opened.agent.desk, self.ledger, account, charge)
             return content | {"answers": [shown_answer(answer) for answer in answers]}
 
         return await self.lanes.quick(lambda: hosted.run(work))

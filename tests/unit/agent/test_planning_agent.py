@@ -9,12 +9,19 @@ import hartley
 from hartley.agent.agent import Agent as AnsweringAgent
 from hartley.agent.opening_agent import OpeningAgent
 from hartley.agent.planning_agent import PlanningAgent
+from hartley.agent.quotes import Desk
+from hartley.errors import OptionError
 
 MEDIAN, OLD = (
     "SELECT MEDIAN(age) FROM people",
     "SELECT COUNT(*) FROM people WHERE age >= 65",
 )
 AVERAGE = "SELECT AVG(age) FROM people WHERE pay > 1"
+TABLE = {"age": [3, 40, 90]}
+SCHEMA = {
+    "table": {"name": "people"},
+    "columns": {"age": {"kind": "private", "range": [0, 100], "step": 1}},
+}
 
 
 @pytest.fixture
@@ -122,3 +129,28 @@ def test_a_closed_agent_does_not_plan(people, schema, ledger):
     for verb in (opened.plan, opened.curve):
         with pytest.raises(hartley.OptionError, match="closed"):
             verb(MEDIAN)
+
+
+@pytest.mark.parametrize("ledger", [5, None, [], b"ledger.db"])
+def test_what_is_no_ledger_is_refused_with_a_sentence(ledger):
+    with pytest.raises(OptionError, match="neither a path, an address nor an open ledger"):
+        PlanningAgent(TABLE, SCHEMA, ledger=ledger, budget=4)
+    if ledger is not None:  # a price needs none
+        with pytest.raises(OptionError, match="neither a path, an address nor an open ledger"):
+            hartley.price("SELECT COUNT(*) FROM people", SCHEMA, ledger=ledger)
+
+
+def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_path, monkeypatch):
+    question, plan = "SELECT AVG(age) FROM people", Desk.plan
+    with PlanningAgent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
+        before = agent.price(question, bits=2)
+
+        def replaced_meanwhile(desk, *about):
+            plans = plan(desk, *about)
+            agent.update({"age": TABLE["age"] * 10})
+            return plans
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Desk, "plan", replaced_meanwhile)
+            assert agent.price(question, bits=2).errors == before.errors
+        assert agent.price(question, bits=2).errors != before.errors

@@ -7,6 +7,7 @@ small.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ from hartley.agent.ledger.overview import (
     read_overview,
 )
 from hartley.agent.ledger.verification import verify
+from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    import os
     from fractions import Fraction
 
     from hartley.agent.ledger.backup import Restored
@@ -42,14 +43,10 @@ class AuditableLedger(ChargingLedger):
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
         >>> ledger = open_ledger(folder.name + "/ledger.db")
-        >>> about = {"bits": 3, "schema": {"name": "people"}, "rows": 5000}
-        >>> _ = ledger.record("people", "created", about)
-        >>> paid = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
-        >>> _ = ledger.commit(paid, ["7"])
-        >>> ledger.reserve("people", "bob", [{"count": "all"}], lambda new: 2).answers
-        ('7',)
-        >>> ledger.state("people").spent, ledger.state("people").remaining
-        (2, 2.0)
+        >>> _ = ledger.record("people", "created", {"bits": 3, "schema": {}, "rows": 5000})
+        >>> _ = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
+        >>> [charge.cells for charge in ledger.history("people")], len(ledger.pending("people"))
+        ([2], 1)
         >>> ledger.verify().holds
         True
         >>> ledger.close(); folder.cleanup()
@@ -153,3 +150,17 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Audi
         []
     """
     return AuditableLedger(open_store(address, create=create))
+
+
+def opened_ledger(
+    ledger: ChargingLedger | str | os.PathLike[str], *, create: bool
+) -> ChargingLedger:
+    """Return a ledger that is open already as it is, and open one that is named."""
+    if isinstance(ledger, ChargingLedger):
+        return ledger
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise OptionError(
+            "The ledger is neither a path, an address nor an open ledger",
+            hint="name the file of the ledger, for example 'ledger.db'",
+        )
+    return open_ledger(ledger, create=create)

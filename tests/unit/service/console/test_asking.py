@@ -6,7 +6,6 @@ import pytest
 
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import questions_of
-from hartley.service.hosted_dataset import desk_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("console")]
 
@@ -161,7 +160,7 @@ def test_a_charge_without_an_answer_is_finished_from_the_history(house):
     window = house.window(house.analyst("lars", bits="5"))
     window.ask(MEDIAN, "1.6")  # makes the next price smaller than its own
     agent = house.service.hosted["people"].run(lambda opened: opened.agent)
-    desk = desk_of(agent)
+    desk = agent.desk
     plans = desk.plan(MEDIAN, None, "3")
     questions = questions_of(plans)
     house.service.ledger.reserve(
