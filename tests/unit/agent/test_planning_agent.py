@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 import hartley
+from hartley.agent import opening_agent
 from hartley.agent.agent import Agent as AnsweringAgent
 from hartley.agent.opening_agent import OpeningAgent
 from hartley.agent.planning_agent import PlanningAgent
@@ -141,16 +142,22 @@ def test_what_is_no_ledger_is_refused_with_a_sentence(ledger):
 
 
 def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_path, monkeypatch):
-    question, plan = "SELECT AVG(age) FROM people", Desk.plan
+    plan, make_quote, used = Desk.plan, opening_agent.quote, []
+
+    def replaced_meanwhile(desk, *about):
+        used.append(desk)
+        plans = plan(desk, *about)
+        agent.update({"age": [*TABLE["age"], 17]})
+        return plans
+
+    def noted(desk, *about, **more):
+        used.append(desk)
+        return make_quote(desk, *about, **more)
+
+    monkeypatch.setattr(Desk, "plan", replaced_meanwhile)
+    monkeypatch.setattr(opening_agent, "quote", noted)
     with PlanningAgent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
-        before = agent.price(question, bits=2)
-
-        def replaced_meanwhile(desk, *about):
-            plans = plan(desk, *about)
-            agent.update({"age": TABLE["age"] * 10})
-            return plans
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Desk, "plan", replaced_meanwhile)
-            assert agent.price(question, bits=2).errors == before.errors
-        assert agent.price(question, bits=2).errors != before.errors
+        old = agent.desk
+        agent.price("SELECT AVG(age) FROM people", bits=2)
+        assert agent.desk is not old
+    assert [desk is old for desk in used] == [True, True]
