@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,10 +80,9 @@ def plot(numbers: B5Numbers) -> Chart:
     """Draw the density of pick-ups, on a fine map and in boxes of the budgets."""
     panels = []
     for name, counts in numbers.counts.items():
-        shade = np.log10(np.array(counts, dtype=np.float64) + 1)
         heat = Heat(
             "log₁₀(1 + trips)",
-            tuple(map(tuple, shade.tolist())),
+            tuple(map(tuple, _logarithms(np.array(counts) + 1).tolist())),
             *(*map(float, LONGITUDE), *map(float, LATITUDE)),
         )
         boxes = f"ε = {name}: {len(counts)} × {len(counts)} boxes"
@@ -95,6 +95,13 @@ def plot(numbers: B5Numbers) -> Chart:
         synthetic=numbers.synthetic,
         across=3,
     )
+
+
+def _logarithms(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return logarithms that are the same on every machine; NumPy's own end in other digits."""
+    levels, places = np.unique(counts, return_inverse=True)
+    logarithms = np.array([float(Decimal(level).log10()) for level in levels.tolist()])
+    return logarithms[places].reshape(counts.shape)
 
 
 def findings(numbers: B5Numbers) -> tuple[Claim, ...]:
