@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent.statistics.statements import number, select
+from hartley.engines.coded.coded_copy import CodeStatement
 from hartley.engines.dialects.registry import DUCKDB, POLARS, POSTGRESQL, SPARK
 
 if TYPE_CHECKING:
@@ -335,8 +335,7 @@ def codes_of() -> Callable[[CodedTable], list[tuple[int | None, ...]]]:
 
     def fetch(copy: CodedTable) -> list[tuple[int | None, ...]]:
         columns = [copy.column(coding.column) for coding in copy.codings]
-        query = select(copy, columns, [number(1)], None)
-        query.set("group", None)
-        return [tuple(row.values())[:-1] for row in copy.run(query).to_pylist()]
+        fetched = copy.run(CodeStatement((), tuple(columns)))
+        return [tuple(row.values()) for row in fetched.to_pylist()]
 
     return fetch

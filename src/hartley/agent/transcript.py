@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -210,14 +210,12 @@ class Domain:
 
     def count(self, coded: CodedTable, rows: int) -> NDArray[np.int64]:
         """Count how many rows of a table have each record, and how many are absent."""
-        from sqlglot import exp
-
-        from hartley.agent.statistics.statements import select
+        from hartley.engines.coded.coded_copy import CodeStatement, Part
 
         truth = np.zeros(len(self.records), np.int64)
-        keys: list[Any] = [coded.column(cut.column.name) for cut in self.cuts]
+        keys = tuple([coded.column(cut.column.name) for cut in self.cuts])
         if keys:
-            counts = coded.run(select(coded, keys, [exp.Count(this=exp.Star())], None))
+            counts = coded.run(CodeStatement(keys, (Part("count rows"),)))
             place = np.zeros(counts.num_rows, np.int64)
             for i, cut in enumerate(self.cuts):
                 codes = counts.column(i).fill_null(cut.column.points).to_numpy().astype(np.int64)

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MOST_PARTS = 512
 """Beyond this many parts, neighbouring runs of codes are merged, and the larger number is kept."""
@@ -42,6 +42,11 @@ class PublicParts:
     @classmethod
     def of(cls, cuts: Cuts, cells: tuple[int, ...]) -> PublicParts:
         """Return a function in its shortest form: runs with equal numbers are one run."""
+        if len(cuts) == 1:  # as below, without blocks: most prices depend on one column
+            ((name, starts),) = cuts
+            firsts = [run for run, c in enumerate(cells) if not run or c != cells[run - 1]]
+            left = ((name, tuple([starts[run] for run in firsts])),) if len(firsts) > 1 else ()
+            return cls(left, tuple([cells[run] for run in firsts]))
         runs, numbers = dict(cuts), cells
         for name, starts in cuts:
             later = prod([len(runs[other]) for other, _ in cuts if other > name])
@@ -77,11 +82,17 @@ class PublicParts:
         for name, codes in (*self.cuts, *other.cuts):
             starts.setdefault(name, set()).update(codes)
         cuts = _coarse({name: sorted(starts[name]) for name in sorted(starts)})
-        pairs = zip(self._over(cuts), other._over(cuts), strict=True)
-        return PublicParts.of(cuts, tuple([join(own, its) for own, its in pairs]))
+        return PublicParts.of(cuts, tuple(map(join, self._over(cuts), other._over(cuts))))
 
-    def _over(self, cuts: Cuts) -> list[int]:
+    def _over(self, cuts: Cuts) -> Sequence[int]:
         """Return the largest number in each part of other cuts."""
+        if cuts == self.cuts:
+            return self.cells
+        if len(cuts) == 1:  # as below, where every wanted run meets one own run
+            begins = cuts[0][1]
+            starts = self.cuts[0][1] if self.cuts else begins[:1]
+            if set(starts) <= set(begins):
+                return [self.cells[bisect_right(starts, low) - 1] for low in begins]
         own, step = dict(self.cuts), len(self.cells)
         columns = []
         for name, begins in cuts:

@@ -12,20 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlglot import exp
 
 from hartley.agent.statistics.scans import ConditionGrid, families, grid_for, whole
 from hartley.agent.statistics.statements import (
-    cast,
     condition,
     conjoined,
     disjoined,
     form_value,
     inside,
-    number,
     present,
-    select,
 )
+from hartley.engines.coded.coded_copy import Cast, CodeStatement, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.questions.batch import Condition
     from hartley.agent.statistics.scans import Arrow
-    from hartley.engines.coded.coded_copy import CodedTable
+    from hartley.engines.coded.coded_copy import CodedTable, Term
 
     Terms = tuple[tuple[str, int], ...]
 
@@ -166,11 +163,9 @@ def _count(
         (where,) = {search.where for search in searches}
         filters.append(condition(coded, where))
     if searches[0].rank is not None:  # before anything is counted every value is possible
-        filters.append(disjoined([inside(value.copy(), low, high) for low, high in stretches]))
+        filters.append(disjoined([inside(value, low, high) for low, high in stretches]))
     keys = [axis.key(coded) for axis in grid.axes]
-    fetched = coded.run(
-        select(coded, [*keys, key], [exp.Count(this=exp.Star())], conjoined(filters))
-    )
+    fetched = coded.run(CodeStatement((*keys, key), (Part("count rows"),), conjoined(filters)))
     values = whole(fetched.column(f"k{len(keys)}"), 0)
     if width > 1:
         values = first + values * width
@@ -185,14 +180,13 @@ def _count(
     return counted
 
 
-def _stretch(value: exp.Expression, first: int, width: int) -> exp.Expression:
+def _stretch(value: Term, first: int, width: int) -> Term:
     """Return the number of the stretch of a value; a shift, since widths are powers of two.
 
     Not a division: of integers, / is a double in DuckDB and Spark, and whole in PostgreSQL.
     """
-    above = exp.Sub(this=cast(value.copy(), "BIGINT"), expression=cast(number(first), "BIGINT"))
-    shift = number(width.bit_length() - 1)
-    return exp.BitwiseRightShift(this=exp.Paren(this=above), expression=shift)
+    above = Part("-", (Cast(value, "BIGINT"), Cast(first, "BIGINT")))
+    return Part("shift right", (above, width.bit_length() - 1))
 
 
 @dataclass(frozen=True)

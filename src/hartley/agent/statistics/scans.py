@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sqlglot import exp
 
 from hartley.agent.questions.batch import All, Test, columns_of
-from hartley.agent.statistics.statements import aggregate, condition, number, select
+from hartley.agent.statistics.statements import aggregate, condition
+from hartley.engines.coded.coded_copy import CodeStatement, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.questions.batch import Condition
     from hartley.agent.statistics.statements import RowMeasure
-    from hartley.engines.coded.coded_copy import CodedTable
+    from hartley.engines.coded.coded_copy import CodedTable, Term
 
 Arrow: TypeAlias = Any
 """A result of an engine; Arrow carries no types."""
@@ -65,28 +65,27 @@ class Axis:
             passes[-1] = test.missing
         return passes
 
-    def key(self, coded: CodedTable) -> exp.Expression:
+    def key(self, coded: CodedTable) -> Term:
         """Return the place of a row; NULL if the value is missing."""
         if self.starts is None:
             return coded.column(self.column)
-        whens = exp.Case(default=_choose(coded, self.column, self.starts, 0))
-        if self.nullable:
-            # NULL <= x is not TRUE: without this, a missing value would get the last stretch.
-            missing = exp.Is(this=coded.column(self.column), expression=exp.null())
-            whens.append("ifs", exp.If(this=missing, true=exp.null()))
-            return whens
-        return _choose(coded, self.column, self.starts, 0)
+        chosen = _choose(coded, self.column, self.starts, 0)
+        if not self.nullable:
+            return chosen
+        # NULL <= x is not TRUE: without this, a missing value would get the last stretch.
+        missing = Part("is null", (coded.column(self.column),))
+        return Part("case", (missing, Part("null"), chosen))
 
 
-def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int) -> exp.Expression:
+def _choose(coded: CodedTable, column: str, starts: tuple[int, ...], first: int) -> Term:
     """Return a tree of comparisons that finds a stretch in logarithmically many steps."""
     if len(starts) == 1:
-        return number(first)
+        return first
     middle = len(starts) // 2
-    below = exp.LTE(this=coded.column(column), expression=number(starts[middle] - 1))
+    below = Part("<=", (coded.column(column), starts[middle] - 1))
     left = _choose(coded, column, starts[:middle], first)
     right = _choose(coded, column, starts[middle:], first + middle)
-    return exp.Case(ifs=[exp.If(this=below, true=left)], default=right)
+    return Part("case", (below, left, right))
 
 
 @dataclass
@@ -269,8 +268,8 @@ def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | No
     where = condition(coded, requests[0][0])
     results: dict[Request, int | None] = {}
     for chunk in _chunks(requests):
-        values = [aggregate(coded, measure) for _, measure in chunk]
-        fetched = coded.run(select(coded, [], values, where))
+        values = tuple([aggregate(coded, measure) for _, measure in chunk])
+        fetched = coded.run(CodeStatement((), values, where))
         for request, column in zip(chunk, fetched.columns, strict=True):
             results[request] = _result(request[1], column[0].as_py())
     return results
@@ -288,12 +287,12 @@ def _grouped(
     """Compute measures of many conditions by the cells of a grid."""
     split = {where: grid.split(where) for where in dict.fromkeys(where for where, _ in requests)}
     slots = list(dict.fromkeys((split[where][1], measure) for where, measure in requests))
-    keys = [axis.key(coded) for axis in grid.axes]
+    keys = tuple([axis.key(coded) for axis in grid.axes])
     results: dict[Request, int | None] = {}
     cells = {where: grid.cells(by_cells) for where, (by_cells, _) in split.items()}
     for chunk in _chunks(slots):
-        values = [aggregate(coded, measure, rest) for rest, measure in chunk]
-        fetched = coded.run(select(coded, [key.copy() for key in keys], values, None))
+        values = tuple([aggregate(coded, measure, rest) for rest, measure in chunk])
+        fetched = coded.run(CodeStatement(keys, values))
         places = grid.places(fetched)
         filled = {
             slot: _fill(grid, places, slot[1], fetched.column(f"v{i}"))

@@ -129,6 +129,8 @@ class Dialect:
     """The SQL type of factors whose product exceeds 64 bits."""
     wide_sum: ClassVar[str | None] = "DECIMAL(38,0)"
     """The SQL type in which sums beyond 64 bits are taken; None if it widens by itself."""
+    shift_right: ClassVar[str] = "({} >> {})"
+    """How a whole number is shifted right by some bits."""
     text_bytes_sql: ClassVar[str] = "HEX(t)"
     """The bytes of the text ``t`` in hexadecimal digits."""
     fence: ClassVar[str] = ""

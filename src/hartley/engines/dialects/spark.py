@@ -24,6 +24,7 @@ class Spark(Dialect):
 
     name, title, sql = "pyspark", "Spark", "spark"
     quote = "`"
+    shift_right = "SHIFTRIGHT({}, {})"
     addresses = ("spark://",)
 
     # --- connections and statements ---
