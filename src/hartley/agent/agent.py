@@ -188,7 +188,7 @@ class Agent:
                 spent=spent,
                 remaining=remaining,
                 certificate=certificate,
-                question_id=digest(*(reserved.digests[at] for at in places))[:16],
+                question_id=_identity(reserved, places),
                 open_bits=bits_at_least(reserved.open_cells),
             )
             for plan, places in zip(known.plans, known.places, strict=True)
@@ -334,3 +334,8 @@ class Agent:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _identity(paid: Reservation, places: Sequence[int]) -> str:
+    """Return the name of a resolved question: a digest of its text and version, never of data."""
+    return digest(*[paid.digests[at] for at in places])[:16]
