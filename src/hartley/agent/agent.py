@@ -16,8 +16,7 @@ from hartley.agent.ledger.ledger import Ledger
 from hartley.agent.ledger.rows.balances import period_words
 from hartley.agent.ledger.rows.entries import NULL, digest
 from hartley.agent.pricing.given_price import RULES
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import Wish, questions_of
+from hartley.agent.quotes import Wish
 from hartley.engines.tables.table import Table
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, check_bits
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import State
     from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.questions.batch import Question
-    from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
 
 
@@ -161,46 +159,39 @@ class Agent:
         held = self._ready()  # one version until the reply, even if others replace it meanwhile
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
-        if isinstance(given, Quoted):
+        if given is not None and isinstance(given, Quoted):
             quoted = given.bits if given.due is None else given.due
             most_bits = quoted if most_bits is None else min(quoted, most_bits)
             given = given.given
         plans = held.desk.plan(question, error, bits, min_rows)
-        plans = held.desk.known_plans(plans, self.ledger, analyst)
+        based = {"version": held.coded.version, "schema": held.schema_version, "rules": RULES}
+        known, planned = held.desk.look_up(plans, self.ledger, analyst, **based)
         if not vacuous:
-            held.desk.check_useful(plans, self.ledger, analyst)
-        questions, texts = questions_of(plans), [plan.text for plan in plans]
+            held.desk.check_useful(known, planned.unpaid)
         # A copy that changed could not be asked once the question is charged.
         unchanged = held.coded.check_unchanged
-        prices = held.desk.prices(questions, given, most_bits=most_bits, check=unchanged)
-        reserved = self.ledger.reserve(
-            held.schema.name,
-            analyst,
-            [to_plain(asked) for asked in questions],
-            prices,
-            note="\n".join(texts),
-            version=held.coded.version,
-            schema=held.schema_version,
-            rules=RULES,
-            check=check,
-        )
+        prices = held.desk.prices(known.questions, given, most_bits=most_bits, check=unchanged)
+        reserved = self.ledger.reserve_planned(planned, prices, check)
         if reserved.sequence is not None:
             self._note_head()
         paid()
-        cells = dict(zip(questions, self._finish(held, reserved, questions), strict=True))
-        certificate = certificate_of(texts, held.price(questions, prices.alone), held.schema)
+        cells = self._finish(held, reserved, known.questions)
+        alone = held.price(known.questions, prices.alone)
+        certificate = certificate_of([plan.text for plan in known.plans], alone, held.schema)
+        due = bits_at_least(reserved.due.numerator, reserved.due.denominator)
+        spent, remaining = reserved.balance.spent_bits, reserved.balance.remaining
         answers = tuple(
             Answer(
                 text=plan.text,
-                reading=held.reading(plan, [cells[asked] for asked in plan.questions]),
-                bits=bits_at_least(reserved.due.numerator, reserved.due.denominator),
-                spent=reserved.balance.spent_bits,
-                remaining=reserved.balance.remaining,
+                reading=held.reading(plan, [cells[at] for at in places]),
+                bits=due,
+                spent=spent,
+                remaining=remaining,
                 certificate=certificate,
-                question_id=_identity(reserved, questions, plan),
+                question_id=_identity(reserved, places),
                 open_bits=bits_at_least(reserved.open_cells),
             )
-            for plan in plans
+            for plan, places in zip(known.plans, known.places, strict=True)
         )
         return answers[0] if isinstance(question, (str, Wish)) else BatchAnswer(answers)
 
@@ -345,7 +336,6 @@ class Agent:
         self.close()
 
 
-def _identity(paid: Reservation, questions: Sequence[Question], plan: Selection) -> str:
+def _identity(paid: Reservation, places: Sequence[int]) -> str:
     """Return the name of a resolved question: a digest of its text and version, never of data."""
-    names = dict(zip(questions, paid.digests, strict=True))
-    return digest(*(names[question] for question in plan.questions))[:16]
+    return digest(*[paid.digests[at] for at in places])[:16]

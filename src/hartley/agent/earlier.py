@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
+from hartley.agent.ledger.reading import list_charged_rows
 from hartley.agent.pricing.given_price import price_given, price_paths
 from hartley.agent.pricing.told import ToldBefore, WatchedTold
 from hartley.agent.questions.batch import from_plain
@@ -21,9 +22,13 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.reading import ChargedRow
+    from hartley.agent.ledger.stores.chain import RowPlace
+    from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.pricing.given_price import GivenPrice
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
+
+T = TypeVar("T")
 
 
 class Earlier:
@@ -37,19 +42,34 @@ class Earlier:
         """Begin with nothing; ``version`` is that of the data, the ledger's present one if None."""
         self._schema, self._version = schema, version
         self._lock = threading.Lock()
-        self._last = 0
+        self._last, self._last_hash = 0, ""
         self._rows: dict[int, tuple[str, tuple[Question, ...]]] = {}
         self._told: dict[str | None, ToldBefore] = {}
 
-    def read(self, ledger: Ledger, analyst: str | None = None) -> str:
-        """Read the rows that were added since the last time; return the account of an analyst."""
+    def read(self, ledger: Ledger) -> None:
+        """Read the rows that were added since the last time."""
+        self.read_as(ledger, None, lambda _, place: place)
+
+    def read_as(
+        self, ledger: Ledger, analyst: str | None, work: Callable[[Transaction, RowPlace], T]
+    ) -> T:
+        """Read them, and run work that reads on, as ``Ledger.read_as`` does.
+
+        It sees the state of the ledger that was read until: others add no row meanwhile.
+        """
+
+        def read_first(transaction: Transaction, place: RowPlace) -> T:
+            # A hash covers all rows before it: after the same last row, there is nothing to read.
+            if place.last_hash != self._last_hash:
+                for row in list_charged_rows(transaction, place, self._last):
+                    self._last = row.sequence
+                    if self._version in {None, row.version}:
+                        self._add(row)
+                self._last_hash = place.last_hash
+            return work(transaction, place)
+
         with self._lock:
-            rows, holder = ledger.charged_rows_for(self._schema.name, analyst, self._last)
-            for row in rows:
-                self._last = row.sequence
-                if self._version in {None, row.version}:
-                    self._add(row)
-        return holder
+            return ledger.read_as(self._schema.name, analyst, read_first)
 
     def _add(self, row: ChargedRow) -> None:
         questions = tuple([from_plain(question) for question in row.questions])

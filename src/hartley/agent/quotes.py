@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.answers.useful import Useful, useful_words
 from hartley.agent.earlier import Earlier, GivenPrices
+from hartley.agent.ledger.charging import batch_of, plan as charge_plan
+from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.precision import (
     coarsest_steps,
     steps_for_error,
@@ -26,8 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from fractions import Fraction
 
+    from hartley.agent.ledger.charging import ChargePlan
     from hartley.agent.ledger.ledger import Ledger, State
+    from hartley.agent.ledger.stores.chain import RowPlace
+    from hartley.agent.ledger.stores.store import Transaction
     from hartley.agent.precision import PublicCount
+    from hartley.agent.pricing.told import ToldBefore
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.ranges.schema.schema import Schema
@@ -64,6 +70,39 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class KnownPlans:
+    """Plans in the cells that an account knows, and their questions as the ledger writes them."""
+
+    plans: tuple[Selection, ...]
+    questions: tuple[Question, ...]
+    """Every question of the plans once, in their order."""
+    places: tuple[tuple[int, ...], ...]
+    """For each plan, the places of its questions among them."""
+    texts: tuple[str, ...]
+    """The questions in their canonical form."""
+    told: int
+    """How many questions had told the account something."""
+    wished: tuple[Selection, ...]
+    """The plans as they were wished."""
+
+    @classmethod
+    def of(cls, wished: Sequence[Selection], told: ToldBefore) -> KnownPlans:
+        """Return plans in the cells that were told already, where these are finer."""
+        size = told.size
+        plans = tuple(in_known_cells(plan, told) for plan in wished)
+        questions = tuple(questions_of(plans))
+        order = {question: place for place, question in enumerate(questions)}
+        places = tuple(tuple(order[question] for question in plan.questions) for plan in plans)
+        texts = tuple(canonical(to_plain(question)) for question in questions)
+        return cls(plans, questions, places, texts, size, tuple(wished))
+
+    @property
+    def note(self) -> str:
+        """The texts as they were typed, which are stored with a charge."""
+        return "\n".join(plan.text for plan in self.plans)
+
+
+@dataclass(frozen=True)
 class Desk:
     """Reads and prices questions; it knows only what is public, and no data."""
 
@@ -86,6 +125,10 @@ class Desk:
     _labels: dict[int, tuple[Selection, tuple[str, ...]]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    _known: dict[tuple[object, ...], KnownPlans] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """By account and plans, which are kept with them, so that no other plan has the same id."""
 
     @cached_property
     def earlier(self) -> Earlier:
@@ -100,11 +143,35 @@ class Desk:
         Such a question is a repeat, so it is free, and better than asked. Plans themselves never
         look at the ledger: the same text would be refined, and charged, again at every call.
         """
-        told = self.earlier.told(self.earlier.read(ledger, analyst))
-        return [
-            plan.with_steps([told.finest(asked) or asked.step for asked in plan.questions])
-            for plan in plans
-        ]
+        holder = self.earlier.read_as(ledger, analyst, lambda _, place: place.holder)
+        told = self.earlier.told(holder)
+        return [in_known_cells(plan, told) for plan in plans]
+
+    def look_up(
+        self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None, **given: str | None
+    ) -> tuple[KnownPlans, ChargePlan]:
+        """Return the same plans, and what of them is paid for in the same state of the ledger.
+
+        ``given`` is what a charge for them would be based on, see ``Ledger.reserve``.
+        """
+
+        def work(transaction: Transaction, place: RowPlace) -> tuple[KnownPlans, ChargePlan]:
+            known = self._in_known_cells(plans, place.holder)
+            batch = batch_of(place.dataset, analyst, known.texts, note=known.note, **given)
+            return known, charge_plan(transaction, batch, place)
+
+        return self.earlier.read_as(ledger, analyst, work)
+
+    def _in_known_cells(self, plans: Sequence[Selection], account: str) -> KnownPlans:
+        key, told = (account, *map(id, plans)), self.earlier.told(account)
+        known = self._known.get(key)
+        if known is None or known.told != told.size:
+            known = KnownPlans.of(plans, told)
+            if len(known.questions) <= MOST_KEPT:
+                if len(self._known) >= MOST_PLANS:
+                    self._known.clear()
+                self._known[key] = known
+        return known
 
     def prices(
         self,
@@ -203,13 +270,11 @@ class Desk:
 
     # --- answers that would say no more than the schema ---
 
-    def check_useful(self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None) -> None:
+    def check_useful(self, known: KnownPlans, unpaid: Sequence[int]) -> None:
         """Raise an error for answers that say no more than the schema, unless already paid for."""
-        for plan in plans:
+        for plan, places in zip(known.plans, known.places, strict=True):
             labels = self.vacuous(plan)
-            if not labels or not ledger.unpaid(
-                self.schema.name, analyst, [to_plain(question) for question in plan.questions]
-            ):
+            if not labels or not set(places).intersection(unpaid):
                 continue
             prices = self.useful(plan, labels, price(plan.questions, self.schema).cells)
             raise Refused(
@@ -297,6 +362,11 @@ def _is_asked(question: object) -> bool:
     return isinstance(question, str) or (
         isinstance(question, Wish) and isinstance(question.text, str)
     )
+
+
+def in_known_cells(plan: Selection, told: ToldBefore) -> Selection:
+    """Return a plan in the cells that were told already, where these are finer."""
+    return plan.with_steps([told.finest(asked) or asked.step for asked in plan.questions])
 
 
 def questions_of(plans: Sequence[Selection]) -> list[Question]:

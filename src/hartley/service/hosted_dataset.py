@@ -267,12 +267,11 @@ class HostedDataset:
         admit(read)
         if may_ask and self._is_new(desk, read, analyst):
             return None
-        plans = desk.known_plans(read, self.ledger, analyst)
-        versions = (opened.version, opened.schema_version)
-        questions = PaidQuestions.of(desk, plans, analyst, versions)
-        planned = questions.look_up(self.ledger)
-        if planned is None:
+        based = {"version": opened.version, "schema": opened.schema_version}
+        plans, planned = desk.look_up(read, self.ledger, analyst, **based)
+        if not planned.complete:
             return None
+        questions = PaidQuestions(plans.plans, plans.questions, planned.batch, desk.schema)
         if len(opened.repeats) >= MOST_REMEMBERED:
             opened.repeats.clear()
         opened.repeats[key] = (questions, planned.place.account.parts)

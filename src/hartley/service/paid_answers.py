@@ -76,7 +76,7 @@ class PaidQuestions:
         Raises Stale if the data or the schema were replaced meanwhile.
         """
         planned = ledger.store.read(lambda t: plan(t, self.batch))
-        return None if planned.unpaid or None in planned.answers else planned
+        return planned if planned.complete else None
 
     def contents(self, planned: ChargePlan) -> list[dict[str, Any]]:
         """Return the recorded answers as plain values, computed once while they are the same."""

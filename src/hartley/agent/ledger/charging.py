@@ -80,6 +80,7 @@ class Reservation:
 class ChargePlan:
     """The questions of a batch that must be paid for, and by whom."""
 
+    batch: Batch
     place: RowPlace
     digests: tuple[str, ...]
     answers: tuple[str | None, ...]
@@ -88,16 +89,19 @@ class ChargePlan:
     fresh: tuple[int, ...]
     """The questions among them that nobody was charged for."""
 
-    def reservation(
-        self, batch: Batch, row: int | None = None, terms: ChargeTerms | None = None
-    ) -> Reservation:
+    @property
+    def complete(self) -> bool:
+        """Whether the account paid for all of it, and every answer is known already."""
+        return not self.unpaid and None not in self.answers
+
+    def reservation(self, row: int | None = None, terms: ChargeTerms | None = None) -> Reservation:
         """Return the reservation for the caller."""
         return Reservation(
-            batch.dataset,
-            batch.analyst,
+            self.batch.dataset,
+            self.batch.analyst,
             self.place.standing.version,
             self.place.standing.schema,
-            batch.texts,
+            self.batch.texts,
             self.digests,
             self.answers,
             row,
@@ -218,7 +222,13 @@ def read_batch(
     dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]], **given: str | None
 ) -> Batch:
     """Write resolved questions in their canonical form, so that equal ones are equal texts."""
-    texts = tuple(canonical(question) for question in questions)
+    return batch_of(dataset, analyst, tuple(map(canonical, questions)), **given)
+
+
+def batch_of(
+    dataset: str, analyst: str | None, texts: tuple[str, ...], **given: str | None
+) -> Batch:
+    """Return a batch of questions that are written in their canonical form already."""
     if not texts:
         raise OptionError("A batch has no question", hint="ask at least one")
     if given.get("rules") is not None:
@@ -227,9 +237,12 @@ def read_batch(
     return Batch(check_name(dataset, what="dataset"), name, texts, **given)
 
 
-def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
-    """Determine which questions of a batch are paid for, and which answers are known."""
-    place = find(transaction, batch.dataset, batch.analyst)
+def plan(transaction: Transaction, batch: Batch, place: RowPlace | None = None) -> ChargePlan:
+    """Determine which questions of a batch are paid for, and which answers are known.
+
+    ``place`` is that of its analyst, if this transaction has found it already.
+    """
+    place = place or find(transaction, batch.dataset, batch.analyst)
     standing = place.standing
     check_current(standing, batch.version, batch.schema)
     digests = tuple(
@@ -243,6 +256,7 @@ def plan(transaction: Transaction, batch: Batch) -> ChargePlan:
     first = {digest: place for place, digest in reversed(list(enumerate(digests)))}
     unpaid = sorted(at for digest, at in first.items() if place.holder not in asked.get(digest, ()))
     return ChargePlan(
+        batch,
         place,
         digests,
         tuple(answers.get(digest) for digest in digests),
@@ -381,7 +395,7 @@ def charge(
     # spent what was left, or paid for the same questions.
     charge_plan = plan(transaction, batch)
     if not charge_plan.unpaid:
-        return charge_plan.reservation(batch)
+        return charge_plan.reservation()
     terms = check_charge(charge_plan, prices, batch.rules)
     if check is not None:
         check(transaction, terms.account_cells)
@@ -404,7 +418,7 @@ def charge(
     )
     digests = [charge_plan.digests[at] for at in charge_plan.unpaid]
     transaction.note_asked(digests, place.holder, entry.sequence)
-    return replace(charge_plan, place=terms.after).reservation(batch, entry.sequence, terms)
+    return replace(charge_plan, place=terms.after).reservation(entry.sequence, terms)
 
 
 def keep(

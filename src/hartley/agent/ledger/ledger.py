@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from hartley.agent.ledger.charging import (
     BatchPrices,
+    ChargePlan,
     Offer,
     Reservation,
     as_prices,
@@ -43,9 +44,12 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.reading import ChargedRow
     from hartley.agent.ledger.rows.balances import Balance
     from hartley.agent.ledger.rows.entries import Entry, Head
+    from hartley.agent.ledger.stores.chain import RowPlace
     from hartley.agent.ledger.stores.private import Secret
     from hartley.agent.ledger.stores.store import LedgerStore, Transaction
     from hartley.errors import Refused
+
+T = TypeVar("T")
 
 __all__ = ["Ledger", "Reservation", "State", "open_ledger", "open_store"]
 
@@ -189,14 +193,22 @@ class Ledger:
         """
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
-        prices = as_prices(price)
         planned = self._store.read(lambda t: plan(t, batch))
+        return self.reserve_planned(planned, as_prices(price), check)
+
+    def reserve_planned(
+        self,
+        planned: ChargePlan,
+        prices: BatchPrices,
+        check: Callable[[Transaction, int], None] | None = None,
+    ) -> Reservation:
+        """Do the same for a batch that was looked up already, see ``plan`` in ``charging.py``."""
         if not planned.unpaid:
-            return planned.reservation(batch)
+            return planned.reservation()
         check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
-        return self._store.write_with_others(lambda t: charge(t, batch, prices, check))
+        return self._store.write_with_others(lambda t: charge(t, planned.batch, prices, check))
 
     def commit(
         self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
@@ -258,11 +270,7 @@ class Ledger:
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
         """Return the balance of an analyst: the account's allowance, or the part that all share."""
-
-        def work(transaction: Transaction) -> Balance:
-            return find(transaction, dataset, analyst or "").balance
-
-        return self._store.read(work)
+        return self.read_as(dataset, analyst, lambda _, place: place.balance)
 
     def answers(self, dataset: str, questions: Sequence[Mapping[str, Any]]) -> list[str | None]:
         """Return the answers that are known for the present version of the data.
@@ -311,19 +319,22 @@ class Ledger:
         """Return why ``reserve`` would refuse the same now; None if it would accept it."""
         return self.offer(dataset, analyst, questions, price).refusal
 
+    def read_as(
+        self, dataset: str, analyst: str | None, work: Callable[[Transaction, RowPlace], T]
+    ) -> T:
+        """Run work that only reads, with the account that an analyst's questions are charged to.
+
+        All of it is from one state of the ledger; it may be called again if a store is busy.
+        """
+        return self._store.read(lambda t: work(t, find(t, dataset, analyst or "")))
+
     def holder(self, dataset: str, analyst: str | None = None) -> str:
         """Return whose account an analyst's questions are charged to; empty without allowance."""
-        return self._store.read(lambda t: find(t, dataset, analyst or "").holder)
+        return self.read_as(dataset, analyst, lambda _, place: place.holder)
 
-    def charged_rows(self, dataset: str, after: int = 0) -> list[ChargedRow]:
-        """Return the rows after one that charged for questions about the present version."""
-        return self.charged_rows_for(dataset, None, after)[0]
-
-    def charged_rows_for(
-        self, dataset: str, analyst: str | None, after: int = 0
-    ) -> tuple[list[ChargedRow], str]:
-        """Return the same rows together with ``holder``, in one transaction."""
-        return self._store.read(lambda t: list_charged_rows(t, dataset, after, analyst or ""))
+    def charged_rows(self, dataset: str) -> list[ChargedRow]:
+        """Return the rows that charged for questions about the present version."""
+        return self.read_as(dataset, None, list_charged_rows)
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the rows."""

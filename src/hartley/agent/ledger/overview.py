@@ -129,7 +129,7 @@ def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
             raise unreadable(entry) from None
         if about == (standing.version, standing.schema):  # otherwise its data are gone
             batch = read_batch(dataset, entry.analyst, questions)
-            waiting.append(plan(transaction, batch).reservation(batch, row))
+            waiting.append(plan(transaction, batch).reservation(row))
     return waiting
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.rows.balances import Period, Population
     from hartley.agent.ledger.rows.entries import Entry, Head
+    from hartley.agent.ledger.stores.chain import RowPlace
     from hartley.agent.ledger.stores.store import Transaction
 
 
@@ -110,21 +111,17 @@ def read_state(transaction: Transaction, dataset: str) -> State:
 
 
 def list_charged_rows(
-    transaction: Transaction, dataset: str, after: int, analyst: str = ""
-) -> tuple[list[ChargedRow], str]:
-    """Return the rows that charged for questions about the present version, in their order.
-
-    With them comes the account that an analyst's questions are charged to.
-    """
-    place = find(transaction, dataset, analyst)
+    transaction: Transaction, place: RowPlace, after: int = 0
+) -> list[ChargedRow]:
+    """Return the rows after one that charged for questions about the present version, in order."""
     standing = place.standing
     rows = []
     # A schema that comes back on the same data starts with nothing told, like any other.
-    for entry in transaction.reserved(dataset, max(after, standing.schema_row)):
+    for entry in transaction.reserved(place.dataset, max(after, standing.schema_row)):
         row = charged_row(entry)
         if (row.version, row.schema) == (standing.version, standing.schema):
             rows.append(row)
-    return rows, place.holder
+    return rows
 
 
 def charged_row(entry: Entry) -> ChargedRow:

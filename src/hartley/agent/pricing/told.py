@@ -75,6 +75,11 @@ class ToldBefore:
             if known is None or question.step < known.question.step:
                 self._sums.put(statistic, entry, private & {c for c, _ in _terms(question)})
 
+    @property
+    def size(self) -> int:
+        """The number of questions that told something."""
+        return self._questions
+
     def columns(self, rows: Iterable[int]) -> tuple[str, ...]:
         """Name the private columns that some rows told something about, in the schema's order."""
         touched: frozenset[str] = frozenset().union(*[self._columns[row] for row in rows])

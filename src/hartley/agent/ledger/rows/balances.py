@@ -118,7 +118,13 @@ class Balance:
             >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
             (2.0, 0.0)
         """
-        return bits_at_most(self.left)
+        return _bits_of(self.left)
+
+
+@lru_cache(maxsize=64)
+def _bits_of(left: int) -> float:
+    """Return the bits of what is left, rounded down; cached, since repeats leave the same."""
+    return bits_at_most(left)
 
 
 @lru_cache(maxsize=1024)

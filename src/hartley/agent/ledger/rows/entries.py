@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, Context, Decimal
 from functools import cached_property, lru_cache
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
@@ -351,14 +352,20 @@ def _digests_in(dataset: str, schema: str, content: str) -> frozenset[str]:
     )
 
 
-def committed_answers(entry: Entry) -> dict[str, str]:
+def committed_answers(entry: Entry) -> Mapping[str, str]:
     """Return the answers in a row, by the digest of their question."""
     if entry.kind != "commit":
         return {}
     try:
-        return dict(entry.told["answers"])
+        return _answers_in(entry.content)
     except STRANGE:
         raise unreadable(entry) from None
+
+
+@lru_cache(maxsize=64)
+def _answers_in(content: str) -> Mapping[str, str]:
+    """Return the answers in the content of a row; nobody can change them."""
+    return MappingProxyType(dict(json.loads(content)["answers"]))
 
 
 def unreadable(entry: Entry) -> EngineError:

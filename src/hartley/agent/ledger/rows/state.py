@@ -7,7 +7,7 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.rows.balances import (
@@ -150,8 +150,12 @@ class Standing:
         """The balance of one account."""
         # Allowances are hard partitions: their bits add up to no more than the budget, so the
         # products of all accounts together stay within floor(2^B).
-        free = self.budget - self.allotted
-        return Balance(free if account.bits is None else account.bits, account.spent)
+        return Balance(self.free if account.bits is None else account.bits, account.spent)
+
+    @cached_property
+    def free(self) -> Fraction:
+        """The part of the budget outside allowances."""
+        return self.budget - self.allotted
 
     def written(self, account: Account) -> str:
         """Return the text of both that a row stores."""

@@ -48,6 +48,8 @@ class RowPlace:
     """The population whose budget the dataset shares."""
     time: str = ""
     """Of the next row, if its period depends on it."""
+    last_hash: str = ""
+    """The hash of the dataset's last row, by which all of its rows are the same or not."""
 
     @property
     def balance(self) -> Balance:
@@ -96,7 +98,7 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
         then, account = read_standing(row)
         account = standing.own(account, then)
     population = shared_by(transaction, standing)
-    return RowPlace(dataset, analyst, holder, standing, account, population, time)
+    return RowPlace(dataset, analyst, holder, standing, account, population, time, latest.hash)
 
 
 def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
