@@ -22,7 +22,7 @@ from hartley.agent.pricing.regions import (
     product_within,
     regions,
 )
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT, ORDER, SQUARES, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -237,12 +237,12 @@ def single(
     """Return the price of one question of the batch alone: inside, outside, and their hull."""
     question = atoms.asked[k]
     inside = [atom for atom in listed if k in atom.alive]
-    order = question.statistic is Statistic.ORDER
+    order = question.statistic is ORDER
     # An order statistic of one cell still tells whether any row passed its filter.
     if not inside or (grid.constant and not order):
         return 1
     outside = len(inside) < len(listed)
-    if question.statistic is Statistic.COUNT:
+    if question.statistic is COUNT:
         return 1 + outside
     # Alone, the question does not tell its atoms apart, so their hull is one range.
     span = _hull(k, inside, atoms)
@@ -251,7 +251,7 @@ def single(
     points = prod([windows.codes(column, size) for column, size in sizes])
     window = windows.of(question.direction)
     within = min(points, 1 + crossings(question, span, grid, window))
-    if order or (question.statistic is Statistic.SUM and not outside):
+    if order or (question.statistic is SUM and not outside):
         return within + outside
     # A record outside adds 0: "for a lone filtered sum it is 1 + ceil(H/w)".
     return min(within + outside, 1 + crossings_of_hull(question, span, grid))
@@ -281,8 +281,7 @@ def _shared(
     separating = {
         k
         for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
-        if question.statistic is Statistic.ORDER
-        or (question.statistic is Statistic.COUNT and not grid.constant)
+        if question.statistic is ORDER or (question.statistic is COUNT and not grid.constant)
     }
     families: dict[tuple[int, ...], list[int]] = {}
     for place, atom in enumerate(listed):
@@ -310,7 +309,7 @@ def _orders_agree(
 ) -> bool:
     """Whether every order statistic has the same cell for all records of the atoms."""
     return not any(
-        atoms.asked[k].statistic is Statistic.ORDER
+        atoms.asked[k].statistic is ORDER
         and crossings(
             atoms.asked[k],
             _hull(k, members, atoms),
@@ -330,7 +329,7 @@ def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], outputs: i
     sums = []
     for k in atom.alive:
         question = atoms.asked[k]
-        if question.statistic in (Statistic.SUM, Statistic.SQUARES) and not grids[k].constant:
+        if question.statistic in (SUM, SQUARES) and not grids[k].constant:
             sums.append((question, atom.ranges[atoms.places[k]], grids[k]))
     if len(sums) == 1:
         return min(crossings_of_hull(*sums[0]), outputs)  # one form: boundaries on a line

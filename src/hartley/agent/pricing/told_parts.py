@@ -20,7 +20,7 @@ from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price
 from hartley.agent.pricing.parted_atoms import PartedAtoms, runs_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid, regions
-from hartley.agent.questions.batch import Statistic, columns_named
+from hartley.agent.questions.batch import ORDER, SQUARES, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
@@ -121,7 +121,7 @@ class PartPricing:
         silent = [
             k
             for k, grid in enumerate(self.grids)
-            if grid.constant and self.asked[k].statistic is not Statistic.ORDER
+            if grid.constant and self.asked[k].statistic is not ORDER
         ]
         resolved = Resolved(questions, self.schema, silent)
         return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
@@ -274,7 +274,7 @@ class PartPricing:
         Proved: proofs/Grid.v, rule_W. Proved: proofs/Grid.v, rule_W_squares.
         """
         room = -(-told.step.numerator // told.step.denominator) - 1  # a cell's whole numbers
-        if asked.statistic is Statistic.SQUARES:
+        if asked.statistic is SQUARES:
             # V^2 - U^2 >= (V - U)^2 only where V and U have one sign.
             if asked.shift[0] + min(0, *_ends(asked, self.schema)) < 0:
                 return None

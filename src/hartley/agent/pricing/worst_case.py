@@ -19,7 +19,7 @@ from hartley.agent.pricing.one_row import PartPrice, price_part, signature_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import product_within
 from hartley.agent.pricing.several_rows import SeveralRowsPricer, TypedRows
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import ORDER, SQUARES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -326,7 +326,7 @@ class Pricer:
     def _blind(self, number: int, grid: CellGrid) -> int:
         """Return the price of a question without examining its filter."""
         question, r = self.questions[number], self.schema.rows_per_unit
-        if question.statistic is Statistic.ORDER:
+        if question.statistic is ORDER:
             return grid.levels + 1  # one more: there may be no row
         if grid.constant:
             return 1
@@ -355,6 +355,6 @@ def contributions(question: Question, schema: Schema) -> tuple[int, int]:
     for column, times in question.form.terms:
         ends = (0, times * (schema.columns[column].points - 1))
         low, high = low + min(ends), high + max(ends)
-    if question.statistic is Statistic.SQUARES:
+    if question.statistic is SQUARES:
         return 0, max(low * low, high * high)
     return min(low, 0), max(high, 0)
