@@ -12,7 +12,7 @@ from functools import reduce
 from math import prod
 from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.agent.pricing.atoms import Atom
 from hartley.agent.pricing.regions import (
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from hartley.agent.pricing.regions import CellGrid, Vector
 
 
-@dataclass(frozen=True, slots=True)
-class PartPrice:
+class PartPrice(NamedTuple):
     """The bounds of questions that are priced together; the smallest counts."""
 
     questions: tuple[int, ...]
@@ -123,7 +122,15 @@ def price_part(
     joint = _shared(listed, outputs, atoms, grids, windows)
 
     def alone(k: int) -> int:
-        return single(k, listed, atoms, grids[k], windows)
+        known, grid = atoms.asked[k].alone, grids[k]
+        if not atoms.whole or windows.lengths or grid.lengths is not None:
+            return single(k, listed, atoms, grid, windows)
+        # Over all records, the other questions make no difference: which records pass its filter,
+        # the range of its form over them and their codes depend on its own columns alone.
+        key = (grid, absent)
+        if key not in known:
+            known[key] = single(k, listed, atoms, grid)
+        return known[key]
 
     singles = product_within(alone, range(len(grids)), joint)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
@@ -331,6 +338,8 @@ def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], outputs: i
         question = atoms.asked[k]
         if question.statistic in (SUM, SQUARES) and not grids[k].constant:
             sums.append((question, atom.ranges[atoms.places[k]], grids[k]))
+    if not sums:
+        return 0
     if len(sums) == 1:
         return min(crossings_of_hull(*sums[0]), outputs)  # one form: boundaries on a line
     crossed: dict[Vector, int] = {}

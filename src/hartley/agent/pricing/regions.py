@@ -222,10 +222,10 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
 
 
 @lru_cache(maxsize=4096)
-def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[Vector], int, set[str]]]:
-    """Split vectors into parts without a common column: members, rank, columns."""
-    parts = apart([(vector, {column for column, _ in vector}) for vector in vectors])
-    return [(members, rank(members), columns) for members, columns in parts]
+def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[int], int, set[str]]]:
+    """Split vectors into parts without a common column: their places, rank, columns."""
+    parts = apart([(k, {column for column, _ in vector}) for k, vector in enumerate(vectors)])
+    return [(places, rank([vectors[k] for k in places]), columns) for places, columns in parts]
 
 
 def rank(vectors: Sequence[Vector]) -> int:
@@ -300,10 +300,10 @@ def regions(
         >>> regions({a: 2, b: 3}), regions({a: 1, b: 1, both: 1})
         (12, 7)
     """
-    total = 1
-    for members, dimension, columns in _linked(tuple(crossed)):
+    total, amounts = 1, list(crossed.values())
+    for places, dimension, columns in _linked(tuple(crossed)):
         # Each region is charged to hyperplanes that meet in one flat, and those have independent
         # directions: no more of them than the rank (paragraph *Regions*).
-        part_regions = elementary([crossed[vector] for vector in members], dimension)
+        part_regions = elementary([amounts[k] for k in places], dimension)
         total *= part_regions if points is None else min(part_regions, points(columns))
     return total

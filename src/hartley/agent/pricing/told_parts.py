@@ -7,7 +7,6 @@ earlier sum allows (rule W). The proofs are in docs/accountant.md, section "What
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
 from math import isqrt, prod
@@ -340,7 +339,7 @@ class _PartSearch:
         the part of nobody, for present records; and there with an absent one."""
         self._parted, self._windows, self._absent = parted, windows, absent
         empty = parted.empty({})
-        self._many = replace(empty, points=MANY, sizes=dict.fromkeys(empty.sizes, ((0, MANY),)))
+        self._many = empty._replace(points=MANY, sizes=dict.fromkeys(empty.sizes, ((0, MANY),)))
         self._bounds = bounds
 
     def runs(self, runs: Sequence[Mapping[str, IntRange]], least: int, largest: int) -> bool:
@@ -415,7 +414,7 @@ class _PartSearch:
         points = min(codes, sum([atom.points for atom in members]))
         if points <= self.most and not nobody:
             return
-        part = replace(run.empty, atoms=members, points=points)
+        part = run.empty._replace(atoms=members, points=points)
         cells = price_part(self._numbers, part, self.grids, windows, absent=False).cells
         self.most = max(self.most, cells)
         if nobody:
@@ -475,7 +474,7 @@ class _PartSearch:
         price = self._bounds.get(key)
         if price is None:
             atoms = tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans])
-            part = replace(self._many, atoms=atoms)
+            part = self._many._replace(atoms=atoms)
             price = price_part(self._numbers, part, self.grids, windows, absent=False).cells
             self._bounds[key] = price
         return price
