@@ -56,6 +56,8 @@ class Asked:
     """The private columns of the filter."""
     columns: frozenset[str] = field(init=False, repr=False, compare=False)
     """All private columns that it touches."""
+    alone: dict[object, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What it costs alone, by its cells and whether the row may be absent."""
     hashed: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -83,8 +85,7 @@ class Atom(NamedTuple):
     """The classes of the columns of forms that occur, as bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Atoms:
+class Atoms(NamedTuple):
     """All atoms of some questions, and what their columns are cut into."""
 
     asked: tuple[Asked, ...]
@@ -96,6 +97,8 @@ class Atoms:
     """Of each column of a form its classes, as bits, and how many codes each holds."""
     places: tuple[int, ...]
     """The direction of each question."""
+    whole: bool = False
+    """Whether they hold all records of a type."""
 
     def size(self, column: str, held: int) -> int:
         """Return how many codes of a column some classes have."""
@@ -248,6 +251,7 @@ def form_atoms(
         tuple(places),
         sizes,
         tuple([places[question.direction] for question in asked]),
+        not within,
     )
 
 
@@ -289,13 +293,16 @@ def leaves_of(asked: Sequence[Asked]) -> tuple[dict[str, dict[Leaf, int]], list[
     """Return, by column and leaf, the terms that ask for it; and whose terms they are."""
     leaves: dict[str, dict[Leaf, int]] = {}
     owners: list[int] = []
+    bit = 1
     for number, question in enumerate(asked):
         for term in question.terms:
-            bit = 1 << len(owners)
             owners.append(number)
             for column, leaf in term:
-                asking = leaves.setdefault(column, {})
+                if column not in leaves:
+                    leaves[column] = {}
+                asking = leaves[column]
                 asking[leaf] = asking.get(leaf, 0) | bit
+            bit <<= 1
     return leaves, owners
 
 
@@ -305,28 +312,17 @@ def _cut(
     schema: Schema,
     within: Mapping[str, IntRange],
 ) -> dict[str, list[CodeClass]] | None:
-    """Cut columns into classes; None if they would lead to more states than allowed.
-
-    Terms over a single column distinguish its classes for any values of the other columns, so the
-    numbers of classes multiply; their product alone is often too large.
-    """
+    """Cut columns into classes; None if they would lead to more states than allowed."""
     full = (1 << terms) - 1
     most = most_atoms(terms)
-    asked = {column: sum(asking.values()) for column, asking in leaves.items()}
-    several = once = 0
-    for mask in asked.values():  # ``several``: terms that ask for more than one column
-        several, once = several | once & mask, once | mask
-    if _too_many(leaves, full & ~several, most, schema, within):
+    if not within and _too_many(leaves, most, schema):
         return None
-    classes_of, least, largest = {}, 1, 1
+    classes_of, largest = {}, 1
     for column, asking in leaves.items():
-        free = full & ~asked[column]
+        free = full & ~sum(asking.values())
         parts = classes(schema.columns[column], asking, free, within.get(column))
         classes_of[column] = parts
         largest *= len(parts)
-        least *= len({part.mask & ~several for part in parts})
-        if least > most:
-            return None
     if largest > most:
         masks = {full}  # fast without ranges
         for parts in classes_of.values():
@@ -336,23 +332,22 @@ def _cut(
     return classes_of
 
 
-def _too_many(
-    leaves: Mapping[str, Mapping[Leaf, int]],
-    alone: int,
-    most: int,
-    schema: Schema,
-    within: Mapping[str, IntRange],
-) -> bool:
+def _too_many(leaves: Mapping[str, Mapping[Leaf, int]], most: int, schema: Schema) -> bool:
     """Whether the terms over a single column alone lead to more states than allowed.
 
-    Only counts classes, so it is quick where a batch is far beyond the cap; that happens for every
-    type of a row. Small batches and columns that are cut down are left to ``_cut``.
+    They distinguish the classes of the column for any values of the other columns, so the numbers
+    of classes multiply. Only counts them, so it is quick where a batch is far beyond the cap; that
+    happens for every type of a row. Small batches are left to ``_cut``.
     """
-    if within or prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
+    if prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
         return False
+    several = once = 0
+    for asking in leaves.values():  # ``several``: terms that ask for more than one column
+        mask = sum(asking.values())
+        several, once = several | once & mask, once | mask
     least = 1
     for column, asking in leaves.items():
-        least *= _counted_classes(schema.columns[column], asking, alone)
+        least *= _counted_classes(schema.columns[column], asking, ~several)
         if least > most:
             return True
     return False
@@ -391,8 +386,8 @@ def multiply(
                 wider = list(ranges)
                 for k, times in moved:
                     low, high = wider[k]
-                    ends = (times * least, times * most)  # a coefficient may be negative
-                    wider[k] = (low + min(ends), high + max(ends))
+                    near, far = (least, most) if times > 0 else (most, least)
+                    wider[k] = (low + times * near, high + times * far)
                 spans, holds = tuple(wider), held | bit << number
             new = (points * size, spans, holds)
             fate = mask & own

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class CoarseCount(NamedTuple):
 
 def without_known_counts(questions: Collection[Question]) -> tuple[Question, ...]:
     """Leave out coarse counts that finer ones of the same batch decide."""
-    counts = [question for question in questions if question.statistic is Statistic.COUNT]
+    counts = [question for question in questions if question.statistic is COUNT]
     if all(question.step == 1 for question in counts):
         return tuple(questions)
     steps: dict[Question, list[Fraction]] = {}
@@ -63,7 +63,7 @@ def with_exact_counts(questions: Collection[Question]) -> tuple[Question, ...] |
     coarse = [
         question
         for question in questions
-        if question.statistic is Statistic.COUNT
+        if question.statistic is COUNT
         and question.step != 1  # most counts are exact
         and 1 < question.step <= _range(question)
     ]

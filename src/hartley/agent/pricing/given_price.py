@@ -15,7 +15,7 @@ from hartley.agent.pricing.price import price, price_both_ways, price_by_public
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.told_counts import cells_in_parts, known_counts
 from hartley.agent.pricing.told_parts import PartPricing
-from hartley.agent.questions.batch import Statistic, columns_named
+from hartley.agent.questions.batch import COUNT, columns_named
 from hartley.exact import bits_at_least
 from hartley.wording import bits_up, first_of, listed, noun_for
 
@@ -268,8 +268,4 @@ def _several_rows(
 
 def _exact_counts(questions: Sequence[Question], told: ToldBefore) -> list[ToldEntry]:
     touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
-    return [
-        entry
-        for entry in told.filters(touched, touched)
-        if entry.question.statistic is Statistic.COUNT
-    ]
+    return [entry for entry in told.filters(touched, touched) if entry.question.statistic is COUNT]

@@ -146,8 +146,11 @@ class Resolved:
         self._memory = memory_of(schema)
         self._splits = [self._memory.split(question) for question in questions]
         self._known_forms: list[Direction] = []
-        self._owned: list[tuple[int, int, int, SplitQuestion, int | None]] = []
-        """Of each question: its number, its terms as bits, where they begin, and its known form."""
+        self._owned: list[
+            tuple[int, int, int, SplitQuestion, int | None, dict[object, tuple[int, Asked]]]
+        ] = []
+        """Of each question: its number, its terms as bits, where they begin, its known form, and
+        what remains of it for the types so far."""
         self._asking: dict[str, dict[Leaf, int]] = {}
         self._terms = 0
         for number, split in enumerate(self._splits):
@@ -171,7 +174,7 @@ class Resolved:
             self._terms += 1
         if split.terms:
             own = (1 << self._terms) - (1 << begin)
-            self._owned.append((number, own, begin, split, known))
+            self._owned.append((number, own, begin, split, known, {}))
 
     def start(self) -> KnownType:
         """Return the type about which nothing is known yet."""
@@ -286,18 +289,21 @@ class Resolved:
     def asked(self, known: KnownType) -> list[tuple[int, Asked]]:
         """Return the part of each question that remains for a type, by number, if any.
 
-        Equal parts are the same object, for all types and questions.
+        Equal parts are the same object for all types and questions, and so are pairs of them.
         """
         questions = []
         mask, shifts = known.mask, known.shifts
-        for number, own, begin, split, form in self._owned:
+        for number, own, begin, split, form, pairs in self._owned:
             possible = (mask & own) >> begin  # the terms of no other question
             if possible:
                 key = possible, None if form is None else shifts[form]
-                asked = split.asked.get(key)
-                if asked is None:
-                    asked = split.asked[key] = self._remaining(split, *key)
-                questions.append((number, asked))
+                pair = pairs.get(key)
+                if pair is None:
+                    asked = split.asked.get(key)
+                    if asked is None:
+                        asked = split.asked[key] = self._remaining(split, *key)
+                    pair = pairs[key] = pairs.setdefault(asked, (number, asked))
+                questions.append(pair)
         return questions
 
     def _remaining(self, split: SplitQuestion, terms: int, known: IntRange | None) -> Asked:

@@ -18,13 +18,14 @@ from hartley.agent.pricing.regions import (
     square_length,
     value_range,
 )
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT, ORDER, SQUARES, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hartley.agent.pricing.atoms import Asked, Atom, Atoms, IntRange
     from hartley.agent.pricing.regions import CellGrid, Vector
+    from hartley.agent.questions.batch import Statistic
 
 
 FEW_MULTISETS = 1024
@@ -68,7 +69,7 @@ def crossed_by(inside: Sequence[tuple[Seen, int]], grid: CellGrid) -> int:
         return 0
     # Lengths are added up for rows whose number is fixed in each atom. Not r times the length of
     # one atom: of values 10 and 11 behind a filter, two rows have the sums 0, 10, 11, 20, 21, 22.
-    if inside[0][0].asked.statistic is Statistic.SQUARES:
+    if inside[0][0].asked.statistic is SQUARES:
         return grid.crossed(sum(n * square_length(s.asked, s.span) for s, n in inside))
     gaps = sum(n * (s.span[1] - s.span[0]) for s, n in inside)
     # One question has one scale in every type: types differ in what known columns add.
@@ -198,7 +199,7 @@ def _polynomial(
     alike: list[object] = []
     for some in cluster:
         for kind in some:
-            linking = [n for n in kind.seen if kind.seen[n].asked.statistic is not Statistic.COUNT]
+            linking = [n for n in kind.seen if kind.seen[n].asked.statistic is not COUNT]
             alike.append((kind.points, len(linking)))
             for n in linking:
                 asked, span = kind.seen[n].asked, kind.seen[n].span
@@ -237,8 +238,8 @@ def _clusters(
         linking = [
             k
             for k, seen in pair[1].seen.items()
-            if seen.asked.statistic is not Statistic.COUNT
-            and (seen.asked.statistic is Statistic.ORDER or not grids[k].constant)
+            if seen.asked.statistic is not COUNT
+            and (seen.asked.statistic is ORDER or not grids[k].constant)
         ]
         touched = sorted({home[k] for k in linking if k in home})
         goal = touched[0] if touched else number
@@ -293,17 +294,17 @@ def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozense
             inside.setdefault(number, []).append((seen, n))
     for number, here in inside.items():
         grid, statistic = grids[number], here[0][0].asked.statistic
-        if statistic is Statistic.ORDER:
+        if statistic is ORDER:
             # It multiplies. Adding its boundaries to those of a sum is too little: the sum and the
             # largest of two values from 0 to 4 tell both, and there are 15 such multisets.
             factor *= levels_of([value_range(s.asked, s.span) for s, _ in here], grid)
         elif grid.constant:
             continue
-        elif statistic is Statistic.SQUARES:
+        elif statistic is SQUARES:
             # "Each sum of squares is a variable of its own": of several rows it is no function of
             # the totals of the columns.
             factor *= 1 + crossed_by(here, grid)
-        elif statistic is Statistic.SUM and (amount := crossed_by(here, grid)):
+        elif statistic is SUM and (amount := crossed_by(here, grid)):
             vector = _vector(number, counted)
             crossed[vector] = crossed.get(vector, 0) + amount
         fixed_value = _contribution(statistic, here)
@@ -318,11 +319,11 @@ def _outputs(counted: Counted, grids: Sequence[CellGrid]) -> tuple[int, frozense
 
 def _contribution(statistic: Statistic, inside: Sequence[tuple[Seen, int]]) -> object:
     """Return the value of a statistic for rows without freedom; _FREE if they have some."""
-    if statistic is Statistic.COUNT:
+    if statistic is COUNT:
         return sum(n for _, n in inside)
     if any(s.span[0] != s.span[1] or s.asked.shift[0] != s.asked.shift[1] for s, _ in inside):
         return _FREE
-    if statistic is not Statistic.ORDER:
+    if statistic is not ORDER:
         return sum(n * contribution_range(s.asked, s.span)[0] for s, n in inside)
     values: dict[int, int] = {}
     for seen, n in inside:

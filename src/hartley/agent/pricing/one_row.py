@@ -12,7 +12,7 @@ from functools import reduce
 from math import prod
 from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.agent.pricing.atoms import Atom
 from hartley.agent.pricing.regions import (
@@ -22,7 +22,7 @@ from hartley.agent.pricing.regions import (
     product_within,
     regions,
 )
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT, ORDER, SQUARES, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from hartley.agent.pricing.regions import CellGrid, Vector
 
 
-@dataclass(frozen=True, slots=True)
-class PartPrice:
+class PartPrice(NamedTuple):
     """The bounds of questions that are priced together; the smallest counts."""
 
     questions: tuple[int, ...]
@@ -123,7 +122,15 @@ def price_part(
     joint = _shared(listed, outputs, atoms, grids, windows)
 
     def alone(k: int) -> int:
-        return single(k, listed, atoms, grids[k], windows)
+        known, grid = atoms.asked[k].alone, grids[k]
+        if not atoms.whole or windows.lengths or grid.lengths is not None:
+            return single(k, listed, atoms, grid, windows)
+        # Over all records, the other questions make no difference: which records pass its filter,
+        # the range of its form over them and their codes depend on its own columns alone.
+        key = (grid, absent)
+        if key not in known:
+            known[key] = single(k, listed, atoms, grid)
+        return known[key]
 
     singles = product_within(alone, range(len(grids)), joint)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
@@ -237,12 +244,12 @@ def single(
     """Return the price of one question of the batch alone: inside, outside, and their hull."""
     question = atoms.asked[k]
     inside = [atom for atom in listed if k in atom.alive]
-    order = question.statistic is Statistic.ORDER
+    order = question.statistic is ORDER
     # An order statistic of one cell still tells whether any row passed its filter.
     if not inside or (grid.constant and not order):
         return 1
     outside = len(inside) < len(listed)
-    if question.statistic is Statistic.COUNT:
+    if question.statistic is COUNT:
         return 1 + outside
     # Alone, the question does not tell its atoms apart, so their hull is one range.
     span = _hull(k, inside, atoms)
@@ -251,7 +258,7 @@ def single(
     points = prod([windows.codes(column, size) for column, size in sizes])
     window = windows.of(question.direction)
     within = min(points, 1 + crossings(question, span, grid, window))
-    if order or (question.statistic is Statistic.SUM and not outside):
+    if order or (question.statistic is SUM and not outside):
         return within + outside
     # A record outside adds 0: "for a lone filtered sum it is 1 + ceil(H/w)".
     return min(within + outside, 1 + crossings_of_hull(question, span, grid))
@@ -281,8 +288,7 @@ def _shared(
     separating = {
         k
         for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
-        if question.statistic is Statistic.ORDER
-        or (question.statistic is Statistic.COUNT and not grid.constant)
+        if question.statistic is ORDER or (question.statistic is COUNT and not grid.constant)
     }
     families: dict[tuple[int, ...], list[int]] = {}
     for place, atom in enumerate(listed):
@@ -310,7 +316,7 @@ def _orders_agree(
 ) -> bool:
     """Whether every order statistic has the same cell for all records of the atoms."""
     return not any(
-        atoms.asked[k].statistic is Statistic.ORDER
+        atoms.asked[k].statistic is ORDER
         and crossings(
             atoms.asked[k],
             _hull(k, members, atoms),
@@ -330,8 +336,10 @@ def _beyond_zero(atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], outputs: i
     sums = []
     for k in atom.alive:
         question = atoms.asked[k]
-        if question.statistic in (Statistic.SUM, Statistic.SQUARES) and not grids[k].constant:
+        if question.statistic in (SUM, SQUARES) and not grids[k].constant:
             sums.append((question, atom.ranges[atoms.places[k]], grids[k]))
+    if not sums:
+        return 0
     if len(sums) == 1:
         return min(crossings_of_hull(*sums[0]), outputs)  # one form: boundaries on a line
     crossed: dict[Vector, int] = {}

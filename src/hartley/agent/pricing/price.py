@@ -17,7 +17,7 @@ from hartley.agent.pricing.coarse_counts import with_exact_counts, without_known
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT, ORDER
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, floor_power
 from hartley.wording import bits_up, counted, noun_for
@@ -154,7 +154,7 @@ def _steps_of(
     silent = [
         k
         for k, (question, grid) in enumerate(zip(asked, grids, strict=True))
-        if grid.constant and question.statistic is not Statistic.ORDER
+        if grid.constant and question.statistic is not ORDER
     ]
     return asked, grids, silent
 
@@ -285,7 +285,7 @@ def finest_steps(
     for search in searches:
         if (scale := search.finest()) is not None:
             yield search.steps(scale), search.pricer
-    if any(question.statistic is Statistic.COUNT for question in questions):
+    if any(question.statistic is COUNT for question in questions):
         search = _Search(questions, schema, limit, constant=True)
         if (scale := search.finest()) is not None:
             yield search.steps(scale), search.pricer
@@ -318,7 +318,7 @@ def cells_within(
     """
     pairs = zip(questions, coarsest, strict=True)
     given = {question: step for question, step in pairs if step is not None}
-    counts = {q: step for q, step in given.items() if q.statistic is Statistic.COUNT}
+    counts = {q: step for q, step in given.items() if q.statistic is COUNT}
     finest = min(counts.values(), default=Fraction(1))
     search = _Search(questions, schema, 1).with_counts(dict.fromkeys(counts, finest))
     scales = [step / size_of(q, schema) for q, step in given.items() if q not in counts]
@@ -335,7 +335,7 @@ def next_limits(
     there is none; the second the least number of cells above the price that allows narrower cells
     of some question, None if all are exact. Costs a few evaluations of the price.
     """
-    counts = {q: q.step for q in questions if q.statistic is Statistic.COUNT}
+    counts = {q: q.step for q in questions if q.statistic is COUNT}
     silent = {q for q, step in counts.items() if step > q.most - q.least}
     search = _Search(questions, schema, 1, constant=bool(silent)).with_counts(
         {q: step for q, step in counts.items() if step > 1}
@@ -376,7 +376,7 @@ class _Search:
         self.questions, self.limit, self.constant = questions, limit, constant
         distinct = dict.fromkeys(questions)
         self._distinct = list(distinct)
-        counts = [k for k, q in enumerate(distinct) if q.statistic is Statistic.COUNT]
+        counts = [k for k, q in enumerate(distinct) if q.statistic is COUNT]
         self.pricer = Pricer(self._distinct, schema, counts if constant else ())
         self._sizes = [size_of(question, schema) for question in self._distinct]
         self._size_of = dict(zip(self._distinct, self._sizes, strict=True))
@@ -402,7 +402,7 @@ class _Search:
 
     def step(self, question: Question, scale: Fraction) -> Fraction:
         """Return the step of a question at a scale, at least 1."""
-        if question.statistic is Statistic.COUNT:
+        if question.statistic is COUNT:
             most = question.most - question.least
             if self.constant:
                 return Fraction(most + 1)
@@ -426,7 +426,7 @@ class _Search:
     def _grid(self, number: int, scale: Fraction) -> CellGrid:
         question = self._distinct[number]
         least, most, constant = question.least, question.most, False
-        if question.statistic is Statistic.COUNT:
+        if question.statistic is COUNT:
             step = self.step(question, scale)
             over, under, constant = step.numerator, step.denominator, step > most - least
         else:
@@ -492,9 +492,9 @@ def smallest(
 
 def size_of(question: Question, schema: Schema) -> int:
     """Return how far one row can move the statistic; steps are scaled by it."""
-    if question.statistic is Statistic.COUNT:
+    if question.statistic is COUNT:
         return 1
-    if question.statistic is Statistic.ORDER:
+    if question.statistic is ORDER:
         return max(question.most - question.least, 1)
     low, high = contributions(question, schema)
     return max(high - low, 1)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT, SQUARES, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
@@ -107,7 +107,7 @@ def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None =
 
     Proved: proofs/Question.v, crossings_cut.
     """
-    if grid.constant or asked.statistic is Statistic.COUNT:
+    if grid.constant or asked.statistic is COUNT:
         return 0  # every record of an atom counts alike: "a count is constant in an atom"
     # The direction takes whole values, so boundaries between the same two of them count once.
     gaps = span[1] - span[0]
@@ -115,10 +115,10 @@ def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None =
     if window is not None and narrower:
         gaps = window
     length = abs(asked.scale) * gaps
-    if asked.statistic is Statistic.SUM:
+    if asked.statistic is SUM:
         return min(grid.crossed(length), gaps)
     first, last = value_range(asked, span)
-    if asked.statistic is Statistic.SQUARES:
+    if asked.statistic is SQUARES:
         return min(_squares_crossed(asked, span, grid, gaps), gaps)
     # An order statistic is V(x) clamped between two of the others' values: nobody's data shift its
     # boundaries, so those at their real places count, and not ceil(length / step).
@@ -158,10 +158,10 @@ def square_length(asked: Asked, span: IntRange, gaps: int | None = None) -> int:
 
 def contribution_range(asked: Asked, span: IntRange) -> IntRange:
     """Return the range in which a counted record moves a sum or a sum of squares."""
-    if asked.statistic is Statistic.COUNT:
+    if asked.statistic is COUNT:
         return 1, 1
     low, high = value_range(asked, span)
-    if asked.statistic is Statistic.SUM:
+    if asked.statistic is SUM:
         return low, high
     squares = (low * low, high * high)
     return (0 if low <= 0 <= high else min(squares)), max(squares)  # zero need not be an end
@@ -179,7 +179,7 @@ def crossings_of_hull(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     if low <= 0 <= high:
         hull = high - low
         # Zero is one more value, unless the form itself takes it.
-        exact = asked.statistic is Statistic.SUM and asked.shift[0] == asked.shift[1]
+        exact = asked.statistic is SUM and asked.shift[0] == asked.shift[1]
         values -= exact and low % asked.scale == 0
     else:
         hull = high if low > 0 else -low
@@ -188,7 +188,7 @@ def crossings_of_hull(asked: Asked, span: IntRange, grid: CellGrid) -> int:
 
 def crossings_with_zero(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     """Return the same along the form itself, counting twice for a square that changes sign."""
-    if asked.statistic is Statistic.SQUARES:
+    if asked.statistic is SQUARES:
         low, high = value_range(asked, span)
         if low < 0 < high:
             return min(_squares_crossed(asked, span, grid), span[1] - span[0] + 1)
@@ -222,10 +222,10 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
 
 
 @lru_cache(maxsize=4096)
-def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[Vector], int, set[str]]]:
-    """Split vectors into parts without a common column: members, rank, columns."""
-    parts = apart([(vector, {column for column, _ in vector}) for vector in vectors])
-    return [(members, rank(members), columns) for members, columns in parts]
+def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[int], int, set[str]]]:
+    """Split vectors into parts without a common column: their places, rank, columns."""
+    parts = apart([(k, {column for column, _ in vector}) for k, vector in enumerate(vectors)])
+    return [(places, rank([vectors[k] for k in places]), columns) for places, columns in parts]
 
 
 def rank(vectors: Sequence[Vector]) -> int:
@@ -300,10 +300,10 @@ def regions(
         >>> regions({a: 2, b: 3}), regions({a: 1, b: 1, both: 1})
         (12, 7)
     """
-    total = 1
-    for members, dimension, columns in _linked(tuple(crossed)):
+    total, amounts = 1, list(crossed.values())
+    for places, dimension, columns in _linked(tuple(crossed)):
         # Each region is charged to hyperplanes that meet in one flat, and those have independent
         # directions: no more of them than the rank (paragraph *Regions*).
-        part_regions = elementary([crossed[vector] for vector in members], dimension)
+        part_regions = elementary([amounts[k] for k in places], dimension)
         total *= part_regions if points is None else min(part_regions, points(columns))
     return total

@@ -24,7 +24,7 @@ from hartley.agent.pricing.multisets import (
 )
 from hartley.agent.pricing.one_row import PartPrice
 from hartley.agent.pricing.regions import apart, contribution_range, square_length, value_range
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import COUNT, ORDER, SQUARES, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -68,7 +68,7 @@ class _Side:
         """How far apart two contributions of one row can lie."""
         if not self.inside:
             return 0
-        if not self.outside and self.asked.statistic is Statistic.SUM:
+        if not self.outside and self.asked.statistic is SUM:
             # Every row counts, and what known columns add to it is fixed: the private part moves.
             return abs(self.asked.scale) * (self.span[1] - self.span[0])
         low, high = contribution_range(self.asked, self.span)
@@ -149,7 +149,7 @@ class SeveralRowsPricer:
         amounts = [typed.amount for typed in rows]
         questions = [tuple(typed.asked.get(n) for n in numbers) for typed in rows]
         statistics = {asked.statistic for some in questions for asked in some if asked}
-        if statistics != {Statistic.COUNT}:
+        if statistics != {COUNT}:
             return sum_over_multisets(kinds, amounts, self.grids, self.most)
         constant = tuple(self.grids[n].constant for n in numbers)
         key = (*questions, *amounts, constant, self.most)
@@ -165,7 +165,7 @@ class SeveralRowsPricer:
         for place, typed in enumerate(rows):
             for n, asked in typed.asked.items():
                 grid = self.grids[n]
-                if n in numbers and asked.statistic is Statistic.COUNT and not grid.constant:
+                if n in numbers and asked.statistic is COUNT and not grid.constant:
                     ways = self._side(asked, typed.amount).ways
                     count = counts.setdefault(n, CoarseCount(grid.over, grid.under, {}))
                     if max(ways) > min(ways):
@@ -203,14 +203,14 @@ class SeveralRowsPricer:
             self._side(typed.asked[number], typed.amount) for typed in rows if number in typed.asked
         ]
         statistic = sides[0].asked.statistic
-        if statistic is Statistic.ORDER:
+        if statistic is ORDER:
             return _order(sides, grid)
         if grid.constant:
             return 1
-        if statistic is Statistic.COUNT:
+        if statistic is COUNT:
             return 1 + grid.counted(sum(max(side.ways) - min(side.ways) for side in sides))
         # Bound (2) of a sum: over how many rows of each type count, or by the sum of hulls.
-        squares, scale = statistic is Statistic.SQUARES, abs(sides[0].asked.scale)
+        squares, scale = statistic is SQUARES, abs(sides[0].asked.scale)
         lengths = [
             square_length(s.asked, s.span) if squares else s.span[1] - s.span[0] for s in sides
         ]

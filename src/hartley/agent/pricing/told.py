@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.pricing.regions import CellGrid
-from hartley.agent.questions.batch import Statistic, columns_named
+from hartley.agent.questions.batch import COUNT, ORDER, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
@@ -53,7 +53,7 @@ class ToldBefore:
 
     def add(self, question: Question, row: int) -> None:
         """Add a question that a row of the ledger charged; rows come in their order."""
-        order = question.statistic is Statistic.ORDER
+        order = question.statistic is ORDER
         if CellGrid.of(question).constant and not order:
             return  # one cell: it told nothing
         self._steps.setdefault(_statistic(question), {}).setdefault(question.step, row)
@@ -62,7 +62,7 @@ class ToldBefore:
         self._questions += 1
         self._columns[row] = self._columns.get(row, frozenset()) | private
         entry = ToldEntry(question, row, self._questions, private, names - private)
-        if order or (question.statistic is Statistic.COUNT and question.step <= 1):
+        if order or (question.statistic is COUNT and question.step <= 1):
             # Whether the record counts was told apart and paid for: a lone COUNT or ORDER counts
             # its outside apart.
             key = (question.where, frozenset(c for c, _ in _terms(question)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hartley.agent.pricing.atoms import Asked, direction_of, form_atoms
 from hartley.agent.pricing.multisets import TypedAtom, seen_by, sum_over_multisets
 from hartley.agent.pricing.regions import CellGrid, apart, rank
-from hartley.agent.questions.batch import Statistic, columns_named
+from hartley.agent.questions.batch import COUNT, columns_named
 from hartley.agent.questions.condition import possible_terms
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def known_counts(
     """
     known: set[Question] = set()
     for question in questions:
-        if question.statistic is not Statistic.COUNT:
+        if question.statistic is not COUNT:
             continue
         if question.step > 1 and CellGrid.of(question).constant:
             continue  # one cell: no question

@@ -7,7 +7,6 @@ earlier sum allows (rule W). The proofs are in docs/accountant.md, section "What
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
 from math import isqrt, prod
@@ -20,7 +19,7 @@ from hartley.agent.pricing.one_row import NO_WINDOWS, Windows, crossed_in, price
 from hartley.agent.pricing.parted_atoms import PartedAtoms, runs_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import CellGrid, regions
-from hartley.agent.questions.batch import Statistic, columns_named
+from hartley.agent.questions.batch import ORDER, SQUARES, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
@@ -121,7 +120,7 @@ class PartPricing:
         silent = [
             k
             for k, grid in enumerate(self.grids)
-            if grid.constant and self.asked[k].statistic is not Statistic.ORDER
+            if grid.constant and self.asked[k].statistic is not ORDER
         ]
         resolved = Resolved(questions, self.schema, silent)
         return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
@@ -274,7 +273,7 @@ class PartPricing:
         Proved: proofs/Grid.v, rule_W. Proved: proofs/Grid.v, rule_W_squares.
         """
         room = -(-told.step.numerator // told.step.denominator) - 1  # a cell's whole numbers
-        if asked.statistic is Statistic.SQUARES:
+        if asked.statistic is SQUARES:
             # V^2 - U^2 >= (V - U)^2 only where V and U have one sign.
             if asked.shift[0] + min(0, *_ends(asked, self.schema)) < 0:
                 return None
@@ -340,7 +339,7 @@ class _PartSearch:
         the part of nobody, for present records; and there with an absent one."""
         self._parted, self._windows, self._absent = parted, windows, absent
         empty = parted.empty({})
-        self._many = replace(empty, points=MANY, sizes=dict.fromkeys(empty.sizes, ((0, MANY),)))
+        self._many = empty._replace(points=MANY, sizes=dict.fromkeys(empty.sizes, ((0, MANY),)))
         self._bounds = bounds
 
     def runs(self, runs: Sequence[Mapping[str, IntRange]], least: int, largest: int) -> bool:
@@ -415,7 +414,7 @@ class _PartSearch:
         points = min(codes, sum([atom.points for atom in members]))
         if points <= self.most and not nobody:
             return
-        part = replace(run.empty, atoms=members, points=points)
+        part = run.empty._replace(atoms=members, points=points)
         cells = price_part(self._numbers, part, self.grids, windows, absent=False).cells
         self.most = max(self.most, cells)
         if nobody:
@@ -475,7 +474,7 @@ class _PartSearch:
         price = self._bounds.get(key)
         if price is None:
             atoms = tuple([Atom(bits_of(alive), MANY, ranges, 0) for alive, ranges in spans])
-            part = replace(self._many, atoms=atoms)
+            part = self._many._replace(atoms=atoms)
             price = price_part(self._numbers, part, self.grids, windows, absent=False).cells
             self._bounds[key] = price
         return price

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb, inf, prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.agent.pricing.atoms import form_atoms
 from hartley.agent.pricing.known_types import Resolved, independent
@@ -19,7 +19,7 @@ from hartley.agent.pricing.one_row import PartPrice, price_part, signature_of
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.regions import product_within
 from hartley.agent.pricing.several_rows import SeveralRowsPricer, TypedRows
-from hartley.agent.questions.batch import Statistic
+from hartley.agent.questions.batch import ORDER, SQUARES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,10 +51,10 @@ class PriceCase:
         return (prod([p.cells for p in self.parts]) + self.absence) * prod(self.factors)
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(NamedTuple):
     """Questions that share private columns with each other, and with no other question."""
 
+    pairs: Sequence[tuple[int, Asked]]
     numbers: tuple[int, ...]
     asked: tuple[Asked, ...]
     atoms: Atoms | None
@@ -85,7 +85,7 @@ class Pricer:
         # of private rows, C(m + r, r), counts how many of the r rows there are.
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
-        self._groups: dict[tuple[tuple[int, ...], tuple[int, ...]], _Group] = {}
+        self._groups: dict[tuple[int, ...], _Group] = {}
         self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
         self._joints: dict[object, int | None] = {}
@@ -192,15 +192,16 @@ class Pricer:
 
     def _group(self, pairs: Sequence[tuple[int, Asked]]) -> _Group:
         """Return questions as a group; equal groups are the same object."""
-        numbers: tuple[int, ...]
-        asked: tuple[Asked, ...]
-        numbers, asked = zip(*pairs, strict=True)
-        names = tuple(map(id, asked))
-        group = self._groups.get((numbers, names))
+        key = tuple(map(id, pairs))  # ``Resolved.asked`` makes equal pairs one object
+        group = self._groups.get(key)
         if group is None:
+            numbers: tuple[int, ...]
+            asked: tuple[Asked, ...]
+            numbers, asked = zip(*pairs, strict=True)
+            names = tuple(map(id, asked))
             if names not in self._atoms:
                 self._atoms[names] = form_atoms(asked, self.schema)
-            group = self._groups[numbers, names] = _Group(numbers, asked, self._atoms[names])
+            group = self._groups[key] = _Group(pairs, numbers, asked, self._atoms[names])
         return group
 
     def _of_type(
@@ -238,8 +239,7 @@ class Pricer:
                 numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
             )
         if id(group) not in self._parts_of:
-            buckets = _buckets(list(zip(numbers, group.asked, strict=True)))
-            self._parts_of[id(group)] = [self._group(some) for some in buckets]
+            self._parts_of[id(group)] = [self._group(some) for some in _buckets(group.pairs)]
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
         points = prod([self.schema.columns[c].size for c in columns]) + absent
 
@@ -326,7 +326,7 @@ class Pricer:
     def _blind(self, number: int, grid: CellGrid) -> int:
         """Return the price of a question without examining its filter."""
         question, r = self.questions[number], self.schema.rows_per_unit
-        if question.statistic is Statistic.ORDER:
+        if question.statistic is ORDER:
             return grid.levels + 1  # one more: there may be no row
         if grid.constant:
             return 1
@@ -355,6 +355,6 @@ def contributions(question: Question, schema: Schema) -> tuple[int, int]:
     for column, times in question.form.terms:
         ends = (0, times * (schema.columns[column].points - 1))
         low, high = low + min(ends), high + max(ends)
-    if question.statistic is Statistic.SQUARES:
+    if question.statistic is SQUARES:
         return 0, max(low * low, high * high)
     return min(low, 0), max(high, 0)

@@ -76,7 +76,7 @@ class Column:
         assert self.step is not None
         return int((self.high - self.low) / self.step) + 1
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many values there are, a missing one counted."""
         return self.points + self.nullable

@@ -1,6 +1,5 @@
 """Parts of atoms against the atoms of questions and filters together, formed for each run anew."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -156,7 +155,7 @@ def plain_parts(self, numbers, questions, filters, sums, least):  # noqa: ARG001
                 low, high = within.get(c, (1, self.schema.columns[c].size))
                 points *= windows.codes(c, high - low + 1)
             points = min(points, sum(atom.points for atom in members))
-            part = replace(formed, asked=questions, atoms=tuple(members), points=points)
+            part = formed._replace(asked=questions, atoms=tuple(members), points=points)
             cells = price_part(numbers, part, grids, windows, absent=False).cells
             most = max(most, cells)
             if most >= largest and not self.absent:
