@@ -1,5 +1,6 @@
 """Every route of the service, over HTTP: what it replies, and to whom."""
 
+import httpx
 import pytest
 
 from hartley.service import administration
@@ -319,3 +320,74 @@ def test_cover_is_checked_while_nobody_else_writes(live, monkeypatch):
     assert owner.put("/v1/datasets/people/budget", json={"bits": 39}).status_code == 200
     assert owner.post("/v1/datasets/people/versions", json={}).status_code in {200, 201}
     assert seen == ["budget", "version"]
+
+
+ASKED = b'{"question": "SELECT AVG(age) FROM people", "bits": 2}'
+UNUSUAL = {
+    "usual": (ASKED, {}),
+    "with a key": (ASKED, {"Idempotency-Key": "k" * 200}),
+    "a key that is too long": (ASKED, {"Idempotency-Key": "k" * 201}),
+    "two keys": (ASKED, [("Idempotency-Key", "one"), ("Idempotency-Key", "two")]),
+    "another type": (ASKED, {"Content-Type": "text/plain"}),
+    "no type": (ASKED, {"Content-Type": ""}),
+    "a type with a charset": (ASKED, {"Content-Type": "application/json; charset=utf-8"}),
+    "no token": (ASKED, {"Authorization": ""}),
+    "a wrong token": (ASKED, {"Authorization": "Bearer hartley_no_such_token"}),
+    "a wrong scheme": (ASKED, {"Authorization": "Basic YTpi"}),
+    "no body": (b"", {}),
+    "no JSON": (b'{"question": ', {}),
+    "no text": (b"\xff\xfe{", {}),
+    "nested too deep": (b"[" * 10_000, {}),
+    "no object": (b"[1, 2]", {}),
+    "an unknown field": (b'{"question": "SELECT AVG(age) FROM people", "noise": 1}', {}),
+    "a wrong field": (b'{"question": 5}', {}),
+    "no question": (b"{}", {}),
+    "not a number": (b'{"question": "SELECT AVG(age) FROM people", "bits": NaN}', {}),
+    "a field twice": (b'{"bits": 9, "question": "SELECT AVG(age) FROM people", "bits": 2}', {}),
+    "a body that is too large": (b" " * (1 << 21) + ASKED, {}),
+}
+
+
+@pytest.fixture
+def unkept(a_place, served_here):
+    """A service that answers every repeat anew."""
+    with served_here(a_place(service="keep_replies = false")) as live:
+        yield live
+
+
+def test_a_question_is_read_as_the_framework_would_read_it(unkept, monkeypatch):
+    from hartley.service.api import datasets
+
+    api, by_framework = unkept.api("ana"), []
+
+    def reply(label, name):
+        content, more = UNUSUAL[label]
+        headers = httpx.Headers({"Content-Type": "application/json"})
+        headers.update({} if isinstance(more, list) else more)
+        listed = [*headers.items(), *(more if isinstance(more, list) else [])]
+        sent = api.post(f"/v1/datasets/{name}/ask", content=content, headers=listed)
+        said = sent.json()
+        said.get("error", {}).pop("request_id", None)
+        return sent.status_code, said
+
+    api.ask(bits=2)  # from now on, all of them are repeats
+    cases = [(label, name) for label in UNUSUAL for name in ("people", "absent", "n" * 101)]
+    here = {case: reply(*case) for case in cases}
+    assert {status for status, _ in here.values()} == {200, 400, 401, 404, 413, 422}
+
+    async def unread(_):
+        by_framework.append(True)
+
+    monkeypatch.setattr(datasets, "_usual_body", unread)
+    assert {case: reply(*case) for case in cases} == here
+    assert len(by_framework) >= len(cases) - 3  # bodies that are too large are refused before
+
+
+def test_the_framework_reads_no_usual_question(unkept, monkeypatch):
+    from fastapi import routing
+
+    def unused(*_args, **_named):
+        pytest.fail("The framework looked for parameters")
+
+    monkeypatch.setattr(routing, "solve_dependencies", unused)
+    assert unkept.api("ana").ask(bits=2).status_code == 200

@@ -1,30 +1,79 @@
 """The routes of datasets: what there is, prices, questions, and what was asked."""
 
-# ruff: noqa: TC001 - the framework reads the types of parameters when it starts
-
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
-from hartley.service.api.access import Caller, Host, service_of
+from hartley.service.api.access import SCHEME, Caller, Host, current_identity, service_of
 from hartley.service.api.attention import while_attended
 from hartley.service.api.models import AskBody, PlanBody, PriceBody
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
 router = APIRouter(prefix="/v1")
-Name = Annotated[str, Path(max_length=100, description="The dataset.", examples=["people"])]
+LONGEST_NAME, LONGEST_KEY, KEY = 100, 200, "Idempotency-Key"
+Name = Annotated[
+    str, Path(max_length=LONGEST_NAME, description="The dataset.", examples=["people"])
+]
 Key = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", max_length=200, description="Kept for 24 hours."),
+    Header(alias=KEY, max_length=LONGEST_KEY, description="Kept for 24 hours."),
 ]
+
+
+class AskRoute(APIRoute):
+    """The route of questions, whose parameters are read here where they are as usual.
+
+    The framework takes as long for them as a repeat takes for everything else. What is not as usual
+    is left to it, with the errors that it finds.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        of_framework = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            body = await _usual_body(request)
+            if body is None:
+                return await of_framework(request)
+            caller = await current_identity(request, await SCHEME(request))
+            name, key = request.path_params["name"], request.headers.get(KEY)
+            reply: Response = await ask(request, caller, name, body, key)
+            return reply
+
+        return handle
+
+
+async def _usual_body(request: Request) -> AskBody | None:
+    """Return the questions of a request; None if something in it is not as usual."""
+    keys = request.headers.getlist(KEY)
+    if (
+        request.headers.get("content-type") != "application/json"
+        or len(request.path_params["name"]) > LONGEST_NAME
+        or len(keys) > 1
+        or any(len(key) > LONGEST_KEY for key in keys)
+    ):
+        return None
+    try:
+        return AskBody.model_validate(json.loads(await request.body()))
+    except HTTPException:  # the body is too large
+        raise
+    except (ValidationError, ValueError, RecursionError, ClientDisconnect):
+        return None
 
 
 # The routes that are asked most stand first, since a request is compared with one after another.
 
 
-@router.post("/datasets/{name}/ask", tags=["questions"])
 async def ask(request: Request, caller: Caller, name: Name, body: AskBody, key: Key = None) -> Any:  # noqa: ANN401 - rendered here, once
     """Answer a question or a batch, if the account's allowance covers its price; repeats are free.
 
@@ -45,6 +94,15 @@ async def ask(request: Request, caller: Caller, name: Name, body: AskBody, key: 
     if not content["bits"]:  # a repeat, whose rendered reply may be sent again
         request.scope["state"]["repeat"] = (caller, name)
     return JSONResponse(content)
+
+
+router.add_api_route(
+    "/datasets/{name}/ask",
+    ask,
+    methods=["POST"],
+    tags=["questions"],
+    route_class_override=AskRoute,
+)
 
 
 @router.post("/datasets/{name}/price", tags=["questions"])
