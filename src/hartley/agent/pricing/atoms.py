@@ -33,6 +33,14 @@ def most_atoms(terms: int) -> int:
     return MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
 
 
+def beyond_cap(asked: Sequence[Asked], terms: int, schema: Schema) -> bool:
+    """Whether questions alone have more atoms than they may have together with others.
+
+    ``terms`` are those of all of them. True only where it is quick to see.
+    """
+    return _too_many(leaves_of(asked)[0], most_atoms(terms), schema)
+
+
 Direction: TypeAlias = tuple[tuple[str, int], ...]
 """A linear form without constant and common factor; its first coefficient is positive."""
 IntRange: TypeAlias = tuple[int, int]
@@ -97,8 +105,6 @@ class Atoms(NamedTuple):
     """Of each column of a form its classes, as bits, and how many codes each holds."""
     places: tuple[int, ...]
     """The direction of each question."""
-    whole: bool = False
-    """Whether they hold all records of a type."""
 
     def size(self, column: str, held: int) -> int:
         """Return how many codes of a column some classes have."""
@@ -251,7 +257,6 @@ def form_atoms(
         tuple(places),
         sizes,
         tuple([places[question.direction] for question in asked]),
-        not within,
     )
 
 

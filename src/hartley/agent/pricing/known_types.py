@@ -8,6 +8,7 @@ private columns; the maximum itself is in ``worst_case``.
 from __future__ import annotations
 
 from itertools import product
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.agent.pricing.atoms import Asked, bits_of, classes, direction_of
@@ -146,13 +147,16 @@ class Resolved:
         self._memory = memory_of(schema)
         self._splits = [self._memory.split(question) for question in questions]
         self._known_forms: list[Direction] = []
+        self._always: list[tuple[int, Asked]] = []
+        """Questions of which all types leave the same: they use no known column."""
         self._owned: list[
-            tuple[int, int, int, SplitQuestion, int | None, dict[object, tuple[int, Asked]]]
+            tuple[int, int | None, dict[object, tuple[int, Asked]], tuple[int, int, SplitQuestion]]
         ] = []
-        """Of each question: its number, its terms as bits, where they begin, its known form, and
-        what remains of it for the types so far."""
+        """Of each other one: its terms as bits, its known form, what remains of it for the types so
+        far; and its number, where its terms begin and what it was split into."""
         self._asking: dict[str, dict[Leaf, int]] = {}
-        self._terms = 0
+        self.terms = 0
+        """How many terms the filters have."""
         for number, split in enumerate(self._splits):
             known = None
             if split.known:
@@ -166,19 +170,21 @@ class Resolved:
         if split.terms is None:
             self.opaque.append(number)
             return
-        begin = self._terms
+        begin = self.terms
         for tested, _ in split.terms:
             for column, leaf in tested:
                 asking = self._asking.setdefault(column, {})
-                asking[leaf] = asking.get(leaf, 0) | 1 << self._terms
-            self._terms += 1
-        if split.terms:
-            own = (1 << self._terms) - (1 << begin)
-            self._owned.append((number, own, begin, split, known, {}))
+                asking[leaf] = asking.get(leaf, 0) | 1 << self.terms
+            self.terms += 1
+        own = (1 << self.terms) - (1 << begin)
+        if known is not None or any(tested for tested, _ in split.terms):
+            self._owned.append((own, known, {}, (number, begin, split)))
+        elif own:
+            self._always.append((number, self._remaining(split, own >> begin, None)))
 
     def start(self) -> KnownType:
         """Return the type about which nothing is known yet."""
-        return KnownType((1 << self._terms) - 1, ((0, 0),) * len(self._known_forms))
+        return KnownType((1 << self.terms) - 1, ((0, 0),) * len(self._known_forms))
 
     def refine(
         self, start: KnownType, kinds: Iterable[str], *, apart: bool = False
@@ -271,7 +277,7 @@ class Resolved:
             # One more bit for every code keeps the codes apart. An open column that is summed and
             # not tested still matters: of rows with 1 and 3, a filter over private columns passes
             # none, either or both, which are 4 sums and not the 3 multisets of passing.
-            beyond = self._terms
+            beyond = self.terms
             single: dict[Leaf, int] = {
                 (((code, code),), False): 1 << beyond + code for code in range(described.points)
             }
@@ -291,23 +297,24 @@ class Resolved:
 
         Equal parts are the same object for all types and questions, and so are pairs of them.
         """
-        questions = []
+        questions = [*self._always]
         mask, shifts = known.mask, known.shifts
-        for number, own, begin, split, form, pairs in self._owned:
-            possible = (mask & own) >> begin  # the terms of no other question
+        for own, form, pairs, (number, begin, split) in self._owned:
+            possible = mask & own  # the terms of no other question
             if possible:
-                key = possible, None if form is None else shifts[form]
+                key = possible if form is None else (possible, shifts[form])
                 pair = pairs.get(key)
                 if pair is None:
-                    asked = split.asked.get(key)
-                    if asked is None:
-                        asked = split.asked[key] = self._remaining(split, *key)
+                    known_part = None if form is None else shifts[form]
+                    asked = self._remaining(split, possible >> begin, known_part)
                     pair = pairs[key] = pairs.setdefault(asked, (number, asked))
                 questions.append(pair)
-        return questions
+        return sorted(questions, key=itemgetter(0))
 
     def _remaining(self, split: SplitQuestion, terms: int, known: IntRange | None) -> Asked:
         """Return the part of a question that remains if only some of its terms are possible."""
+        if (terms, known) in split.asked:
+            return split.asked[terms, known]
         assert split.terms is not None
         private = dict.fromkeys([split.terms[place][1] for place in bits_of(terms)])
         # A term without private columns holds for every record of the type.
@@ -315,7 +322,8 @@ class Resolved:
         low, high = known or (0, 0)
         shift = (split.constant + low, split.constant + high)
         new = Asked(split.statistic, private_terms, split.direction, split.scale, shift)
-        return self._memory.alike.setdefault(new, new)
+        split.asked[terms, known] = self._memory.alike.setdefault(new, new)
+        return split.asked[terms, known]
 
 
 def _hull(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:

@@ -95,17 +95,20 @@ class Windows:
 NO_WINDOWS = Windows(MappingProxyType({}))
 
 
-def price_part(
+def price_part(  # noqa: PLR0913 - what a price rests on, each by name
     numbers: Sequence[int],
     atoms: Atoms,
     grids: Sequence[CellGrid],
     windows: Windows = NO_WINDOWS,
     *,
     absent: bool,
+    whole: bool = False,
 ) -> PartPrice:
     """Price questions that share private columns, at one type of a row.
 
-    ``absent`` means that the row may be absent; it adds a point that no question counts.
+    ``absent`` means that the row may be absent; it adds a point that no question counts. ``whole``
+    says that the atoms hold all records of the type, and that nothing was answered before: what
+    a question costs alone is then worked out once.
 
     Proved: proofs/Families.v, price_bounds.
     """
@@ -122,12 +125,12 @@ def price_part(
     joint = _shared(listed, outputs, atoms, grids, windows)
 
     def alone(k: int) -> int:
-        known, grid = atoms.asked[k].alone, grids[k]
-        if not atoms.whole or windows.lengths or grid.lengths is not None:
+        grid = grids[k]
+        if not whole or grid.lengths is not None:  # lengths are collected at every call
             return single(k, listed, atoms, grid, windows)
         # Over all records, the other questions make no difference: which records pass its filter,
         # the range of its form over them and their codes depend on its own columns alone.
-        key = (grid, absent)
+        known, key = atoms.asked[k].alone, (grid, absent)
         if key not in known:
             known[key] = single(k, listed, atoms, grid)
         return known[key]

@@ -206,8 +206,9 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
     members: list[T] = []
     group_columns: set[str] = set()
     for item, touched in items:
-        columns = touched or {""}  # no column has an empty name
-        if not columns <= group_columns:  # mostly it belongs to the group of the item before
+        # Mostly it belongs to the group of the item before.
+        if not touched or not touched <= group_columns:
+            columns = touched or {""}  # no column has an empty name
             linked = [group for group in groups if not group[1].isdisjoint(columns)]
             if not linked:
                 groups.append(([], set()))
@@ -230,7 +231,7 @@ def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[int], int, set[str]]
 
 def rank(vectors: Sequence[Vector]) -> int:
     """Return the rank of vectors, by exact elimination."""
-    rows = [{column: Fraction(times) for column, times in vector if times} for vector in vectors]
+    rows = [{column: times for column, times in vector if times} for vector in vectors]
     independent = 0
     while rows:
         pivot = rows.pop()
@@ -240,11 +241,8 @@ def rank(vectors: Sequence[Vector]) -> int:
         column, top = next(iter(pivot.items()))
         for k, row in enumerate(rows):
             if column in row:
-                factor = row[column] / top
-                keys = row.keys() | pivot.keys()
-                new = {
-                    c: row.get(c, Fraction(0)) - factor * pivot.get(c, Fraction(0)) for c in keys
-                }
+                factor = Fraction(row[column]) / top
+                new = {c: row.get(c, 0) - factor * pivot.get(c, 0) for c in {**row, **pivot}}
                 rows[k] = {c: times for c, times in new.items() if times}
     return independent
 

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hartley.agent.pricing.atoms import form_atoms
+from hartley.agent.pricing.atoms import beyond_cap, form_atoms
 from hartley.agent.pricing.known_types import Resolved, independent
 from hartley.agent.pricing.one_row import PartPrice, price_part, signature_of
 from hartley.agent.pricing.public_parts import PublicParts
@@ -86,6 +86,8 @@ class Pricer:
         self._absent = schema.rows == "private" and not opened
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[int, ...], _Group] = {}
+        self._crowd: frozenset[int] = frozenset()
+        """Questions that no group within the cap on atoms has all of, if some are known."""
         self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
         self._joints: dict[object, int | None] = {}
@@ -150,9 +152,21 @@ class Pricer:
         if self._types is None:
             row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if row_types is not None:
-                types = [independent(self._resolved.asked(known)) for known in row_types]
-                self._types = [[self._group(members) for members in groups] for groups in types]
+                types = [self._resolved.asked(known) for known in row_types]
+                self._crowd = self._crowded(types)
+                self._types = [
+                    [self._group(members) for members in independent(asked)] for asked in types
+                ]
         return self._types
+
+    def _crowded(self, types: Sequence[Sequence[tuple[int, Asked]]]) -> frozenset[int]:
+        """Return the questions that all types ask alike, if these alone are beyond the cap."""
+        if len(types) == 1:
+            return frozenset()
+        shared = set(map(id, types[0])).intersection(*[map(id, pairs) for pairs in types[1:]])
+        asked = [pair[1] for pair in types[0] if id(pair) in shared]
+        beyond = beyond_cap(asked, self._resolved.terms, self.schema)
+        return frozenset(map(id, asked) if beyond else ())
 
     def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
         types = self._row_types()
@@ -200,7 +214,8 @@ class Pricer:
             numbers, asked = zip(*pairs, strict=True)
             names = tuple(map(id, asked))
             if names not in self._atoms:
-                self._atoms[names] = form_atoms(asked, self.schema)
+                beyond = self._crowd and self._crowd.issubset(names)
+                self._atoms[names] = None if beyond else form_atoms(asked, self.schema)
             group = self._groups[key] = _Group(pairs, numbers, asked, self._atoms[names])
         return group
 
@@ -224,7 +239,9 @@ class Pricer:
         if key not in priced:
             if group.atoms is not None:
                 group_grids = [grids[number] for number in group.numbers]
-                priced[key] = price_part(group.numbers, group.atoms, group_grids, absent=absent)
+                priced[key] = price_part(
+                    group.numbers, group.atoms, group_grids, absent=absent, whole=True
+                )
             else:
                 priced[key] = self._unseen(group, grids, priced, absent=absent)
         return priced[key]
