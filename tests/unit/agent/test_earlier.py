@@ -40,6 +40,15 @@ def test_a_complement_is_free_and_recorded(agent):
     assert verify_prices(agent.ledger).repriced == 2
 
 
+def test_a_free_answer_to_a_new_question_is_not_said_to_have_been_given_before(agent):
+    """A complement that is known, and people in another area, who were asked nothing so far."""
+    agent.ask(OLD)
+    assert str(agent.ask(YOUNG)).splitlines()[-1].startswith("free: nothing more is due; spent ")
+    agent.ask("SELECT COUNT(*) FROM people WHERE age = 30 AND area = 'north'")
+    other = agent.ask("SELECT COUNT(*) FROM people WHERE age = 30 AND area = 'south'")
+    assert other.caption.startswith("free: nothing more is due; spent ")
+
+
 def test_coarser_bins_are_free_and_finer_ones_cost_what_is_unknown(agent):
     assert agent.ask(TENS, bits=4).bits > 3
     assert agent.ask(TWENTIES, bits=4).bits == 0
