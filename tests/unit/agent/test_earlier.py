@@ -154,6 +154,24 @@ def test_a_price_does_not_show_what_others_asked(agent):
     assert agent.price(YOUNG, analyst="bob").to_dict() == before
 
 
+def test_an_explanation_is_of_what_the_own_account_pays(agent):
+    agent.allow("ann", 3)
+    agent.ask(OLD, analyst="ann")
+    for text in (YOUNG, OLD):
+        assert "Given what" not in agent.explain(text)
+        assert agent.explain(text).endswith("It costs 1 bit; 8 bits left, so it is covered.")
+    assert "0 bits instead of 1 bit" in agent.explain(YOUNG, analyst="ann")
+    assert agent.explain(OLD, analyst="ann") == "1 question was charged before: free."
+
+
+def test_an_explanation_counts_every_type_by_itself(agent):
+    agent.ask(f"{OLD} AND area = 'north'")
+    words = agent.explain(f"{OLD} AND area = 'south'")
+    assert words.endswith("It costs 0 bits; 10 bits left, so it is covered.")
+    agent.set_budget(1, per="year")
+    assert agent.explain(TENS, bits=4).endswith("has 1 bit left, so it is refused.")
+
+
 def test_new_data_start_with_nothing_told(agent, people):
     agent.ask(OLD)
     agent.update(people)
