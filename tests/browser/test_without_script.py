@@ -27,7 +27,7 @@ def test_price_ask_and_repeat_are_forms(hospital, visitors):
     assert page.locator(".on-zoomed >> visible=true").count() == 0
     assert page.locator(".on-whole >> visible=true").count() > 6
     page.click("#spend")
-    assert "Free: answered before" in page.text_content("#answer")
+    assert "Free: nothing more is due" in page.text_content("#answer")
     page.fill("#question", "SELECT AVG(weigt) FROM people")
     page.click("#spend")  # the text is not the one that was priced: nothing is asked
     assert page.text_content("#refused mark") == "weigt"

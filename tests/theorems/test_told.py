@@ -8,6 +8,7 @@ which shares nothing with the package; prices come from the package.
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import ceil
 
 import enumerator
@@ -360,6 +361,16 @@ def nothing_is_missing(monkeypatch):
     monkeypatch.setattr(rules, "form_atoms", form)
 
 
+def nobody_is_absent(monkeypatch):
+    right = rules.PartPricing.__init__
+
+    def init(self, questions, told):
+        right(self, questions, told)
+        self.absent = False
+
+    monkeypatch.setattr(rules.PartPricing, "__init__", init)
+
+
 def parts_of_crossing_filters(monkeypatch):
     monkeypatch.setattr(told_counts, "_laminar", list)
 
@@ -381,6 +392,7 @@ def notices(first, rows_per_unit):
         (windows_too_short, 1, 17),
         (cells_as_if_nested, 1, 23),
         (nothing_is_missing, 1, 31),
+        (nobody_is_absent, 1, 8),
         (parts_of_crossing_filters, 2, 23),
     ],
 )
@@ -392,3 +404,19 @@ def test_every_wrong_rule_is_caught(monkeypatch, wrong, rows_per_unit, first):
 @pytest.mark.slow
 def test_a_ratio_of_prices_is_caught():
     assert any(explore([seed], cost_of=ratio)["exceeded"] for seed in range(32, 400))
+
+
+def test_what_was_told_before_new_data_is_caught():
+    """The data of both versions vary together: the same count of each is two questions."""
+    schema, counted = schema_of(2), [count(1, 1)]
+    data = list(product(range(2), repeat=2))
+    tables = [[before for before, _ in data], [after for _, after in data]]
+
+    def too_small(_, asked):
+        return price_given(counted, ToldBefore(schema, counted if asked else [])).cells
+
+    def right(*_):
+        return price_given(counted, ToldBefore(schema)).cells
+
+    assert most_transcripts(tables, too_small, 2, range(4)) == 4
+    assert most_transcripts(tables, right, 2, range(4)) == 2

@@ -20,7 +20,7 @@ from hartley.agent.quotes import MOST_KEPT, Desk, check_same_schema, questions_o
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
 from hartley.ranges.schema.schema import Schema
-from hartley.wording import bits_up
+from hartley.wording import bits_down, bits_up, counted, verb_for
 
 SOME_ROWS = (10, 100, 1000)
 """For these numbers of rows a quote names errors that depend on a private number of rows."""
@@ -181,6 +181,28 @@ def quote(
             for plan, first in zip(plans, useful, strict=True)
         ),
     )
+
+
+def explain(
+    desk: Desk, plans: Sequence[Selection], ledger: Ledger, analyst: str | None = None
+) -> str:
+    """Say in words what an account would be charged now, what is free, and if it is covered."""
+    questions = questions_of(desk.known_plans(plans, ledger, analyst))
+    plain = [to_plain(question) for question in questions]
+    offer = ledger.offer(desk.schema.name, analyst, plain, desk.prices(questions))
+    unpaid = [questions[at] for at in offer.unpaid]
+    repeated, lines = len(questions) - len(unpaid), []
+    if repeated:
+        verb = verb_for(repeated, "was")
+        lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
+    if unpaid:
+        priced, due = price_of(unpaid, desk.schema), offer.terms.due
+        end = f"It costs {bits_up(bits_at_least(due.numerator, due.denominator))}; "
+        end += f"{bits_down(offer.balance.remaining)} left, so it is covered."
+        if offer.refusal is not None:
+            end = f"{offer.refusal.problem}, so it is refused."
+        lines += [priced.explain(), *_given_words(desk, priced, offer), end]
+    return "\n".join(lines)
 
 
 def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], together: int) -> int:

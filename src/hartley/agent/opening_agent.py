@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hartley.agent.agent import Agent
-from hartley.agent.asking import quote
+from hartley.agent.asking import explain, quote
 from hartley.agent.data import state_of
 from hartley.agent.ledger.auditable_ledger import opened_ledger
 from hartley.agent.ledger.overview import list_charges, read_overview
 from hartley.agent.ledger.rows.balances import period_words
 from hartley.agent.questions.batch import from_plain
-from hartley.agent.quotes import questions_of
 from hartley.engines.coded.copying import is_database
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
@@ -222,10 +221,12 @@ class OpeningAgent(Agent):
         error: object = None,
         bits: object = None,
         min_rows: object = None,
+        analyst: str | None = None,
     ) -> str:
         """Explain a charge: its atoms and factors, and whether the budget covers it."""
-        plans = self.desk.plan(question, error, bits, min_rows)
-        return self.accountant.explain(questions_of(plans))
+        desk = self.desk
+        plans = desk.plan(question, error, bits, min_rows)
+        return explain(desk, plans, self.ledger, analyst)
 
     def close(self) -> None:
         """Close the connections; all answers and charges are on disk."""

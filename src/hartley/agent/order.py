@@ -6,12 +6,15 @@ No data and no answer is ever looked at.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hartley.agent.pricing.given_price import price_given
+from hartley.agent.pricing.given_price import price_paths
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.told import MOST_FILTERS, ToldBefore
 from hartley.agent.questions.batch import columns_named
 from hartley.agent.quotes import questions_of
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     Row: TypeAlias = tuple[Question, ...]
     """The questions that one row of a ledger charges for."""
 
+NOTHING = PublicParts()
+"""Nothing is spent on any type of the public columns."""
 MOST_ORDERED = 8
 """Up to this many questions the best order is found over all sets of questions."""
 MOST_LISTED_ORDERS = 5
@@ -40,14 +45,22 @@ class Ordering(NamedTuple):
     """An order of questions, what each costs after those before it, and whether none is cheaper."""
 
     places: tuple[int, ...]
-    cells: tuple[int, ...]
-    """The charge for each, in this order."""
+    cells: tuple[Fraction, ...]
+    """What is due for each, in this order: the factor by which the largest number spent grows."""
     best: bool = False
 
     @property
-    def total(self) -> int:
-        """The product of the charges, in cells."""
-        return prod(self.cells)
+    def total(self) -> Fraction:
+        """The product of what is due."""
+        return prod(self.cells, start=Fraction(1))
+
+
+class _Way(NamedTuple):
+    """Some questions in an order, the rows that they add, and what is spent after them."""
+
+    places: tuple[int, ...]
+    rows: tuple[Row, ...]
+    spent: PublicParts
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,11 @@ class Charges:
     plans: tuple[Selection, ...]
     own: tuple[Row, ...] = ()
     """The rows that the account was charged before."""
-    _known: dict[Hashable, tuple[int, Row]] = field(default_factory=dict, repr=False, compare=False)
+    spent: PublicParts = NOTHING
+    """What the account spent before, for every type of the public columns."""
+    _known: dict[Hashable, tuple[PublicParts, Row]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     _equal: dict[Row, Row] = field(default_factory=dict, repr=False, compare=False)
     _about: dict[int, tuple[Row, frozenset[str], bool]] = field(
         default_factory=dict, repr=False, compare=False
@@ -67,8 +84,8 @@ class Charges:
 
     def charge(
         self, places: Sequence[int], rows: Sequence[Row] = (), *, ordered: bool = True
-    ) -> tuple[int, Row]:
-        """Return what a batch of these plans costs after some rows, and the row it adds.
+    ) -> tuple[PublicParts, Row]:
+        """Return what a batch of these plans costs every type after rows, and the row it adds.
 
         The same steps as ``Agent.ask`` takes: cells that are known in finer ones come from there,
         what the account was charged for is free, and the rest is priced from earlier rows. Without
@@ -120,19 +137,24 @@ class Charges:
             for place in range(len(self.plans))
         )
 
-    def _charge(self, plans: Sequence[Selection], rows: Sequence[Row]) -> tuple[int, Row]:
+    def due(self, places: Sequence[int]) -> Fraction:
+        """Return what is due for a batch of these plans."""
+        after = self.spent.times(self.charge(places)[0])
+        return Fraction(after.most, self.spent.most)
+
+    def _charge(self, plans: Sequence[Selection], rows: Sequence[Row]) -> tuple[PublicParts, Row]:
         earlier = told_before(self.schema, rows)
         refined = [in_known_cells(plan, earlier) for plan in plans]
         paid = {question for row in rows for question in row}
         unpaid = tuple(q for q in questions_of(refined) if q not in paid)
         if not unpaid:
-            return 1, ()
-        priced = price_given(unpaid, earlier)
-        if not priced.rows:
-            return priced.cells, unpaid
-        # The ledger keeps the rows that a price rests on, and the price is that of these rows.
-        resting = [rows[number - 1] for number in priced.rows]
-        return price_given(unpaid, told_before(self.schema, resting)).cells, unpaid
+            return NOTHING, ()
+        priced = price_paths(unpaid, earlier)
+        if priced.rows:
+            # The ledger keeps the rows that a price rests on, and the price is that of these rows.
+            resting = [rows[number - 1] for number in priced.rows]
+            priced = price_paths(unpaid, told_before(self.schema, resting))
+        return priced.parts or NOTHING, unpaid
 
     def _private(self, question: Question) -> frozenset[str]:
         columns = self.schema.columns
@@ -142,9 +164,12 @@ class Charges:
         """Return what each plan costs if they are asked one by one in this order."""
         rows: list[Row] = []
         cells = []
+        spent = self.spent
         for place in places:
             charged, row = self.charge([place], rows, ordered=ordered)
-            cells.append(charged)
+            after = spent.times(charged)
+            cells.append(Fraction(after.most, spent.most))
+            spent = after
             rows += [row] if row else []
         return Ordering(tuple(places), tuple(cells))
 
@@ -170,37 +195,46 @@ class Charges:
     def _likely_orders(self) -> list[tuple[int, ...]]:
         """Return the given order, which wins ties, and the costly questions first or last."""
         places = tuple(range(len(self.plans)))
-        alone = [self.charge([place])[0] for place in places]
+        alone = [self.charge([place])[0].most for place in places]
         costly = tuple(sorted(places, key=lambda place: -alone[place]))
         return [places, costly, costly[::-1]]
 
     def _over_sets(self, start: Ordering) -> Ordering:
-        """Find the best order: the cheapest way to each set of questions and of rows."""
+        """Find the best order: the cheapest ways to each set of questions and of rows.
+
+        One way is kept unless another has spent no more on any type of the public columns.
+        """
         ordered = not self.depends_on_sets
-        ways: dict[Hashable, tuple[Ordering, tuple[Row, ...]]] = {(): (Ordering((), ()), ())}
+        most = start.total * self.spent.most
+        ways: dict[Hashable, list[_Way]] = {(): [_Way((), (), self.spent)]}
         for _ in self.plans:
-            longer: dict[Hashable, tuple[Ordering, tuple[Row, ...]]] = {}
-            for ordering, rows in ways.values():
+            longer: dict[Hashable, list[_Way]] = {}
+            for way in itertools.chain.from_iterable(ways.values()):
                 for place in range(len(self.plans)):
-                    if place in ordering.places:
+                    if place in way.places:
                         continue
-                    cells, row = self.charge([place], rows, ordered=ordered)
-                    extended = Ordering((*ordering.places, place), (*ordering.cells, cells))
-                    if extended.total >= start.total:
-                        continue  # no charge is below 1, so this way ends no cheaper
-                    added = (*rows, row) if row else rows
-                    asked = frozenset(extended.places)
+                    parts, row = self.charge([place], way.rows, ordered=ordered)
+                    spent = way.spent.times(parts)
+                    if spent.most >= most:
+                        continue  # what is spent never falls, so this way ends no cheaper
+                    added = (*way.rows, row) if row else way.rows
                     numbers = [id(each) for each in added]
-                    key = asked, tuple(numbers) if ordered else frozenset(numbers)
-                    known = longer.get(key)
-                    if known is None or extended.total < known[0].total:
-                        longer[key] = extended, added
+                    key = (
+                        frozenset((*way.places, place)),
+                        tuple(numbers) if ordered else frozenset(numbers),
+                    )
+                    known = longer.setdefault(key, [])
+                    if not any(other.spent.smaller(spent) == other.spent for other in known):
+                        known[:] = [o for o in known if spent.smaller(o.spent) != spent]
+                        known.append(_Way((*way.places, place), added, spent))
             ways = longer
-        orderings = [ordering for ordering, _ in ways.values()]
-        best = min(orderings, key=lambda ordering: ordering.total, default=start)
+        found = [way for listed in ways.values() for way in listed]
+        if not found:
+            return self.in_order(start.places)._replace(best=True)
+        best = min(found, key=lambda way: way.spent.most)
         # Priced again in its own order: a cap that was reached after all would show here.
         charged = self.in_order(best.places)
-        if charged.total == best.total:
+        if charged.total * self.spent.most == best.spent.most:
             return charged._replace(best=True)
         return min(start, charged, key=lambda ordering: ordering.total)
 

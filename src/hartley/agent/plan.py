@@ -82,10 +82,10 @@ class Plan:
     questions: tuple[PlannedQuestion, ...]
     excluded: tuple[tuple[str, str], ...]
     """The questions that are not in the plan, each with the reason."""
-    batch: int
-    """The charge for all questions as one batch, in cells."""
-    alone: int
-    """The price of this batch in an empty ledger."""
+    batch: Fraction
+    """What is due for all questions as one batch, in cells."""
+    alone: Fraction
+    """The same in an empty ledger."""
     given: Ordering
     """The charges one by one in the given order."""
     best: Ordering
@@ -104,8 +104,8 @@ class Plan:
 
     @property
     def bits(self) -> float:
-        """The charge for the batch, in bits."""
-        return bits_at_least(self.batch)
+        """What is due for the batch, in bits."""
+        return _bits(self.batch)
 
     @property
     def fits(self) -> bool | None:
@@ -142,8 +142,8 @@ class Plan:
         """Return the plan as plain values, ready for JSON."""
         return {
             "batch_bits": self.bits,
-            "batch_cells": write_integer(self.batch),
-            "batch_alone_bits": bits_at_least(self.alone),
+            "batch_cells": _write(self.batch),
+            "batch_alone_bits": _bits(self.alone),
             "given_order": self._order(self.given),
             "best_order": self._order(self.best) | {"proved": self.best.best},
             "budget_cells": None if self.limit is None else write_integer(self.limit),
@@ -162,8 +162,8 @@ class Plan:
     def _order(ordering: Ordering) -> dict[str, Any]:
         return {
             "places": [place + 1 for place in ordering.places],
-            "bits": bits_at_least(ordering.total),
-            "charges_bits": [bits_at_least(cells) for cells in ordering.cells],
+            "bits": _bits(ordering.total),
+            "charges_bits": [_bits(cells) for cells in ordering.cells],
         }
 
     def __str__(self) -> str:
@@ -189,18 +189,17 @@ class Plan:
             return ["No question of the workload is in the plan."]
         lines = [f"As one batch: {bits_up(self.bits)}{self._instead(self.alone)}."]
         if len(self.questions) > 1:
-            total = bits_at_least(self.given.total)
-            lines.append(f"One by one in the given order: {bits_up(total)}.")
+            lines.append(f"One by one in the given order: {bits_up(_bits(self.given.total))}.")
             order = ", ".join(str(place + 1) for place in self.best.places)
             how = "best" if self.best.best else "best order that was found"
             lines.append(
                 f"One by one in the {how}{' order' if self.best.best else ''} ({order}): "
-                f"{bits_up(bits_at_least(self.best.total))}{self._beside()}."
+                f"{bits_up(_bits(self.best.total))}{self._beside()}."
             )
         return lines + self._budget_words()
 
-    def _instead(self, alone: int) -> str:
-        less = "" if self.batch == alone else f" instead of {bits_up(bits_at_least(alone))}"
+    def _instead(self, alone: Fraction) -> str:
+        less = "" if self.batch == alone else f" instead of {bits_up(_bits(alone))}"
         return f"{less}, given what the account asked before" if less else ""
 
     def _beside(self) -> str:
@@ -210,9 +209,7 @@ class Plan:
             return ", as much as the batch"
         more = total > self.batch
         wide, narrow = (total, self.batch) if more else (self.batch, total)
-        return (
-            f", {bits_up(bits_at_least(wide, narrow))} {'more' if more else 'less'} than the batch"
-        )
+        return f", {bits_up(_bits(wide / narrow))} {'more' if more else 'less'} than the batch"
 
     def _budget_words(self) -> list[str]:
         lines = []
@@ -237,3 +234,13 @@ class Plan:
         if self.absolute:
             return f"±{rounded(self.largest, up=True)}"
         return f"{digits_up(100 * self.largest, 2)} % of the range"
+
+
+def _bits(due: Fraction) -> float:
+    return bits_at_least(*due.as_integer_ratio())
+
+
+def _write(due: Fraction) -> str:
+    """Write what is due; it need not be a whole number (docs/accountant.md, "Paths")."""
+    over = "" if due.denominator == 1 else f"/{write_integer(due.denominator)}"
+    return f"{write_integer(due.numerator)}{over}"

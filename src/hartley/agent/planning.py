@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import useful_words
 from hartley.agent.asking import open_desk, quote as quote_plans
-from hartley.agent.order import Charges, Ordering, in_known_cells, told_before
+from hartley.agent.order import NOTHING, Charges, Ordering, in_known_cells, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
-from hartley.agent.price_curve import curve_of, own_rows
+from hartley.agent.price_curve import curve_of, own_rows, own_spent
 from hartley.agent.pricing.price import price
 from hartley.agent.questions.question import parse
-from hartley.agent.quotes import Wish, questions_of
+from hartley.agent.quotes import Wish
 from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
     from hartley.agent.price_curve import PriceCurve, PricePoint
+    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.pricing.told import ToldBefore
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
@@ -96,11 +97,12 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
         limit = None if budget is None else floor_power(budget)
         own: tuple[Row, ...] = ()
+        spent = NOTHING
         if opened is not None:
-            own = own_rows(desk, opened, analyst)
+            own, spent = own_rows(desk, opened, analyst), own_spent(desk, opened, analyst)
             if limit is not None:
                 limit = min(limit, opened.balance(desk.schema.name, analyst).left)
-        planner = _Planner(desk, own, limit, absolute, vacuous)
+        planner = _Planner(desk, own, spent, limit, absolute, vacuous)
         shared = limit is not None and error is None and bits is None
         default = Wish("", error, bits, min_rows)
         drafts = [planner.draft(entry, default, shared=shared) for entry in entries]
@@ -202,6 +204,7 @@ class _Planner:
 
     desk: Desk
     own: tuple[Row, ...]
+    spent: PublicParts
     limit: int | None
     absolute: bool
     vacuous: bool
@@ -272,13 +275,13 @@ class _Planner:
 
     # --- the budget ---
 
-    def cells(self, drafts: Sequence[_Draft]) -> int:
-        """Return what the account would be charged for some questions as one batch."""
-        return self._charge([draft.selection for draft in drafts])
+    def cells(self, drafts: Sequence[_Draft]) -> Fraction:
+        """Return what would be due from the account for some questions as one batch."""
+        return self._charges(drafts).due(range(len(drafts)))
 
-    def _charge(self, selections: Sequence[Selection]) -> int:
-        charges = Charges(self.desk.schema, tuple(selections), self.own)
-        return charges.charge(range(len(selections)))[0] if selections else 1
+    def _charges(self, drafts: Sequence[_Draft]) -> Charges:
+        selections = tuple(draft.selection for draft in drafts)
+        return Charges(self.desk.schema, selections, self.own, self.spent)
 
     def shared(self, drafts: Sequence[_Draft]) -> tuple[list[_Draft], bool | None]:
         """Share the budget: exclude what does not fit, then make the largest errors small."""
@@ -304,13 +307,14 @@ class _Planner:
                 inside = together
                 continue
             beside = f" together with {counted(len(inside), 'question')} that fit"
-            reason = f"it does not fit, {bits_up(bits_at_least(cells))}{beside if inside else ''}"
+            due = bits_up(bits_at_least(*cells.as_integer_ratio()))
+            reason = f"it does not fit, {due}{beside if inside else ''}"
             listed[place] = replace(drafts[place], excluded=reason)
         return listed
 
     def _best_of_all(self, drafts: Sequence[_Draft]) -> list[_Draft]:
         """Try every combination of levels; the errors are compared largest first."""
-        best: tuple[list[Fraction], int] | None = None
+        best: tuple[list[Fraction], Fraction] | None = None
         choice: tuple[int, ...] = ()
         for places in product(*(range(len(draft.levels)) for draft in drafts)):
             moved = _at(drafts, places)
@@ -322,7 +326,7 @@ class _Planner:
                 best, choice = (scores, cells), places
         return _at(drafts, choice)
 
-    def _within(self, cells: int) -> bool:
+    def _within(self, cells: Fraction) -> bool:
         assert self.limit is not None
         return cells <= self.limit
 
@@ -381,15 +385,13 @@ class _Planner:
 
     def result(self, drafts: Sequence[_Draft]) -> Plan:
         """Price the chosen questions together, in the given order and in the best one."""
-        selections = tuple(draft.selection for draft in drafts)
-        charges = Charges(self.desk.schema, selections, self.own)
-        places = range(len(drafts))
+        charges, places = self._charges(drafts), range(len(drafts))
         nothing = Ordering((), ())
         return Plan(
             questions=tuple(self._planned(draft) for draft in drafts),
             excluded=(),
-            batch=charges.charge(places)[0] if drafts else 1,
-            alone=price(questions_of(selections), self.desk.schema).cells if drafts else 1,
+            batch=charges.due(places),
+            alone=Charges(self.desk.schema, charges.plans).due(places),
             given=charges.in_order(places) if drafts else nothing,
             best=charges.best_order() if drafts else nothing,
             limit=self.limit,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hartley.agent.earlier import Earlier
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
+    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
@@ -302,6 +303,13 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
         for row in ledger.charged_rows(name)
         if row.account == holder and version in {None, row.version}
     )
+
+
+def own_spent(desk: Desk, ledger: Ledger, analyst: str | None) -> PublicParts:
+    """Return what the analyst's account spent, for every type of the public columns."""
+    # A question that costs nothing leaves the account as it is.
+    free = ledger.offer(desk.schema.name, analyst, [{}], lambda _: 1)
+    return free.terms.after.account.parts
 
 
 def curve_of(

@@ -40,6 +40,15 @@ def test_a_complement_is_free_and_recorded(agent):
     assert verify_prices(agent.ledger).repriced == 2
 
 
+def test_a_free_answer_to_a_new_question_is_not_said_to_have_been_given_before(agent):
+    """A complement that is known, and people in another area, who were asked nothing so far."""
+    agent.ask(OLD)
+    assert str(agent.ask(YOUNG)).splitlines()[-1].startswith("free: nothing more is due; spent ")
+    agent.ask("SELECT COUNT(*) FROM people WHERE age = 30 AND area = 'north'")
+    other = agent.ask("SELECT COUNT(*) FROM people WHERE age = 30 AND area = 'south'")
+    assert other.caption.startswith("free: nothing more is due; spent ")
+
+
 def test_coarser_bins_are_free_and_finer_ones_cost_what_is_unknown(agent):
     assert agent.ask(TENS, bits=4).bits > 3
     assert agent.ask(TWENTIES, bits=4).bits == 0
@@ -143,6 +152,24 @@ def test_a_price_does_not_show_what_others_asked(agent):
     before = agent.price(YOUNG, analyst="bob").to_dict()
     agent.ask(OLD, analyst="ann")
     assert agent.price(YOUNG, analyst="bob").to_dict() == before
+
+
+def test_an_explanation_is_of_what_the_own_account_pays(agent):
+    agent.allow("ann", 3)
+    agent.ask(OLD, analyst="ann")
+    for text in (YOUNG, OLD):
+        assert "Given what" not in agent.explain(text)
+        assert agent.explain(text).endswith("It costs 1 bit; 8 bits left, so it is covered.")
+    assert "0 bits instead of 1 bit" in agent.explain(YOUNG, analyst="ann")
+    assert agent.explain(OLD, analyst="ann") == "1 question was charged before: free."
+
+
+def test_an_explanation_counts_every_type_by_itself(agent):
+    agent.ask(f"{OLD} AND area = 'north'")
+    words = agent.explain(f"{OLD} AND area = 'south'")
+    assert words.endswith("It costs 0 bits; 10 bits left, so it is covered.")
+    agent.set_budget(1, per="year")
+    assert agent.explain(TENS, bits=4).endswith("has 1 bit left, so it is refused.")
 
 
 def test_new_data_start_with_nothing_told(agent, people):

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from fractions import Fraction
 from math import prod
 
 import pytest
@@ -10,6 +11,7 @@ from hartley.agent.earlier import Earlier
 from hartley.agent.ledger.reading import ChargedRow
 from hartley.agent.order import MOST_ORDERED, Charges
 from hartley.agent.planning_agent import Agent
+from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Desk, questions_of
 from hartley.errors import Refused
@@ -28,12 +30,14 @@ POOL = [
     "SELECT b, AVG(a) FROM t GROUP BY b",
     "SELECT AVG(b) FROM t",
     "SELECT AVG(a) FROM t WHERE g = 'x'",
+    "SELECT AVG(a) FROM t WHERE g = 'y'",
+    "SELECT BIN(a, 2), COUNT(*) FROM t WHERE g = 'y' GROUP BY BIN(a, 2)",
     "SELECT COUNT(*) FROM t WHERE a >= 2 AND b >= 1",
     "SELECT SUM(a + b) FROM t",
 ]
 
 
-def schema_of(rows_per_unit=1, rows="public", *, nullable=False):
+def schema_of(rows_per_unit=1, rows="public", *, nullable=False, g="public"):
     table = {"name": "t", "rows": rows}
     if rows_per_unit > 1:
         table |= {"rows_per_unit": rows_per_unit, "unit": "p"}
@@ -45,16 +49,19 @@ def schema_of(rows_per_unit=1, rows="public", *, nullable=False):
             "columns": {
                 "a": {"kind": "private", "range": [0, 5], "step": 1, "nullable": nullable},
                 "b": {"kind": "private", "range": [0, 2], "step": 1},
-                "g": {"kind": "public" if rows == "public" else "open", "values": ["x", "y"]},
+                "g": {"kind": g if rows == "public" else "open", "values": ["x", "y"]},
             },
         }
     )
 
 
 def charges_in(schema, plans, order, own=()):
-    """Charge question after question as a ledger does, with its own bookkeeping."""
+    """Charge question after question as a ledger does, with its own bookkeeping.
+
+    Return what is due for each of them, and what was spent on every type before.
+    """
     earlier = Earlier(schema)
-    paid = set()
+    paid, spent = set(), PublicParts()
 
     def charge(questions):
         row = len(earlier._rows) + 1
@@ -62,17 +69,20 @@ def charges_in(schema, plans, order, own=()):
         paid.update(questions)
 
     for row in own:
+        spent = spent.times(earlier.price(row, "").by_public)
         charge(row)
-    cells = []
+    before, cells = spent, []
     for place in order:
         told = earlier.told("")
         asked = plans[place]
         asked = asked.with_steps([told.finest(q) or q.step for q in asked.questions])
         unpaid = [question for question in questions_of([asked]) if question not in paid]
-        cells.append(earlier.price(unpaid, "").cells if unpaid else 1)
+        after = spent.times(earlier.price(unpaid, "").by_public) if unpaid else spent
+        cells.append(Fraction(after.most, spent.most))
+        spent = after
         if unpaid:
             charge(unpaid)
-    return cells
+    return cells, before
 
 
 def drawn(rng, number):
@@ -92,10 +102,10 @@ def drawn(rng, number):
 
 def check_orders(seed, number):
     schema, plans, own = drawn(random.Random(seed), number)  # noqa: S311 - the same worlds every time
-    charges = Charges(schema, tuple(plans), own)
     totals = {}
     for order in itertools.permutations(range(number)):
-        cells = charges_in(schema, plans, order, own)
+        cells, spent = charges_in(schema, plans, order, own)
+        charges = Charges(schema, tuple(plans), own, spent)
         assert list(charges.in_order(order).cells) == cells
         totals[order] = prod(cells)
     best = charges.best_order()
@@ -139,27 +149,30 @@ def test_fine_bins_before_coarse_ones_cost_less_than_the_other_way_round():
 def test_the_batch_can_cost_less_than_every_order():
     """Cuts of one column: together 6 cells, one by one 2 each, whatever the order."""
     charges = planned(*CUTS)
-    assert charges.charge(range(5))[0] == 6
+    assert charges.due(range(5)) == 6
     assert charges.best_order().cells == (2, 2, 2, 2, 2)
 
 
 def test_the_batch_can_cost_more_than_an_order():
     """A sum in steps of 5 and of 5/3: the fine one decides the other, and a batch pays for both."""
     charges = planned(("SELECT SUM(a) FROM t", 1), ("SELECT SUM(a) FROM t", 2))
-    assert charges.charge((0, 1))[0] == 5
+    assert charges.due((0, 1)) == 5
     assert charges.best_order()[:2] == ((1, 0), (4, 1))
 
 
 def test_an_order_that_sorting_by_price_does_not_find():
     """Bins of a lower the finer average, which decides the coarser one."""
-    charges = planned((POOL[4], 1), (POOL[10], 1), (POOL[11], 2), (POOL[11], 3))
+    charges = planned(
+        (POOL[4], 1), (POOL[10], 1), (POOL[11], 2), (POOL[11], 3), schema=schema_of(g="open")
+    )
     best = charges.best_order()
     assert best.cells == (2, 2, 3, 1)
     assert best.total < min(charges.in_order(order).total for order in charges._likely_orders())
 
 
 def test_of_two_ways_to_the_same_set_the_cheaper_one_is_kept():
-    charges = planned((POOL[1], 1), (POOL[4], 3), (POOL[11], 1), (POOL[11], 2), (POOL[7], 3))
+    texts = [(POOL[1], 1), (POOL[4], 3), (POOL[11], 1), (POOL[11], 2), (POOL[7], 3)]
+    charges = planned(*texts, schema=schema_of(g="open"))
     assert charges.best_order().cells == (2, 1, 3, 1, 3)
 
 
@@ -176,7 +189,18 @@ def test_a_row_that_says_who_is_in_the_table_counts_for_every_column():
     texts = [(POOL[10], 4), (POOL[0], 2), (POOL[4], 4)]
     charges = planned(*texts, schema=schema)
     assert charges.in_order((0, 1, 2)).cells[-1] == 1
-    assert list(charges.in_order((0, 1, 2)).cells) == charges_in(schema, charges.plans, (0, 1, 2))
+    cells, _ = charges_in(schema, charges.plans, (0, 1, 2))
+    assert list(charges.in_order((0, 1, 2)).cells) == cells
+
+
+def test_people_of_different_types_share_what_is_due():
+    """Three bins of either type, and a sum of everybody in 2 cells: 3 times 2 at most."""
+    bins = "SELECT BIN(a, 2), COUNT(*) FROM t WHERE g = '{}' GROUP BY BIN(a, 2)"
+    charges = planned((bins.format("x"), 2), (bins.format("y"), 2), ("SELECT SUM(b) FROM t", 1))
+    assert charges.in_order((0, 1, 2)).cells == (3, 1, 2)
+    assert charges.best_order().total == charges.due(range(3)) == 6
+    later = Charges(charges.schema, charges.plans, (), charges.charge([0])[0])
+    assert (later.due([1]), later.due([0, 1]), later.due([2])) == (1, 3, 2)
 
 
 def test_more_questions_get_a_cheaper_order_than_the_given_one():

@@ -95,6 +95,22 @@ def test_a_plan_of_the_agent_is_what_it_charges(planner):
     assert planner.plan(planned.wishes).bits == 0  # all of it is known now
 
 
+def test_a_plan_counts_what_was_spent_on_each_type(planner):
+    """Questions about the north leave the south untouched, so they cost nothing there."""
+    texts = ["SELECT MEDIAN(age) FROM people WHERE area = '{}'", f"{OLD} AND area = '{{}}'"]
+    north, south = ([text.format(area) for text in texts] for area in ("north", "south"))
+    both, one = planner.plan([*north, *south], bits=3), planner.plan(north, bits=3)
+    assert both.batch == one.batch
+    assert both.given.total == one.given.total
+    assert both.best.total == one.best.total
+    for text in north:
+        planner.ask(text, bits=3)
+    planned = planner.plan(south, bits=3, budget=0)
+    assert (planned.bits, planned.excluded) == (0, ())
+    planned = planner.plan([*south, MEDIAN], bits=2)
+    assert planner.ask(planned.wishes)[0].bits == planned.bits > 0
+
+
 def test_a_plan_takes_a_least_number_of_rows(planner):
     planned = planner.plan([AVERAGE, OLD], error=10, min_rows=3)
     assert [wish.min_rows for wish in planned.wishes] == [3, 3]

@@ -109,7 +109,7 @@ class Answer:
     @property
     def caption(self) -> str:
         """The charge and the bits left, in one line."""
-        why = "answered before" if self.certificate.value else "it tells nothing"
+        why = "nothing more is due" if self.certificate.value else "it tells nothing"
         cost = f"charged {bits_up(self.bits)}" if self.bits else f"free: {why}"
         opened = f", of which {bits_up(self.open_bits)} for open columns" if self.open_bits else ""
         return f"{cost}; spent {bits_up(self.spent)}{opened}, {bits_down(self.remaining)} left"

@@ -191,6 +191,6 @@ def caption(reply: Mapping[str, Any]) -> str:
         'Charged 3 bits for this answer. You have spent 3 bits in all, and have 5 bits left.'
     """
     paid = f"Charged {bits_due(reply['bits'])} for this answer"
-    cost = paid if reply["bits"] else "Free: answered before"
+    cost = paid if reply["bits"] else "Free: nothing more is due"
     spent, left = bits_due(reply["spent_bits"]), bits_left(reply["remaining_bits"])
     return f"{cost}. You have spent {spent} in all, and have {left} left."

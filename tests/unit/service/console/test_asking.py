@@ -178,7 +178,7 @@ def test_a_charge_without_an_answer_is_finished_from_the_history(house):
     wish = re.search(r'name="spend" value="([^"]*)"', page)[1]
     before = house.service.ledger.history("people", "lars")
     window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend=wish)
-    assert "Free: answered before" in window.reply.text
+    assert "Free: nothing more is due" in window.reply.text
     after = house.service.ledger.history("people", "lars")
     assert [charge.cells for charge in after] == [charge.cells for charge in before]
     assert None not in after[-1].answers

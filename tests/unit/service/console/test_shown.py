@@ -234,7 +234,7 @@ def test_copied_texts_are_what_they_say():
 def test_a_caption_names_what_was_free():
     reply = {"bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0}
     assert caption(reply) == (
-        "Free: answered before. You have spent 3 bits in all, and have 5 bits left."
+        "Free: nothing more is due. You have spent 3 bits in all, and have 5 bits left."
     )
 
 
