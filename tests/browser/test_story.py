@@ -150,6 +150,11 @@ def test_a_price_that_is_being_computed_is_grey_and_cannot_be_paid(hospital, vis
     page.type("#question", " ")
     assert "stale" in page.get_attribute("#priced", "class")
     assert page.is_disabled("#spend")
+    assert page.get_attribute("#result", "aria-busy") == "true"
+    page.fill("#question", "")  # nothing to price
+    assert page.get_attribute("#result", "aria-busy") == "false"
+    assert page.is_disabled("#spend")
+    page.fill("#question", "SELECT AVG(age) FROM people")
     visitor.context.unroute_all(behavior="ignoreErrors")
     visitor.context.route("**/price", lambda route: route.abort())
     page.type("#question", " ")

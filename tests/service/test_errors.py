@@ -358,3 +358,8 @@ def test_a_proxy_names_users_only_from_listed_addresses(a_place, served_here):
             assert live.api().get("/v1/me").status_code == 401
             twice = [("X-Remote-User", "ana"), ("X-Remote-User", "ben")]
             assert live.api().get("/v1/me", headers=twice).status_code == 401
+
+
+def test_the_last_owner_cannot_be_revoked_and_that_is_no_question(live):
+    reply = live.api("owner").delete("/v1/accounts/owner")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")

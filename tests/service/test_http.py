@@ -113,7 +113,21 @@ def test_a_request_that_does_not_end_is_ended(shared, monkeypatch):
         b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
         b'Content-Length: 500\r\n\r\n{"question":' % token
     )
-    assert b"200" not in converse(shared, slow)
+    envelope(converse(shared, slow), 408, "late")
+
+
+def test_a_body_that_ends_in_garbage_has_the_envelope(shared):
+    token = shared.place.tokens["ana"].encode()
+    begun = (
+        b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n" % token
+    )
+    envelope(converse(shared, begun + b"zz\r\n"), 400, "invalid")
+    # A reply to an earlier request on the connection may be on its way: nothing comes between.
+    first = head(10).replace(b"Connection: close\r\n", b"")
+    reply = converse(shared, first + begun + b"zz\r\n")
+    assert reply.count(b"HTTP/1.1 ") <= 2
+    assert b" 200 " in reply.partition(b"\r\n")[0] or not reply
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets/", "/console/", "/console/login/", "//evil.org/"])

@@ -215,6 +215,17 @@ def test_a_worker_that_is_killed_while_it_starts_stalls_nobody(a_place, serve, w
 
 
 @pytest.mark.slow
+def test_workers_end_with_their_parent(a_place, serve, wait_until):
+    """Nobody would replace them, and they would keep the address from a new start."""
+    live = serve(a_place())
+    workers = live.workers()
+    assert len(workers) == 2
+    os.kill(live.process.pid, signal.SIGKILL)
+    live.process.wait(60)
+    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux")
 def test_a_disk_that_is_full_loses_nothing(a_place, serve, wait_until):
     """A limit on the size of files stands for a full disk; it is lifted without a restart."""

@@ -264,6 +264,8 @@ def test_metrics_count_without_names_of_accounts(live, wait_until):
     assert 'hartley_questions_total{dataset="people",outcome="repeat"}' in text
     assert "hartley_request_seconds_bucket" in text
     assert "ana" not in text
+    for name in ("Forwarded", "Via", "X-Real-IP", "X-Forwarded-Proto", "X-Forwarded-Host"):
+        assert live.api().get("/metrics", headers={name: "https"}).status_code == 404
     far = {"X-Forwarded-For": "203.0.113.9"}
     assert live.api().get("/metrics", headers=far).status_code == 404
     assert live.api("ana").get("/metrics", headers=far).status_code == 404

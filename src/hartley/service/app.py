@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
+import signal
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +114,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def _save(service: Service) -> None:
     while True:
         await asyncio.sleep(SAVE_SECONDS)
+        parent = multiprocessing.parent_process()
+        if parent is not None and not parent.is_alive():
+            # Nobody would replace this worker, and it would keep the address from a new start.
+            LOGGER.error("the parent process ended, so this worker ends")
+            signal.raise_signal(signal.SIGTERM)
+            return
         with suppress(HartleyError):  # a ledger that does not answer is reported elsewhere
             await asyncio.to_thread(service.save)
 
@@ -125,7 +133,8 @@ def _reply(request: Request, error: Exception) -> JSONResponse:
     # A refused question repeats its own text, which may hold anything.
     asked = isinstance(error, (ServiceError, Refused))
     if not asked and service.ledger.name in str(error):
-        error = EngineError(str(error), hint="see the ledger")  # where it lies is the operator's
+        assert isinstance(error, HartleyError)
+        error = EngineError(error.problem, hint=error.hint)  # where it lies is the operator's
     reply = as_service_error(error)
     if reply.status >= 500 and not isinstance(error, ServiceError):
         extra = {"request_id": request_id, "problem": str(error)}

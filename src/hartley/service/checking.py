@@ -166,6 +166,7 @@ def _problems_of_dataset(
     state = None if ledger is None else state_of(ledger, dataset.name)
     if state is None or ledger is None:
         yield from _problems_of_new(dataset, schema)
+        yield from _problems_of_place(dataset)
         return
     if schema is not None:
         yield from _failure(lambda: check_same_schema(schema, state))
@@ -211,6 +212,15 @@ def _problems_of_new(dataset: DatasetSettings, schema: Schema | None) -> Iterato
                 f"schema alone cost {bits_up(bits_at_least(factor))}",
                 hint="raise the budget, or make columns private",
             )
+
+
+def _problems_of_place(dataset: DatasetSettings) -> Iterator[HartleyError]:
+    folder = None if dataset.place is None or "://" in dataset.place else Path(dataset.place).parent
+    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        yield InputError(
+            f"The key place in [datasets.{dataset.name}] names a folder that cannot be written to",
+            hint=f"create {folder}, and let the user of the service write there",
+        )
 
 
 def _problems_of_populations(

@@ -103,7 +103,9 @@ class EnvelopeProtocol(HttpToolsProtocol):
         """Send an envelope, unless another reply is on its way, and close the connection."""
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        if self._may_reply():
+            if self.cycle is not None:
+                self.cycle.disconnected = True  # what the application says from now on is not sent
             request_id = secrets.token_hex(8)
             body = json.dumps(error.body(request_id)).encode()
             headers = (
@@ -121,6 +123,13 @@ class EnvelopeProtocol(HttpToolsProtocol):
             )
         self.transport.close()
 
+    def _may_reply(self) -> bool:
+        """Tell whether no reply is on its way: none was asked for, or the body is not there yet."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            return True
+        return cycle.more_body and not cycle.response_started and not self.pipeline
+
     # --- time ---
 
     def _wait(self) -> None:
@@ -133,7 +142,7 @@ class EnvelopeProtocol(HttpToolsProtocol):
 
     def _late(self) -> None:
         self._timer = None
-        if self._begun and self._reading_head:
+        if self._begun:
             self._refuse(
                 ServiceError(
                     408,
@@ -142,7 +151,7 @@ class EnvelopeProtocol(HttpToolsProtocol):
                     hint="send it at once",
                 )
             )
-        else:  # nothing was sent, or the application waits for a body that does not come
+        else:  # nothing was sent
             self.transport.close()
 
 

@@ -303,9 +303,8 @@ class Lanes:
                 uncharged = False
         if uncharged:
             raise busy(
-                f"The question was not computed within {self._seconds:g} s, and nothing was "
-                "charged for it",
-                "ask for fewer numbers at once, or later",
+                f"This was not computed within {self._seconds:g} s, and nothing was charged for it",
+                "ask for less at once, or later",
             ) from None
         raise self._pending()
 

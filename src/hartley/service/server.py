@@ -73,7 +73,8 @@ def _prepare_dataset(
     if new and dataset.budget is None:
         raise OptionError(
             f"The dataset '{dataset.name}' is new, and [datasets.{dataset.name}] has no budget",
-            hint="add budget = BITS: the most that all analysts together may learn about a person",
+            hint="add budget = BITS, or --budget BITS after a table: the most that all analysts "
+            "together may learn about a person",
         )
     database = dataset.data is not None and "://" in dataset.data
     agent = OpeningAgent(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 """Of a dataset: it stands in addresses and in the ledger."""
+PORT = re.compile(r"[0-9]{1,5}")
 HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 SIZE = re.compile(r"([1-9][0-9]{0,6})\s*(KiB|MiB)")
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
@@ -48,7 +49,7 @@ class Listen:
             (Listen(host='::1', port=8080), None)
         """
         host, _, port = text.rpartition(":") if isinstance(text, str) else ("", "", "")
-        if not host or not (port.isascii() and port.isdecimal()) or not 0 <= int(port) < 1 << 16:
+        if not host or not host.isprintable() or not PORT.fullmatch(port) or int(port) >= 1 << 16:
             return None
         return cls(host.strip("[]"), int(port))
 
@@ -311,7 +312,7 @@ class _SettingsReader:
             return None
         given = value if isinstance(value, Mapping) else {}
         if {*given} != {"certificate", "key"} or not all(
-            isinstance(path, str) and path for path in given.values()
+            isinstance(path, str) and path and "\0" not in path for path in given.values()
         ):
             self.wrong(
                 "The key tls in [service] does not name a certificate and a key",
@@ -423,7 +424,7 @@ class _SettingsReader:
         value = section.get(key)
         if value is None and not needed:
             return None
-        if isinstance(value, str) and value.strip():
+        if isinstance(value, str) and value.strip() and "\0" not in value:
             return value
         problem = "is missing" if value is None else "is not text"
         self.wrong(f"The key {key} in {where} {problem}", hint)

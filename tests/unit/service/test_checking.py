@@ -46,6 +46,13 @@ def test_a_configuration_that_can_be_served_before_and_after_the_first_start(con
     assert problems_of(config) == []
 
 
+def test_a_place_of_the_copy_that_cannot_be_written(config):
+    config.write_text(config.read_text() + 'place = "none/t.duckdb"\n')
+    assert "The key place in [datasets.t] names a folder" in words(config)
+    config.with_name("none").mkdir()
+    assert problems_of(config) == []
+
+
 def test_every_problem_is_told_at_once(config):
     config.write_text(CONFIG.format(tls='tls = { certificate = "c.pem", key = "k.pem" }'))
     config.with_name("t.toml").write_text(SCHEMA.replace('"t"', '"u"'))

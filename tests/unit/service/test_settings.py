@@ -61,16 +61,26 @@ def test_a_database_is_no_path(tmp_path):
 
 
 MISTAKES = {
-    'listen = "127.0.0.1:9000"': ["listen = 8080", 'listen = "here"', 'listen = "h:99999"'],
+    'listen = "127.0.0.1:9000"': [
+        "listen = 8080",
+        'listen = "here"',
+        'listen = "h:99999"',
+        'listen = ":80"',
+        'listen = "h\\u0000:80"',
+    ],
     "workers = 3": ["workers = 0", "workers = true", 'workers = "2"'],
-    'ledger = "ledger.db"': ["", "ledger = 7", 'ledger = " "'],
+    'ledger = "ledger.db"': ["", "ledger = 7", 'ledger = " "', 'ledger = "a\\u0000b"'],
     'body_limit = "2MiB"': ["body_limit = 65536", 'body_limit = "2GB"', 'body_limit = "999MiB"'],
     "engine_lanes = 2": ["engine_lanes = 0"],
     "queue = 0": ["queue = -1"],
     "question_seconds = 1.5": ["question_seconds = 0", 'question_seconds = "soon"'],
     "pending_seconds = 20": ["pending_seconds = 1", "pending_seconds = 1e9", "pending_seconds = 0"],
     "keep_replies = false": ["keep_replies = 1"],
-    'tls = { certificate = "cert.pem", key = "key.pem" }': ['tls = { key = "k" }', "tls = 1"],
+    'tls = { certificate = "cert.pem", key = "key.pem" }': [
+        'tls = { key = "k" }',
+        "tls = 1",
+        'tls = { certificate = "c\\u0000", key = "k" }',
+    ],
     'trusted_proxy = ["10.0.0.2", "::1"]': [
         'trusted_proxy = "10.0.0.2"',
         'trusted_proxy = ["p"]',
@@ -100,6 +110,12 @@ def test_each_mistake_is_one_sentence_that_names_its_key(tmp_path, line, wrong):
     assert mistake.hint
     with pytest.raises(OptionError):
         read_settings(path)
+
+
+def test_a_port_of_thousands_of_digits(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text(WHOLE.replace(":9000", f":{'1' * 5000}"))
+    assert "The key listen" in settings_and_mistakes(path)[1][0].problem
 
 
 def test_all_mistakes_are_told_at_once(tmp_path):

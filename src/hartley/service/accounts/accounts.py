@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from hartley.agent.ledger.ledger import Ledger, open_ledger
 from hartley.agent.ledger.rows.entries import check_name
-from hartley.errors import InputError, OptionError, Refused
+from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.service.accounts.daily_caps import DailyCharges, check_cap
 from hartley.service.accounts.identity import (
@@ -164,7 +164,7 @@ class Accounts:
             account = active_account(transaction, name)
             owners = read_accounts(transaction, "WHERE role = 'owner' AND revoked IS NULL")
             if owners == [account]:
-                raise Refused(
+                raise InputError(
                     f"The account '{name}' is the last owner of the service",
                     hint="add another owner first",
                 )

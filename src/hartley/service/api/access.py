@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from fastapi.security import HTTPAuthorizationCredentials
 
 SCHEME = HTTPBearer(auto_error=False, description="A token that the owner issued.")
-FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+FORWARDED = ("forwarded", "x-forwarded-", "x-real-ip", "via")
+"""How the names of headers begin that a proxy adds."""
 
 
 def service_of(request: Request) -> Service:
@@ -70,7 +71,7 @@ def proxied_name(request: Request, service: Service) -> str | None:
 
 def is_local(request: Request) -> bool:
     """Tell whether a request comes from this machine itself, and not through a proxy on it."""
-    if any(name in request.headers for name in FORWARDED):
+    if any(name.startswith(FORWARDED) for name in request.headers):
         return False
     try:
         return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback

@@ -43,6 +43,9 @@ def test_what_is_charged_is_what_the_button_says(house, bits, cells):
     question = "SELECT sex, AVG(age) FROM people GROUP BY sex"
     window.ask(question, bits)
     assert [charge.cells for charge in house.service.ledger.history("people", name)] == [cells]
+    row = re.search(r"/answers/(\w+)", window.get("/d/people/history").text)[1]
+    said = "1 bit." if bits == "1" else f"{bits} bits."
+    assert f"UTC with {said}" in window.get(f"/d/people/answers/{row}").text
     for wish in ("3", "4", "5"):  # each rests on the rows before it
         window.get("/d/people/ask")
         window.post("/d/people/price", question=question, wish=wish)

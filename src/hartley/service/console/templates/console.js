@@ -102,6 +102,7 @@ if (form) {
     setStale();
     window.clearTimeout(timer);
     if (element("question").value.trim()) timer = window.setTimeout(price, PAUSE);
+    else result.setAttribute("aria-busy", "false"); // nothing is being priced
   });
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
