@@ -11,13 +11,14 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 
-ROOTS = {"errors", "exact", "wording", "files", "readable"}
+ROOTS = {"errors", "exact", "wording", "numerals", "files", "readable"}
 BELOW_MEASURES = ROOTS | {"kernels", "engines", "ranges"}
 BELOW_GUARANTEES = BELOW_MEASURES | {"measures", "policies"}
 MAY_IMPORT = {
     "errors": set(),
     "exact": {"errors"},
     "wording": {"errors", "exact"},
+    "numerals": {"errors", "wording"},
     "files": {"errors", "exact"},
     "readable": set(),
     "chart": set(),

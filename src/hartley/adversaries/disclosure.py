@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
+from hartley.numerals import percent_up
 from hartley.readable import ReadableResult
-from hartley.wording import counted, percent_up
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,8 @@ import numpy as np
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.numerals import percent_up
 from hartley.readable import ReadableResult
-from hartley.wording import percent_up
 
 if TYPE_CHECKING:
     from hartley.measures.hypothesis import Hypothesis

@@ -10,16 +10,9 @@ from typing import Any
 from hartley.adversaries.finding import AttackEstimate
 from hartley.chart import Chart, Panel, Series
 from hartley.errors import printable
+from hartley.numerals import digits_down, few_digits, percent_up
 from hartley.readable import ReadableResult
-from hartley.wording import (
-    bits_down,
-    counted,
-    digits_down,
-    few_digits,
-    listed,
-    percent_up,
-    verb_for,
-)
+from hartley.wording import bits_down, counted, listed, verb_for
 
 CLASSES = (("1", 1), ("2 to 9", 9), ("10 to 99", 99), ("100 to 999", 999), ("more", math.inf))
 MOST_DRAWN = 6

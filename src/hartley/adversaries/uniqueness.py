@@ -20,12 +20,13 @@ from hartley.engines.tables.table import Table
 from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import floor_power, parse_number
+from hartley.numerals import percent
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.ranges.relations.classes import combine_codes, encode_column
 from hartley.readable import ReadableResult
-from hartley.wording import counted, listed, percent, verb_for
+from hartley.wording import counted, listed, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,8 @@ from hartley.agent.ledger.rows.entries import write_integer
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.files import one_line
-from hartley.wording import bits_down, bits_up, counted, digits_up, first_of, rounded
+from hartley.numerals import digits_up
+from hartley.wording import bits_down, bits_up, counted, first_of, rounded
 
 if TYPE_CHECKING:
     from fractions import Fraction

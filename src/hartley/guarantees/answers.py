@@ -18,6 +18,7 @@ from hartley.guarantees.consequences import (
 )
 from hartley.guarantees.promise import UNRELATED, B, Consequence, D, Promise
 from hartley.guarantees.records import INSIDE, budget_text, compare_budget
+from hartley.numerals import at_most, exactly_or_up
 from hartley.policies.quantizers.calibration import (
     cells_met,
     largest_share,
@@ -29,7 +30,7 @@ from hartley.ranges.boxes.enclosure import check_defined, range_of
 from hartley.ranges.boxes.exact_intervals import natural_range
 from hartley.ranges.boxes.expression import Expression, mean, total, variables
 from hartley.ranges.polynomials.exact_range import known_range
-from hartley.wording import at_most, bits_up, counted, exactly, exactly_or_up
+from hartley.wording import bits_up, counted, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,9 +11,10 @@ from hartley.errors import InputError, OptionError, printable
 from hartley.exact import bits_at_least, parse_number
 from hartley.guarantees.promise import UNRELATED, A, Consequence, Promise
 from hartley.guarantees.records import INSIDE, ROWS, budget_text
+from hartley.numerals import factor_up
 from hartley.policies.categories.merging import Secrets
 from hartley.policies.perturbation.leakage import pram_leakage
-from hartley.wording import bits_up, counted, exactly, factor_up, noun_for
+from hartley.wording import bits_up, counted, exactly, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

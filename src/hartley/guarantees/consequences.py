@@ -12,7 +12,8 @@ from hartley.guarantees.promise import A, B, Consequence, D
 from hartley.measures.estimation import smallest_error, smallest_error_bound
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
-from hartley.wording import at_most, bits_up, digits_down
+from hartley.numerals import at_most, digits_down
+from hartley.wording import bits_up
 
 if TYPE_CHECKING:
     from hartley.ranges.boxes.cut_box import CutBox

@@ -13,9 +13,10 @@ from hartley.guarantees.consequences import of_hypothesis_privacy
 from hartley.guarantees.open_records import promise_open
 from hartley.guarantees.promise import UNRELATED, D, Promise
 from hartley.guarantees.records import INSIDE, count_outputs
+from hartley.numerals import digits_down, exactly_or_up
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import variables
-from hartley.wording import digits_down, exactly_or_up, listed
+from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, printable
 from hartley.guarantees.promise import UNRELATED, Consequence, D, Promise
+from hartley.numerals import digits_down, exactly_or_up
 from hartley.policies.hypotheses.open_records import OpenShare
-from hartley.wording import digits_down, exactly, exactly_or_up, listed, verb_for
+from hartley.wording import exactly, listed, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

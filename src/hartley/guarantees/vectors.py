@@ -17,8 +17,9 @@ from hartley.guarantees.answers import (
     promise_answers,
     reach_of,
 )
+from hartley.numerals import exactly_or_up
 from hartley.ranges.boxes.enclosure import shown
-from hartley.wording import exactly, exactly_or_up
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,8 @@ from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.wording import counted, percent_down, times
+from hartley.numerals import percent_down, times
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

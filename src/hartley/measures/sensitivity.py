@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line
-from hartley.wording import exact_text
+from hartley.numerals import exact_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ import tomli_w
 
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml, read_text_file, whole_file
+from hartley.numerals import value_text
 from hartley.policies.kinds import Pram, read_column
 from hartley.policies.quantizers.query import Aggregate
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.category_list import CategoryList
-from hartley.wording import value_text
 
 if TYPE_CHECKING:
     import os

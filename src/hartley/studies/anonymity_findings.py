@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.tables.view import OF_COLUMN, left_out_sentence
 from hartley.errors import OptionError
-from hartley.readable import ReadableResult
-from hartley.wording import (
-    counted,
-    direction,
+from hartley.numerals import (
     percent_at_most,
     percent_up,
     two_decimals_down,
     two_decimals_up,
     unit_of,
-    verb_for,
 )
+from hartley.readable import ReadableResult
+from hartley.wording import counted, direction, verb_for
 
 if TYPE_CHECKING:
     from hartley.measures.reidentification import SizeBand

@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hartley.measures.registry import MEASURES
+from hartley.numerals import percent_at_most, two_decimals_down, two_decimals_up
 from hartley.studies.anonymity_findings import ROUNDED, SKEWED
-from hartley.wording import (
-    counted,
-    direction,
-    percent_at_most,
-    rounded,
-    two_decimals_down,
-    two_decimals_up,
-    verb_for,
-)
+from hartley.wording import counted, direction, rounded, verb_for
 
 if TYPE_CHECKING:
     from fractions import Fraction

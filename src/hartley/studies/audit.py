@@ -13,12 +13,13 @@ from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio
 from hartley.measures.guessing import worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.numerals import two_decimals_up, unit_of, value_text
 from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
 from hartley.ranges.relations.relation import ROW, Relation, RowType
 from hartley.readable import ReadableResult
 from hartley.studies.findings import MeasureFinding, find_all
 from hartley.studies.sweep import Sweep, SweepPoint, people_of, sweep_steps
-from hartley.wording import listed, two_decimals_up, unit_of, value_text, verb_for
+from hartley.wording import listed, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

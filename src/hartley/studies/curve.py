@@ -12,13 +12,14 @@ import numpy as np
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import names_of
 from hartley.errors import OptionError
+from hartley.numerals import two_digits_up, unit_of
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.distortion.result import CAVEATS, missed_sentence
 from hartley.policies.gaussian.bound import GaussianFrontier
 from hartley.policies.gaussian.mixture import mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
 from hartley.readable import ReadableResult
-from hartley.wording import listed, two_digits_up, unit_of
+from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

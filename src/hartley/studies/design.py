@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hartley.guarantees.certify import certify
+from hartley.numerals import digits_down, exactly_or_up
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
 from hartley.policies.quantizers.calibration import levels_for_error
@@ -25,16 +26,7 @@ from hartley.studies.joint_drafting import (
 from hartley.studies.picture import draw
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_sentences import MISSING_COUNTS
-from hartley.wording import (
-    bits_up,
-    counted,
-    digits_down,
-    exactly,
-    exactly_or_up,
-    listed,
-    noun_for,
-    verb_for,
-)
+from hartley.wording import bits_up, counted, exactly, listed, noun_for, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hartley.numerals import few_digits, six_decimals
 from hartley.readable import ReadableResult
-from hartley.wording import few_digits, listed, six_decimals, verb_for
+from hartley.wording import listed, verb_for
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError
 from hartley.exact import floor_power
+from hartley.numerals import exactly_or_up
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.vector import CellBounds, VectorQuantizer, cells_needed
 from hartley.ranges.boxes.expression import variables
 from hartley.ranges.boxes.zonotope import Zonotope
 from hartley.studies.drafting import MOST_CELLS, answer_name, answered
-from hartley.wording import bits_up, counted, exactly, exactly_or_up, listed, noun_for
+from hartley.wording import bits_up, counted, exactly, listed, noun_for
 
 if TYPE_CHECKING:
     from hartley.guarantees.certificate import Certificate

@@ -15,8 +15,9 @@ from hartley.engines.tables.table import Kind
 from hartley.engines.tables.view import as_texts
 from hartley.errors import EngineError, TableError
 from hartley.files import content_of
+from hartley.numerals import percent_at_most
 from hartley.ranges.relations.people import PeopleCounts, check_k
-from hartley.wording import counted, percent_at_most
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     import os

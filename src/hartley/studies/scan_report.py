@@ -14,11 +14,12 @@ import numpy as np
 from hartley.errors import InputError
 from hartley.files import write_whole
 from hartley.measures.reidentification import size_bands
+from hartley.numerals import percent_at_most
 from hartley.ranges.schema.roles import ColumnRole, write_roles
 from hartley.readable import ReadableResult
 from hartley.studies.record_risks import RecordRisks
 from hartley.studies.scanned_column import IDENTIFIER
-from hartley.wording import counted, listed, noun_for, percent_at_most, verb_for
+from hartley.wording import counted, listed, noun_for, verb_for
 
 if TYPE_CHECKING:
     import os

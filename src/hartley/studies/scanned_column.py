@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.numerals import percent_at_most
 from hartley.studies.column_names import name_hint, numbers_people
 from hartley.studies.written_values import WrittenValues, read_values
-from hartley.wording import counted, percent_at_most
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,9 +20,10 @@ from hartley.kernels.minimal_uniques import (
     narrow_codes,
     size_of_search,
 )
+from hartley.numerals import percent_at_most
 from hartley.ranges.relations.classes import encode_column
 from hartley.readable import ReadableResult
-from hartley.wording import counted, listed, percent_at_most, verb_for
+from hartley.wording import counted, listed, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

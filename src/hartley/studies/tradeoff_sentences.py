@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hartley.wording import bits_up, digits_down, exactly, tenth_percent_up
+from hartley.numerals import digits_down, tenth_percent_up
+from hartley.wording import bits_up, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

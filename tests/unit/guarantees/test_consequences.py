@@ -19,10 +19,11 @@ from hartley import (
 )
 from hartley.guarantees.certify import certify
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
+from hartley.numerals import digits_down
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.wording import bits_up, digits_down, exactly
+from hartley.wording import bits_up, exactly
 
 POINTS = 7
 

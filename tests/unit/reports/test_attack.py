@@ -7,13 +7,13 @@ from rich.console import Console
 from hartley.adversaries.finding import AttackEstimate
 from hartley.adversaries.homogeneity import Homogeneity
 from hartley.chart import Chart, Panel, Series
+from hartley.numerals import few_digits
 from hartley.reports import plot, write_html
 from hartley.reports.pages.attack import (
     certainty,
     print_finding,
     render_finding,
 )
-from hartley.wording import few_digits
 
 
 class Made:

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
+from hartley.numerals import two_decimals_up, value_text
 from hartley.studies.sweep import LARGEST_REGROUPED, Sweep
-from hartley.wording import two_decimals_up, value_text
 
 PEOPLE = hartley.people(400)
 MEASURES = [

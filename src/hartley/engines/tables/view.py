@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.tables.failures import run as run  # noqa: PLC0414 - others take it from here
 from hartley.engines.tables.table import Kind, Table
 from hartley.errors import ColumnError, OptionError, TableError
-from hartley.wording import BinnedNumber
+from hartley.numerals import BinnedNumber
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -11,6 +11,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.measures.mutual import mutual_information
+from hartley.numerals import unit_of
 from hartley.policies.distortion.curve import CurveTerms, trace_curve
 from hartley.policies.distortion.input import (
     as_number,
@@ -33,7 +34,6 @@ from hartley.policies.distortion.search import Solver, SolverAnswer
 from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase, trace_worst
 from hartley.policies.distortion.worst_case_limits import LIMITS
 from hartley.ranges.relations.distribution import JointDistribution
-from hartley.wording import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

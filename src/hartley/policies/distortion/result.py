@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hartley.wording import two_digits_up, unit_of
+from hartley.numerals import two_digits_up, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

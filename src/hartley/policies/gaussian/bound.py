@@ -12,6 +12,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import check_base
+from hartley.numerals import six_decimals, unit_of
 from hartley.policies.distortion.input import as_number
 from hartley.policies.gaussian.certificate import (
     allowed_factor,
@@ -23,7 +24,6 @@ from hartley.policies.gaussian.certificate import (
 from hartley.policies.gaussian.mixture import check_distortion, mutual_information_bound
 from hartley.policies.gaussian.model import DISCRETE, GaussianModel, read_gaussian
 from hartley.policies.gaussian.water_filling import fill
-from hartley.wording import six_decimals, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.exact import check_base
+from hartley.numerals import six_decimals, unit_of
 from hartley.policies.gaussian.certificate import Floor, best_floor, in_unit, information
 from hartley.policies.gaussian.mixture import check_distortion
 from hartley.policies.gaussian.model import DISCRETE, read_gaussian
 from hartley.policies.gaussian.water_filling import fill
-from hartley.wording import six_decimals, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from hartley.engines.maps.lattice_index import LatticeSide
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.numerals import exact_text
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.stepped_range import SteppedRange
-from hartley.wording import exact_text, exactly
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

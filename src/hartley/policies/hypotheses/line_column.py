@@ -10,6 +10,7 @@ from hartley.engines.maps.lattice_index import IndexFormula
 from hartley.engines.maps.rules import Formula
 from hartley.errors import InputError, OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
+from hartley.numerals import exact_text
 from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_number
 from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.hypotheses.hypothesis import Hypothesis
@@ -19,7 +20,7 @@ from hartley.policies.hypotheses.sides.integer_form import IntegerForm, substitu
 from hartley.ranges.boxes.box import Box, Interval
 from hartley.ranges.boxes.expression import parse_expression, variables
 from hartley.ranges.boxes.rounding_errors import running_error
-from hartley.wording import exact_text, exactly
+from hartley.wording import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hartley.engines.maps.lattice_index import IndexFormula, RealSide
 from hartley.errors import OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
+from hartley.numerals import exact_text
 from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_list, read_number
 from hartley.policies.hypotheses.continuous_meet import ContinuousMeetPolicy
 from hartley.policies.hypotheses.hiding_policy import hiding_policy
@@ -22,7 +23,7 @@ from hartley.policies.hypotheses.open_records import (
 )
 from hartley.policies.hypotheses.sides.integer_form import substitute
 from hartley.policies.hypotheses.table_policy import TablePolicy
-from hartley.wording import counted, exact_text, exactly, listed
+from hartley.wording import counted, exactly, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

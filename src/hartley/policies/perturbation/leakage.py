@@ -14,10 +14,10 @@ from hartley.measures.closeness import delta_disclosure, t_closeness
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.measures.mutual import mutual_information
+from hartley.numerals import factor_up
 from hartley.policies.perturbation.matrix import guessing_gain, odds_factor
 from hartley.ranges.relations.distribution import JointDistribution
 from hartley.ranges.relations.relation import Relation
-from hartley.wording import factor_up
 
 if TYPE_CHECKING:
     from fractions import Fraction

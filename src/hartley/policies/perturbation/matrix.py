@@ -13,7 +13,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.wording import exact_text
+from hartley.numerals import exact_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

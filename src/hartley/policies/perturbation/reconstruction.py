@@ -13,6 +13,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.measures.mutual import mutual_information
+from hartley.numerals import digits_up, few_digits, unit_of
 from hartley.policies.distortion.input import looks_at_secret, read_distortion
 from hartley.policies.distortion.pair_rules import rule_inputs
 from hartley.policies.distortion.result import TradeoffResult
@@ -21,7 +22,6 @@ from hartley.policies.perturbation.best_matrix import LeastLeaking
 from hartley.policies.perturbation.matrix import ExactMatrix, without_dust
 from hartley.policies.perturbation.pram import Pram, read_frequencies
 from hartley.ranges.relations.distribution import JointDistribution
-from hartley.wording import digits_up, few_digits, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hartley.errors import ColumnError, OptionError
+from hartley.numerals import BinnedNumber
 from hartley.policies.column import read_list
-from hartley.wording import BinnedNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,6 +11,7 @@ from hartley.chart import Ruler
 from hartley.engines.maps.cell_rules import nearest_double
 from hartley.engines.maps.rules import MOST_CUTS, CutCells, Quantized, UniformCells
 from hartley.errors import OptionError
+from hartley.numerals import exactly_or_up
 from hartley.policies.column import (
     ColumnPolicy,
     Output,
@@ -28,7 +29,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.policies.quantizers.query import Aggregate, parse_query
 from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.expression import Expression
-from hartley.wording import counted, exactly, exactly_or_up, plain_decimal
+from hartley.wording import counted, exactly, plain_decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

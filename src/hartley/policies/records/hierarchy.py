@@ -21,7 +21,8 @@ from hartley.engines.tables.view import LARGEST_BIN, bin_numbers
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_step
 from hartley.files import read_text_file
-from hartley.wording import counted, exact_text, listed, noun_for
+from hartley.numerals import exact_text
+from hartley.wording import counted, listed, noun_for
 
 if TYPE_CHECKING:
     import os

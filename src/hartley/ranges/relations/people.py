@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.wording import counted, percent_at_most, verb_for
+from hartley.numerals import percent_at_most
+from hartley.wording import counted, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

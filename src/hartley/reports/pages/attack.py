@@ -8,10 +8,10 @@ import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
+from hartley.numerals import few_digits, interval_end
 from hartley.reports.draw import plot_chart
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
-from hartley.wording import few_digits, interval_end
 
 if TYPE_CHECKING:
     from rich.console import Console

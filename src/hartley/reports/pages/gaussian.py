@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from hartley.numerals import few_digits, six_decimals
 from hartley.reports.draw import INK, STYLE, above_axes
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
-from hartley.wording import few_digits, listed, six_decimals
+from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hartley.numerals import percent
 from hartley.reports.draw import plot_release
 from hartley.reports.page_picture import page_picture
 from hartley.reports.pages.anonymity import print_measures, succeeding
@@ -11,7 +12,6 @@ from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_points
 from hartley.studies.anonymity_measures import attacks, risk_measures, table_measures
 from hartley.studies.microdata import check_release
-from hartley.wording import percent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.numerals import value_text
 from hartley.reports.draw import PALE, STYLE
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
-from hartley.wording import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

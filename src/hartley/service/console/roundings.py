@@ -8,14 +8,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from hartley.wording import (
-    bits_down,
-    bits_up,
-    decimal_text,
-    decimals_down,
-    decimals_up,
-    digits_up,
-)
+from hartley.numerals import digits_up
+from hartley.wording import bits_down, bits_up, decimal_text, decimals_down, decimals_up
 
 NUMBER = re.compile(r"[±-]?[\d,]+(?:\.(?P<decimals>\d+))?")
 FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
