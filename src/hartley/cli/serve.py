@@ -71,7 +71,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if check and is_config:
         from hartley.service.checking import problems_of
 
-        _report(problems_of(source), source, json)
+        _report(problems_of(source, listen=listen, workers=workers), source, json)
         return
     settings = _configured(source) if is_config else _tried(source, schema, budget, ledger)
     settings = settings.changed(listen, workers)

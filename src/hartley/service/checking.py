@@ -33,10 +33,21 @@ if TYPE_CHECKING:
 PACKAGES = ("fastapi", "uvicorn", "httptools", "jinja2", "multipart")
 
 
-def problems_of(path: str | Path) -> list[HartleyError]:
-    """Return everything that would keep a service from starting, each in one sentence."""
+def problems_of(
+    path: str | Path, *, listen: str | None = None, workers: int | None = None
+) -> list[HartleyError]:
+    """Return everything that would keep a service from starting, each in one sentence.
+
+    ``listen`` and ``workers`` are those of a command line, which count instead of the file's.
+    """
     settings, mistakes = settings_and_mistakes(path)
-    return mistakes if settings is None else [*mistakes, *problems_of_settings(settings)]
+    if settings is None:
+        return mistakes
+    try:
+        settings = settings.changed(listen, workers)
+    except OptionError as error:
+        mistakes.append(error)
+    return [*mistakes, *problems_of_settings(settings)]
 
 
 def problems_of_settings(settings: ServiceSettings) -> list[HartleyError]:

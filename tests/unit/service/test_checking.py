@@ -46,6 +46,17 @@ def test_a_configuration_that_can_be_served_before_and_after_the_first_start(con
     assert problems_of(config) == []
 
 
+def test_another_address_than_that_of_the_file_is_checked(config):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        config.write_text(config.read_text().replace("127.0.0.1:0", address))
+        assert "cannot listen" in words(config)
+        assert problems_of(config, listen="127.0.0.1:0") == []
+    assert "--workers" in problems_of(config, workers=0)[0].problem
+
+
 def test_a_place_of_the_copy_that_cannot_be_written(config):
     config.write_text(config.read_text() + 'place = "none/t.duckdb"\n')
     assert "The key place in [datasets.t] names a folder" in words(config)
