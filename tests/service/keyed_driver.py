@@ -14,7 +14,7 @@ from hartley.service.service import Service
 from hartley.service.settings import read_settings
 
 STEPS = {
-    "before the charge": (Ledger, "reserve"),
+    "before the charge": (Ledger, "reserve_planned"),
     "after the charge": (Agent, "_finish"),
     "before the answer is recorded": (Ledger, "commit"),
     "before the reply is kept": (Accounts, "keep_reply"),
