@@ -90,8 +90,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         >>> people = {"table": {"name": "people"}, "columns": age}
         >>> workload = "SELECT MEDIAN(age) FROM people; SELECT MAX(age) FROM people; -- weight=2"
         >>> planned = plan(workload, people, rows=9, budget=3)
-        >>> [(asked.cells, str(asked.errors[0][1])) for asked in planned.questions], planned.batch
-        ([(8, '0'), (8, '0')], 8)
+        >>> [(asked.cells, str(asked.errors[0][1])) for asked in planned.questions], planned.bits
+        ([(8, '0'), (8, '0')], 3.0)
     """
     entries = _entries(questions, weights)
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
