@@ -17,7 +17,7 @@ from hartley.agent.pricing.given_price import price_paths
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.pricing.told import MOST_FILTERS, ToldBefore
 from hartley.agent.questions.batch import columns_named
-from hartley.agent.quotes import questions_of
+from hartley.agent.quotes import in_known_cells, questions_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -263,8 +263,3 @@ def told_before(schema: Schema, rows: Iterable[Row]) -> ToldBefore:
         for question in row:
             earlier.add(question, number)
     return earlier
-
-
-def in_known_cells(plan: Selection, earlier: ToldBefore) -> Selection:
-    """Return a plan in the cells that were told before, where these are finer: free, and better."""
-    return plan.with_steps([earlier.finest(asked) or asked.step for asked in plan.questions])

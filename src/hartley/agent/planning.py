@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import useful_words
 from hartley.agent.asking import open_desk, quote as quote_plans
-from hartley.agent.order import NOTHING, Charges, Ordering, in_known_cells, told_before
+from hartley.agent.order import NOTHING, Charges, Ordering, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.price_curve import curve_of, own_rows, own_spent
 from hartley.agent.pricing.price import price
 from hartley.agent.questions.question import parse
-from hartley.agent.quotes import Wish
+from hartley.agent.quotes import Wish, in_known_cells
 from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power

@@ -365,7 +365,7 @@ def _is_asked(question: object) -> bool:
 
 
 def in_known_cells(plan: Selection, told: ToldBefore) -> Selection:
-    """Return a plan in the cells that were told already, where these are finer."""
+    """Return a plan in the cells that were told before, where these are finer: free, and better."""
     return plan.with_steps([told.finest(asked) or asked.step for asked in plan.questions])
 
 
