@@ -134,6 +134,7 @@ def test_every_part_is_read_back_whole(dialect, kind):
         CodeStatement((), (Part("in", (AGE,)),)),
         CodeStatement((), (Part("shift right", (AGE,)),)),
         CodeStatement((), (Cast(AGE, "TEXT"),)),
+        CodeStatement((), (Cast(AGE, None),)),
         CodeStatement((), (Cast(AGE, "BIGINT); DROP TABLE coded; --"),)),
         CodeStatement((), (Cast("x", "BIGINT"),)),
         CodeStatement((), (ROWS,), Part("=", (AGE, "1 OR 1=1"))),

@@ -87,7 +87,7 @@ class CodeStatement(NamedTuple):
             columns: how many columns the copy has.
         """
         quote = dialect.quote
-        types = {*INTEGERS, dialect.wide_factor, dialect.wide_sum}
+        types = {*INTEGERS, dialect.wide_factor, dialect.wide_sum or "BIGINT"}
 
         def written(term: Term) -> str:
             if type(term) is int:  # True and False are no numbers
