@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import gcd, prod
 from operator import xor
 from types import MappingProxyType
@@ -114,15 +114,9 @@ class Atoms(NamedTuple):
         return sum([size for bit, size in sizes if held & bit])
 
 
-class CodeClass(NamedTuple):
-    """Codes of a column that every test treats alike."""
-
-    mask: int
-    """The terms that they leave possible."""
-    low: int
-    high: int
-    size: int
-    """The number of codes, including a missing value."""
+CodeClass: TypeAlias = tuple[int, int, int, int]
+"""Codes of a column that every test treats alike: the terms that they leave possible, as bits, the
+least and the largest code, and how many there are, including a missing value."""
 
 
 @lru_cache(maxsize=4096)
@@ -139,13 +133,9 @@ def direction_of(terms: Direction) -> tuple[Direction, int]:
     return tuple((column, times // scale) for column, times in terms), scale
 
 
-class Segment(NamedTuple):
-    """Neighbouring codes of a column that every test treats alike."""
-
-    low: int
-    high: int
-    mask: int
-    """The terms that they leave possible."""
+Segment: TypeAlias = tuple[int, int, int]
+"""Neighbouring codes of a column that every test treats alike: the first, the last, and the terms
+that they leave possible, as bits."""
 
 
 def segments(
@@ -168,36 +158,42 @@ def segments(
                 after = high + 1 if high < end else end
                 flips[low] = flips.get(low, 0) ^ mask
                 flips[after] = flips.get(after, 0) ^ mask
-    edges = sorted(flips)
-    mask, cut = free, []
-    for start, after in pairwise(edges):
-        mask ^= flips[start]
-        cut.append(Segment(start, after - 1, mask))
+    start, *ends = sorted(flips)
+    mask, cut = free ^ flips[start], []
+    for after in ends:
+        cut.append((start, after - 1, mask))
+        start, mask = after, mask ^ flips[after]
     return cut, missing if column.nullable else None
 
 
 def merge(
-    cut: Sequence[Segment], missing: int | None, within: IntRange | None = None
+    cut: Iterable[Segment], missing: int | None, within: IntRange | None = None
 ) -> list[CodeClass]:
     """Merge segments that pass the same tests into classes.
 
     ``within`` leaves out all codes outside a range, and a missing value.
     """
-    by_mask: dict[int, tuple[int, int, int]] = {}
+    if within is not None:
+        first, last = within
+        cut = [
+            (max(low, first), min(high, last), mask)
+            for low, high, mask in cut
+            if low <= last and high >= first
+        ]
+    by_mask: dict[int, CodeClass] = {}
     for low, high, mask in cut:
-        if within is not None:
-            if high < within[0] or low > within[1]:
-                continue
-            low, high = max(low, within[0]), min(high, within[1])  # noqa: PLW2901 - cut down
-        old = by_mask.get(mask)
         size = high - low + 1
-        by_mask[mask] = (low, high, size) if old is None else (old[0], high, old[2] + size)
+        if mask in by_mask:
+            _, least, _, before = by_mask[mask]
+            by_mask[mask] = (mask, least, high, before + size)
+        else:
+            by_mask[mask] = (mask, low, high, size)
     if missing is not None and within is None:
         # A missing value has no code. The range (0, 0) of a class of its own is never summed: no
         # question counts a row without the columns of its form (``possible_terms`` sees to it).
-        low, high, size = by_mask.get(missing, (0, 0, 0))
-        by_mask[missing] = (low, high, size + 1)
-    return [CodeClass(mask, *rest) for mask, rest in by_mask.items()]
+        _, low, high, size = by_mask.get(missing, (missing, 0, 0, 0))
+        by_mask[missing] = (missing, low, high, size + 1)
+    return list(by_mask.values())
 
 
 def classes(
@@ -212,7 +208,7 @@ def classes(
     Example:
         >>> from hartley.ranges.schema.schema import Column
         >>> sex = Column("sex", "private", ("F", "M"), nullable=True)
-        >>> [(c.mask, c.size) for c in classes(sex, {(((0, 0),), False): 1}, 0)]
+        >>> [(mask, size) for mask, _, _, size in classes(sex, {(((0, 0),), False): 1}, 0)]
         [(1, 1), (0, 2)]
     """
     return merge(*segments(column, leaves, free), within)
@@ -235,29 +231,24 @@ def form_atoms(
     parts = _cut(leaves, len(owners), schema, within)
     if parts is None:
         return None
-    places = {d: k for k, d in enumerate(dict.fromkeys([a.direction for a in asked]))}
-    moved = moved_by(places)
+    directions: dict[Direction, int] = {}
+    places = tuple([directions.setdefault(q.direction, len(directions)) for q in asked])
+    moved = moved_by(directions)
     # A state is a set of records with one fate: which terms of all filters they leave possible.
     full = (1 << len(owners)) - 1
     alone = [column for column in moved if column not in leaves]
     # Columns of forms alone never split a state, so they come first and cost least.
-    states, sizes, bit = start(full, alone, len(places), moved, schema)
+    states, sizes, bit = start(full, alone, len(directions), moved, schema)
+    points = next(iter(states.values()))[0]
     for column, own in parts.items():
         shifted = moved.get(column, ())
         if shifted:
-            sizes[column] = [(bit << k, part.size) for k, part in enumerate(own)]
+            sizes[column] = [(bit << k, size) for k, (_, _, _, size) in enumerate(own)]
         states = multiply(states, own, shifted, bit)
         bit <<= len(own)
-    columns = (*parts, *alone)
-    return Atoms(
-        asked,
-        columns,
-        prod([schema.columns[column].size for column in columns]),
-        _gather(owners, states, len(asked)),
-        tuple(places),
-        sizes,
-        tuple([places[question.direction] for question in asked]),
-    )
+        points *= schema.columns[column].size
+    atoms = _gather(owners, states, len(asked))
+    return Atoms(asked, (*parts, *alone), points, atoms, tuple(directions), sizes, places)
 
 
 def moved_by(directions: Iterable[Direction]) -> dict[str, list[tuple[int, int]]]:
@@ -331,7 +322,7 @@ def _cut(
     if largest > most:
         masks = {full}  # fast without ranges
         for parts in classes_of.values():
-            masks = {mask & part.mask for mask in masks for part in parts}
+            masks = {mask & own for mask in masks for own, _, _, _ in parts}
             if len(masks) > most:
                 return None
     return classes_of
@@ -385,19 +376,19 @@ def multiply(
     """Multiply states by the classes of one more column, and merge those with equal fates."""
     by_fate: dict[int, AtomState] = {}
     for mask, (points, ranges, held) in states.items():
-        for number, (own, least, most, size) in enumerate(parts):
-            spans, holds = ranges, held
+        spans, holds, class_bit = ranges, held, bit
+        for own, least, most, size in parts:
             if moved:
                 wider = list(ranges)
                 for k, times in moved:
                     low, high = wider[k]
                     near, far = (least, most) if times > 0 else (most, least)
                     wider[k] = (low + times * near, high + times * far)
-                spans, holds = tuple(wider), held | bit << number
+                spans, holds = tuple(wider), held | class_bit
+                class_bit <<= 1
             new = (points * size, spans, holds)
             fate = mask & own
-            old = by_fate.get(fate)
-            by_fate[fate] = new if old is None else union(old, new)
+            by_fate[fate] = union(by_fate[fate], new) if fate in by_fate else new
     return by_fate
 
 
@@ -414,7 +405,13 @@ def _gather(owners: Sequence[int], states: dict[int, AtomState], asked: int) -> 
     """Turn states of terms into atoms of questions: one term that holds is enough for a filter."""
     if owners == list(range(asked)):
         # One term each: a term stands for its question.
-        return tuple([Atom(bits_of(mask), *state) for mask, state in states.items()])
+        new = tuple.__new__  # what Atom(...) calls: a price forms many
+        return tuple(
+            [
+                new(Atom, (bits_of(mask), points, ranges, held))
+                for mask, (points, ranges, held) in states.items()
+            ]
+        )
     by_questions: dict[tuple[int, ...], AtomState] = {}
     for mask, state in states.items():
         key = tuple(dict.fromkeys([owners[place] for place in bits_of(mask)]))

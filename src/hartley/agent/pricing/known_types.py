@@ -201,10 +201,10 @@ class Resolved:
             moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
             refined: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {}
             for state in states.values():
-                for part in parts:
-                    mask, wider = state.mask & part.mask, list(state.shifts)
+                for own, low, high, _ in parts:
+                    mask, wider = state.mask & own, list(state.shifts)
                     for k, times in moved:
-                        ends = (times * part.low, times * part.high)
+                        ends = (times * low, times * high)
                         wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
                     shifts = tuple(wider)
                     key = (mask, shifts if apart else None)

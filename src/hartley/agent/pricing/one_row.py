@@ -19,13 +19,12 @@ from hartley.agent.pricing.regions import (
     crossings,
     crossings_of_hull,
     crossings_with_zero,
-    product_within,
     regions,
 )
 from hartley.agent.questions.batch import COUNT, ORDER, SQUARES, SUM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hartley.agent.pricing.atoms import Asked, Atoms, Direction, IntRange
     from hartley.agent.pricing.regions import CellGrid, Vector
@@ -124,20 +123,36 @@ def price_part(  # noqa: PLR0913 - what a price rests on, each by name
         outputs = _outputs_of_all(listed, atoms, grids)
     joint = _shared(listed, outputs, atoms, grids, windows)
 
-    def alone(k: int) -> int:
-        grid = grids[k]
-        if not whole or grid.lengths is not None:  # lengths are collected at every call
-            return single(k, listed, atoms, grid, windows)
-        # Over all records, the other questions make no difference: which records pass its filter,
-        # the range of its form over them and their codes depend on its own columns alone.
-        known, key = atoms.asked[k].alone, (grid, absent)
-        if key not in known:
-            known[key] = single(k, listed, atoms, grid)
-        return known[key]
-
-    singles = product_within(alone, range(len(grids)), joint)
+    singles = _product_of_singles(listed, atoms, grids, windows, joint, absent=absent, whole=whole)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
     return PartPrice(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)
+
+
+def _product_of_singles(  # noqa: PLR0913 - what a price rests on, each by name
+    listed: Sequence[Atom],
+    atoms: Atoms,
+    grids: Sequence[CellGrid],
+    windows: Windows,
+    limit: int,
+    *,
+    absent: bool,
+    whole: bool,
+) -> int | None:
+    """Return the product of what the questions cost alone; None once it passes a limit."""
+    product = 1
+    for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True)):
+        if product > limit:
+            return None
+        if not whole or grid.lengths is not None:  # lengths are collected at every call
+            product *= single(k, listed, atoms, grid, windows)
+            continue
+        # Over all records, the other questions make no difference: which records pass its filter,
+        # the range of its form over them and their codes depend on its own columns alone.
+        key = (grid.over, grid.under, grid.least, grid.most, absent)
+        if key not in question.alone:
+            question.alone[key] = single(k, listed, atoms, grid)
+        product *= question.alone[key]
+    return product
 
 
 def signature_of(atoms: Atoms) -> object:
@@ -173,13 +188,10 @@ def outputs_of(
     if not crossed:
         return 1
 
-    def points(columns: Iterable[str]) -> int:
-        sizes = [(column, atoms.size(column, atom.held)) for column in columns]
-        if not windows.lengths:
-            return prod([size for _, size in sizes])
-        return prod([windows.codes(column, size) for column, size in sizes])
+    def codes(column: str, held: int) -> int:
+        return windows.codes(column, atoms.size(column, held))
 
-    return min(atom.points, regions(crossed, points))
+    return min(atom.points, regions(crossed, codes, atom.held))
 
 
 def _outputs_of_all(listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]) -> list[int]:
@@ -187,35 +199,35 @@ def _outputs_of_all(listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGr
 
     Most atoms share the ranges of most directions, so what crosses a range is counted once.
     """
-    asked, places, directions = atoms.asked, atoms.places, atoms.directions
-    known: dict[tuple[int, IntRange], int] = {}
+    directions, places, size = atoms.directions, atoms.places, atoms.size
+    # What a count or a form without private columns adds is the same in all of an atom.
+    moving: dict[int, tuple[int, Asked, CellGrid, dict[IntRange, int]]] = {
+        k: (places[k], question, grid, {})
+        for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
+        if question.direction and question.statistic is not COUNT
+    }
     outputs = []
     for alive, records, ranges, held in listed:
         crossed: dict[int, int] = {}
         for k in alive:
-            place = places[k]
-            if not directions[place]:
-                continue
-            key = (k, ranges[place])
-            amount = known.get(key)
-            if amount is None:
-                amount = known[key] = crossings(asked[k], key[1], grids[k])
-            if amount:
-                crossed[place] = crossed.get(place, 0) + amount
+            if k in moving:
+                place, question, grid, known = moving[k]
+                span = ranges[place]
+                if span in known:
+                    amount = known[span]
+                else:
+                    amount = known[span] = crossings(question, span, grid)
+                if amount:
+                    crossed[place] = crossed.get(place, 0) + amount
         if not crossed:
             outputs.append(1)
-            continue
-
-        def points(columns: Iterable[str], held: int = held) -> int:
-            return prod([atoms.size(column, held) for column in columns])
-
-        if len(crossed) == 1:  # parallel boundaries
+        elif len(crossed) == 1:  # parallel boundaries
             ((place, amount),) = crossed.items()
-            columns = [column for column, _ in directions[place]]
-            outputs.append(min(records, 1 + amount, points(columns)))
+            points = prod([size(column, held) for column, _ in directions[place]])
+            outputs.append(min(records, 1 + amount, points))
         else:
             vectors: dict[Vector, int] = {directions[at]: crossed[at] for at in crossed}
-            outputs.append(min(records, regions(vectors, points)))
+            outputs.append(min(records, regions(vectors, size, held)))
     return outputs
 
 
@@ -288,22 +300,26 @@ def _shared(
     only what lies beyond it gives a second bound. The smaller one counts. This is the paragraph
     *Atoms together*.
     """
-    separating = {
-        k
-        for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
-        if question.statistic is ORDER or (question.statistic is COUNT and not grid.constant)
-    }
+    separating, orders = set(), set()
+    for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True)):
+        if question.statistic is ORDER:
+            separating.add(k)
+            orders.add(k)
+        elif question.statistic is COUNT and not grid.constant:
+            separating.add(k)
     families: dict[tuple[int, ...], list[int]] = {}
     for place, atom in enumerate(listed):
-        families.setdefault(tuple([k for k in atom.alive if k in separating]), []).append(place)
+        families.setdefault(tuple([k for k in atom[0] if k in separating]), []).append(place)
     total = 0
     for family, places in families.items():
+        if len(places) == 1:
+            total += outputs[places[0]]
+            continue
         family_outputs = sum([outputs[place] for place in places])
+        members = [listed[place] for place in places]
         # Atoms share an output only if every order statistic stays in one cell. For a largest value
         # together with a sum to which neither of two atoms adds anything, there are 2 outputs.
-        if len(places) > 1 and _orders_agree(
-            family, [listed[p] for p in places], atoms, grids, windows
-        ):
+        if orders.isdisjoint(family) or _orders_agree(family, members, atoms, grids, windows):
             beyond = [_beyond_zero(listed[p], atoms, grids, outputs[p]) for p in places]
             family_outputs = min(family_outputs, 1 + sum(beyond))
         total += family_outputs

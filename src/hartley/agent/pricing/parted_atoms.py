@@ -57,7 +57,7 @@ class _ColumnCut(NamedTuple):
         known = self.by_range.get(within)
         if known is None:
             parts = merge(self.cut, self.missing, within)
-            apart = len({part.mask & ~self.several for part in parts})
+            apart = len({mask & ~self.several for mask, _, _, _ in parts})
             known = self.by_range[within] = (parts, apart)
         return known
 
@@ -190,7 +190,7 @@ class PartedAtoms:
         sizes: dict[str, Sequence[tuple[int, int]]] = dict(self._sizes)
         for column, bit in self._bits.items():
             parts = self._cuts[column].of(ranges.get(column))[0]
-            sizes[column] = [(bit << k, part.size) for k, part in enumerate(parts)]
+            sizes[column] = [(bit << k, size) for k, (_, _, _, size) in enumerate(parts)]
         places = tuple([self._places[question.direction] for question in self._asked])
         return Atoms(self._asked, (), 1, (), tuple(self._places), sizes, places)
 
@@ -212,9 +212,9 @@ class PartedAtoms:
         states, passed = {self._full: 0}, list[str]()
         for column, cut in self._cuts.items():
             shift, by_mask = self._shifts.get(column), dict[int, int]()
-            for k, segment in enumerate(cut.cut):
+            for k, (_, _, mask) in enumerate(cut.cut):
                 bit = 0 if shift is None else 1 << shift + k
-                by_mask[segment.mask] = by_mask.get(segment.mask, 0) | bit
+                by_mask[mask] = by_mask.get(mask, 0) | bit
             if cut.missing is not None:
                 by_mask.setdefault(cut.missing, 0)
             merged: dict[int, int] = {}
@@ -284,7 +284,7 @@ class PartedAtoms:
                 own >>= self._shifts[column]
                 low, high = (own & -own).bit_length() - 1, own.bit_length() - 1
                 for place, times in self._moved[column] if own else ():
-                    ends = (times * cut[low].low, times * cut[high].high)
+                    ends = (times * cut[low][0], times * cut[high][1])
                     wider[place][0] += min(ends)
                     wider[place][1] += max(ends)
             spans = self._spans[held] = tuple([(low, high) for low, high in wider])
@@ -295,8 +295,8 @@ class PartedAtoms:
         bits = self._runs.get((column, codes))
         if bits is None:
             cut, shift = self._cuts[column].cut, self._shifts[column]
-            low, high = (0, cut[-1].high) if codes is None else codes
-            bits = sum([1 << shift + k for k, s in enumerate(cut) if low <= s.low <= high])
+            low, high = (0, cut[-1][1]) if codes is None else codes
+            bits = sum([1 << shift + k for k, (at, _, _) in enumerate(cut) if low <= at <= high])
             self._runs[column, codes] = bits
         return bits
 
@@ -350,7 +350,7 @@ class PartedAtoms:
         for column, cut in self._cuts.items():
             key = (*key, ranges.get(column))
             if key not in self._masks:
-                own = [part.mask for part in cut.of(ranges.get(column))[0]]
+                own = [mask for mask, _, _, _ in cut.of(ranges.get(column))[0]]
                 fates = {mask & other for mask in masks or () for other in own}
                 self._masks[key] = fates if len(fates) <= self._most else None
             masks = self._masks[key]

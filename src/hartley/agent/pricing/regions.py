@@ -226,7 +226,10 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
 def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[int], int, set[str]]]:
     """Split vectors into parts without a common column: their places, rank, columns."""
     parts = apart([(k, {column for column, _ in vector}) for k, vector in enumerate(vectors)])
-    return [(places, rank([vectors[k] for k in places]), columns) for places, columns in parts]
+    return [
+        (places, 1 if len(places) == 1 else rank([vectors[k] for k in places]), columns)
+        for places, columns in parts
+    ]
 
 
 def rank(vectors: Sequence[Vector]) -> int:
@@ -283,13 +286,15 @@ def elementary(amounts: Sequence[int], most: int) -> int:
 
 
 def regions(
-    crossed: Mapping[Vector, int], points: Callable[[Iterable[str]], int] | None = None
+    crossed: Mapping[Vector, int],
+    codes: Callable[[str, int], int] | None = None,
+    held: int = 0,
 ) -> int:
     """Return a bound on the regions into which hyperplanes of some directions cut a space.
 
     Every direction is crossed at least once. Parallel ones cut at most once each; parts without a
     common column multiply; in a part, no more directions meet than its rank, and no more regions
-    are hit than it has points.
+    are hit than it has points: ``codes`` of every column among the classes that are ``held``.
 
     Proved: proofs/Span.v, rank_le_span.
 
@@ -302,6 +307,14 @@ def regions(
     for places, dimension, columns in _linked(tuple(crossed)):
         # Each region is charged to hyperplanes that meet in one flat, and those have independent
         # directions: no more of them than the rank (paragraph *Regions*).
-        part_regions = elementary([amounts[k] for k in places], dimension)
-        total *= part_regions if points is None else min(part_regions, points(columns))
+        if len(places) == 1:
+            part_regions = 1 + amounts[places[0]]
+        else:
+            part_regions = elementary([amounts[k] for k in places], dimension)
+        if codes is not None:
+            points = 1
+            for column in columns:
+                points *= codes(column, held)
+            part_regions = min(part_regions, points)
+        total *= part_regions
     return total

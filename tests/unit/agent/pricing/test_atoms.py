@@ -179,18 +179,18 @@ def test_classes_partition_a_column(first, second):
         leaf = (second.codes, second.missing)
         asking[leaf] = asking.get(leaf, 0) | 2
     found = classes(column, asking, 4)
-    assert sum(part.size for part in found) == column.size
-    assert len({part.mask for part in found}) == len(found)
-    for part in found:
-        assert part.mask & 4
-        assert 0 <= part.low <= part.high < column.points
+    assert sum(size for _, _, _, size in found) == column.size
+    assert len({mask for mask, _, _, _ in found}) == len(found)
+    for mask, low, high, _ in found:
+        assert mask & 4
+        assert 0 <= low <= high < column.points
 
 
 def test_a_wide_column_is_cut_without_listing_it():
     wide = Column("v", "private", low=Fraction(0), high=Fraction(10**12), step=Fraction(1))
     found = classes(wide, {(((5, 10**11),), False): 1}, 0)
-    assert [(part.low, part.high) for part in found] == [(0, 10**12), (5, 10**11)]
-    assert sum(part.size for part in found) == 10**12 + 1
+    assert [(low, high) for _, low, high, _ in found] == [(0, 10**12), (5, 10**11)]
+    assert sum(size for _, _, _, size in found) == 10**12 + 1
 
 
 def test_directions_forget_scale_and_sign():
