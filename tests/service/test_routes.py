@@ -55,7 +55,8 @@ def test_what_is_public_of_a_dataset(shared):
 
 def test_a_price_with_its_curve_and_explanation(live):
     content = live.api("ana").price(bits=2, curve=True, explain=True, most=4).json()
-    assert (content["bits"], content["due_bits"], content["remaining_bits"]) == (2, 2, 10)
+    assert (content["bits_alone"], content["bits"], content["remaining_bits"]) == (2, 2, 10)
+    assert content["due_bits"] == 2  # the former name of bits
     assert content["affordable"]
     assert content["refusal"] is None
     points = content["curves"][0]["points"]
@@ -99,7 +100,7 @@ def test_a_batch_with_wishes_of_its_own(live):
     price = api.price(None, questions=asked, bits=1).json()
     reply = api.ask(None, questions=asked, bits=1, given=price["given"]).json()
     assert len(reply["answers"]) == 2
-    assert reply["bits"] == price["due_bits"]
+    assert reply["bits"] == price["bits"]
     assert reply["answers"][1]["rows"][0]["COUNT(*)"]["value"] == 15
 
 

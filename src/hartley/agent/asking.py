@@ -58,7 +58,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
     Args:
         questions: SQL, a wish, or a list of them: a batch.
         schema: a ``Schema``, a dict or the path of a TOML file.
-        ledger: the ledger, for the charge that is due now and the number of rows.
+        ledger: the ledger, for what would be charged now and the number of rows.
         rows: the public number of rows, if there is no ledger.
         error: the largest error that the answers may have.
         bits: the price of each question, instead of an error. By default, the schema's.
@@ -131,7 +131,7 @@ def quote(
     *,
     vacuous: bool = False,
 ) -> Quote:
-    """Return the price of plans and, with a ledger, the part of it that is due now.
+    """Return the price of plans: alone and, with a ledger, what would be charged now.
 
     Numbers that would say no more than the schema are named with the next price that reveals
     more, unless ``vacuous`` accepts them.
@@ -161,8 +161,8 @@ def quote(
     return Quote(
         texts=texts,
         cells=priced.cells,
-        bits=priced.bits,
-        due=None
+        bits_alone=priced.bits,
+        bits=priced.bits
         if offer is None
         else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
         affordable=None if offer is None else offer.refusal is None,

@@ -51,7 +51,7 @@ class PricePoint:
     limit: int
     """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
     cells: int
-    """The cells that the answer costs, at most the limit."""
+    """The cells that the answer costs alone, at most the limit."""
     errors: tuple[tuple[str, Fraction], ...]
     """The label of each number with its worst-case error, which holds for any data."""
     full_errors: tuple[tuple[str, Fraction], ...]
@@ -65,14 +65,19 @@ class PricePoint:
     """The errors if at least so many rows count, where their number is private."""
 
     @property
-    def bits(self) -> float:
-        """The price: log2 of the cells."""
+    def bits_alone(self) -> float:
+        """The price if the account had asked nothing before: log2 of the cells."""
         return bits_at_least(self.cells)
 
     @property
+    def bits(self) -> float:
+        """What the account would be charged now; without a ledger, the price alone."""
+        return self.bits_alone if self.due is None else bits_at_least(*self.due.as_integer_ratio())
+
+    @property
     def due_bits(self) -> float | None:
-        """What the account would be charged now, in bits; None without a ledger."""
-        return None if self.due is None else bits_at_least(*self.due.as_integer_ratio())
+        """The former name of ``bits``, None without a ledger; it goes with the next version."""
+        return None if self.due is None else self.bits
 
     @cached_property
     def wish(self) -> str:
@@ -80,8 +85,12 @@ class PricePoint:
         return bits_for(self.limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as plain values, ready for JSON."""
+        """Return the point as plain values, ready for JSON.
+
+        ``due_bits`` is the former name of ``bits``, and goes with the next version.
+        """
         return {
+            "bits_alone": self.bits_alone,
             "bits": self.bits,
             "cells": write_integer(self.cells),
             "wish_bits": self.wish,
@@ -101,8 +110,8 @@ class PricePoint:
 class PriceCurve:
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
-    Prices are alone, of one question in an empty ledger; ``due`` is what the asking account would
-    be charged now. Nothing depends on the data.
+    Each has two prices: ``bits_alone``, of one question in an empty ledger, and ``bits``, which the
+    asking account would be charged now. Nothing depends on the data.
     """
 
     text: str
@@ -161,22 +170,29 @@ class PriceCurve:
 
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(("bits", "cells", "due_bits", "number", "error", "error_if_all_rows_count"))
+        writer.writerow(
+            (
+                *("bits_alone", "cells", "bits", "due_bits"),
+                *("number", "error", "error_if_all_rows_count"),
+            )
+        )
         for point in self.points:
             due = "" if point.due_bits is None else point.due_bits
+            price = point.bits_alone, write_integer(point.cells), point.bits, due
             pairs = zip(point.errors, point.full_errors, strict=True)
             for (label, error), (_, full) in pairs:
-                writer.writerow(
-                    (point.bits, write_integer(point.cells), due, label, float(error), float(full))
-                )
+                writer.writerow((*price, label, float(error), float(full)))
         return out.getvalue()
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """Return the curve as lines of text: the price, what is due, the errors."""
+        """Return the curve as lines of text: the price alone, the price now, the errors.
+
+        The price now is empty without a ledger.
+        """
         return [
             (
-                marked_bits(point.bits),
-                "" if point.due_bits is None else marked_bits(point.due_bits),
+                marked_bits(point.bits_alone),
+                "" if point.due is None else marked_bits(point.bits),
                 _error_words(point),
             )
             for point in self.points
@@ -185,8 +201,8 @@ class PriceCurve:
     def __str__(self) -> str:
         head = f"{counted(len(self.points), 'price')} of {self.text}"
         lines = [
-            f"{price}{f' ({due} due now)' if due else ''}: {errors}"
-            for price, due, errors in self.lines()
+            f"{f'{now} now, {alone} alone' if now not in {'', alone} else alone}: {errors}"
+            for alone, now, errors in self.lines()
         ]
         return "\n".join([head, *lines, self.sentence()])
 
@@ -257,7 +273,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
     Args:
         question: SQL, or a wish.
         schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
-        ledger: the ledger, for what would be due now and the number of rows.
+        ledger: the ledger, for what would be charged now and the number of rows.
         rows: the public number of rows, if there is no ledger.
         bits: the price of the question, which the next useful price is compared with. By default,
             the schema's.
@@ -317,7 +333,7 @@ def curve_of(
     ledger: Ledger | None = None,
     analyst: str | None = None,
 ) -> PriceCurve:
-    """Return the curve of a plan up to a number of cells; without a ledger, nothing is due."""
+    """Return the curve of a plan up to a number of cells; without a ledger, of prices alone."""
     finest = price(_finest(plan).questions, desk.schema).cells
     points: list[PricePoint] = []
     steps = None

@@ -54,15 +54,19 @@ class RemoteQuote(RemoteResult):
         return int(self.content["cells"])
 
     @property
+    def bits_alone(self) -> float:
+        """The price if the account had asked nothing before: log2 of the cells."""
+        return float(self.content["bits_alone"])
+
+    @property
     def bits(self) -> float:
-        """The price if nothing of it was ever asked: log2 of the cells."""
+        """What the account would be charged now: the ``bits`` of the answer."""
         return float(self.content["bits"])
 
     @property
-    def due(self) -> float | None:
-        """The charge to the account if asked now."""
-        due = self.content["due_bits"]
-        return None if due is None else float(due)
+    def due(self) -> float:
+        """The former name of ``bits``; it goes with the next version."""
+        return self.bits
 
     @property
     def remaining(self) -> float | None:
@@ -72,7 +76,7 @@ class RemoteQuote(RemoteResult):
 
     @property
     def affordable(self) -> bool | None:
-        """Whether the allowance covers what is due."""
+        """Whether the allowance covers what would be charged."""
         affordable: bool | None = self.content["affordable"]
         return affordable
 
@@ -101,7 +105,7 @@ class RemoteQuote(RemoteResult):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The rows that lower what is due; ``ask`` takes them."""
+        """The rows that the price rests on; ``ask`` takes them."""
         return tuple(self.content["given"])
 
     @property
@@ -156,13 +160,14 @@ def _error_words(label: str, error: Fraction, if_rows: Sequence[RemoteErrorsIf])
 class RemotePricePoint:
     """A price of one question, and the largest errors of its numbers at that price."""
 
+    bits_alone: float
+    """The price if the account had asked nothing before: log2 of the cells."""
     bits: float
+    """What the account would be charged now."""
     cells: int
-    """The cells that the answer costs."""
+    """The largest number of different answers that one person's data can produce."""
     wish: str
     """The shortest number of bits that asks for exactly this answer."""
-    due: float | None
-    """What the account would be charged now, in bits."""
     errors: tuple[tuple[str, Fraction], ...]
     full_errors: tuple[tuple[str, Fraction], ...]
     """The same if every row counts that may count."""
@@ -174,15 +179,20 @@ class RemotePricePoint:
     def read(cls, point: Mapping[str, Any]) -> RemotePricePoint:
         """Read a point of a reply."""
         return cls(
+            bits_alone=point["bits_alone"],
             bits=point["bits"],
             cells=int(point["cells"]),
             wish=point["wish_bits"],
-            due=point["due_bits"],
             errors=_labelled(point["worst_errors"]),
             full_errors=_labelled(point["errors_if_all_rows_count"]),
             errors_if=_errors_if(point["errors_if_rows_count"]),
             vacuous=tuple(point["vacuous"]),
         )
+
+    @property
+    def due(self) -> float:
+        """The former name of ``bits``; it goes with the next version."""
+        return self.bits
 
 
 @dataclass(frozen=True)

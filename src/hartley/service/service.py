@@ -194,7 +194,7 @@ class Service:
         """Return a quote with the account's balance only, and rows by names that count nothing."""
         refusal = None
         if quoted.refusal is not None:
-            refusal = own_refusal(quoted.due or 0.0, own).problem
+            refusal = own_refusal(quoted.bits, own).problem
         shown = replace(quoted, remaining=own.remaining, refusal=refusal)
         return shown_text(shown) | {
             "given": [self.ids.name(row) for row in shown.given],
@@ -259,7 +259,7 @@ class Service:
             batch: whether to reply with a list of answers, also for one question.
             vacuous: whether to pay for answers that say no more than the schema.
             given: the rows of a price, which the new one may rest on.
-            most_bits: what a price said was due; if more is due by now, nothing is charged.
+            most_bits: the bits of a price; if more is due by now, nothing is charged.
             key: an idempotency key: the same key and questions give the same reply for 24 hours.
         """
         hosted = self.dataset(identity, name)

@@ -130,9 +130,9 @@ def test_with_a_ledger_the_curve_says_what_is_due(tmp_path):
         assert dict(curve.points[1].errors) == {"MEDIAN(a)": 1}
         for point in curve.points[1:]:
             quote = agent.price(MEDIAN, bits=point.wish)
-            assert round(2**quote.due) == point.due
+            assert round(2**quote.bits) == point.due
             assert quote.errors == (point.errors,)
-        assert "due now" in str(curve)
+        assert "\n≤ 1.585 bits now, ≤ 3.585 bits alone: MEDIAN(a) exact\n" in str(curve)
         assert curve == price_curve(MEDIAN, TINY, ledger=tmp_path / "ledger.db")
 
 
@@ -154,10 +154,11 @@ def test_what_is_due_counts_for_each_public_type_as_a_charge_does(tmp_path):
         for analyst in ("ana", "bob"):
             for point in price_curve(average, agent, analyst=analyst, most=5).points[1:]:
                 quote = agent.price(average, bits=point.wish, analyst=analyst, vacuous=True)
-                assert point.due_bits == quote.due
+                assert point.bits == point.due_bits == quote.bits
+                assert point.bits_alone == quote.bits_alone
                 assert dict(point.errors) == dict(quote.errors[0])
                 assert point.errors_if == quote.errors_if[0]
-                smaller += quote.due < quote.bits
+                smaller += quote.bits < quote.bits_alone
         assert smaller
 
 
@@ -167,7 +168,7 @@ def test_a_curve_is_written_as_plain_values_and_as_csv():
     assert plain["next_useful"] in plain["points"]
     assert len(plain["points"]) == len(curve.points)
     lines = curve.csv().splitlines()
-    assert lines[0] == "bits,cells,due_bits,number,error,error_if_all_rows_count"
+    assert lines[0] == "bits_alone,cells,bits,due_bits,number,error,error_if_all_rows_count"
     assert len(lines) == 1 + 2 * len(curve.points)
 
 
@@ -189,7 +190,7 @@ def test_mistakes_are_named(question, options, words):
 def test_a_curve_is_drawn(tmp_path):
     curve = price_curve("SELECT COUNT(*), AVG(a) FROM t WHERE c = 'u'", TINY, rows=12)
     first, second = hartley.plot(curve).axes
-    assert first.get_xlabel() == "price (bits)"
+    assert first.get_xlabel() == "price alone (bits)"
     assert second.get_ylabel() == "error of AVG(a)"
     page = hartley.write_html(curve, tmp_path / "curve.html").read_text()
     assert curve.sentence().split(";")[0][:20] in page

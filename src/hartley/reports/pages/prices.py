@@ -22,8 +22,8 @@ class PricedErrors(Protocol):
     """A price with the errors that it buys, as ``hartley.agent.price_curve`` gives them."""
 
     @property
-    def bits(self) -> float:
-        """The price."""
+    def bits_alone(self) -> float:
+        """The price if nothing was asked before."""
 
     @property
     def errors(self) -> tuple[tuple[str, Fraction], ...]:
@@ -53,7 +53,7 @@ class QuestionPrices(Protocol):
         """Name the next useful price."""
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """Return the price, what is due and the errors of every point, in words."""
+        """Return the price alone, the price now and the errors of every point, in words."""
 
 
 def chart_prices(curve: QuestionPrices) -> Chart:
@@ -65,7 +65,7 @@ def chart_prices(curve: QuestionPrices) -> Chart:
 
 
 def _panel(curve: QuestionPrices, place: int) -> Panel:
-    bits = tuple(point.bits for point in curve.points)
+    bits = tuple(point.bits_alone for point in curve.points)
     certain = tuple(float(point.errors[place][1]) for point in curve.points)
     full = tuple(float(point.full_errors[place][1]) for point in curve.points)
     series = [Series("for any data", bits, certain, kind="steps")]
@@ -73,7 +73,7 @@ def _panel(curve: QuestionPrices, place: int) -> Panel:
         series.append(Series(f"if all {curve.rows:,} rows count", bits, full, kind="steps"))
     positive = all(error > 0 for error in (*certain, *full))
     label = curve.points[-1].errors[place][0]
-    return Panel("price (bits)", f"error of {label}", tuple(series), y_log=positive)
+    return Panel("price alone (bits)", f"error of {label}", tuple(series), y_log=positive)
 
 
 def plot_prices(curve: QuestionPrices) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
@@ -93,6 +93,6 @@ def render_prices(curve: QuestionPrices) -> str:
         curve=curve,
         sentence=curve.sentence(),
         lines=lines,
-        due=any(due for _, due, _ in lines),
+        priced_now=any(now for _, now, _ in lines),
         figure=page_picture(plot_prices(curve)) if curve.points else "",
     )

@@ -237,4 +237,4 @@ async def is_paid(service: Service, identity: Identity, name: str, text: str, bi
         priced = await service.price(identity, name, [Wish(text, bits=bits)])
     except HartleyError:
         return False
-    return bool(priced["due_bits"] == 0)
+    return bool(priced["bits"] == 0)
