@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hartley.agent.agent import Agent
     from hartley.agent.answers.quote import ErrorsIf
     from hartley.agent.earlier import Earlier
+    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
     from hartley.agent.pricing.public_parts import PublicParts
@@ -51,7 +52,7 @@ class PricePoint:
     limit: int
     """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
     cells: int
-    """The cells that the answer costs alone, at most the limit."""
+    """The cells that the answer costs alone: at most the limit, unless the account knows more."""
     errors: tuple[tuple[str, Fraction], ...]
     """The label of each number with its worst-case error, which holds for any data."""
     full_errors: tuple[tuple[str, Fraction], ...]
@@ -63,6 +64,18 @@ class PricePoint:
     not always a whole number. None without a ledger."""
     errors_if: tuple[ErrorsIf, ...] = ()
     """The errors if at least so many rows count, where their number is private."""
+    paid: bool = False
+    """Whether the account was charged for all of it before."""
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing would be charged now, although the answer has a price alone."""
+        return self.due == 1 < self.cells
+
+    @property
+    def least(self) -> int:
+        """The fewest cells of a wish that certainly gives this answer, or a better one."""
+        return 1 if self.free else min(self.cells, self.limit)
 
     @property
     def bits_alone(self) -> float:
@@ -103,6 +116,7 @@ class PricePoint:
             },
             "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
             "vacuous": list(self.vacuous),
+            "paid": self.paid,
         }
 
 
@@ -110,6 +124,7 @@ class PricePoint:
 class PriceCurve:
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
+    An answer that is already paid for comes first, and after it only what is better.
     Each has two prices: ``bits_alone``, of one question in an empty ledger, and ``bits``, which the
     asking account would be charged now. Nothing depends on the data.
     """
@@ -124,12 +139,15 @@ class PriceCurve:
     """The cells that the wish of the question costs: the price to compare with."""
 
     def at(self, bits: object) -> PricePoint | None:
-        """Return the finest answer within a number of bits; None if there is none."""
+        """Return the finest answer that a wish for so many bits gives; None if there is none.
+
+        What is free is given for any wish.
+        """
         limit = floor_power(bits, what="price")
-        return next((point for point in reversed(self.points) if point.cells <= limit), None)
+        return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> PricePoint | None:
-        """Return the next useful price above a number of bits; None at the end of the curve."""
+        """Return the next useful price above a wish for so many bits; None at the end."""
         return self._above(floor_power(bits, what="price"))
 
     @property
@@ -138,7 +156,7 @@ class PriceCurve:
         return self._above(self.asked)
 
     def _above(self, cells: int) -> PricePoint | None:
-        above = (point for point in self.points if point.cells > cells and not point.vacuous)
+        above = (point for point in self.points if point.least > cells and not point.vacuous)
         return next(above, None)
 
     def sentence(self) -> str:
@@ -147,7 +165,9 @@ class PriceCurve:
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
             words = useful_words([Useful(point.cells, point.full_errors, rows)])
-            return f"Next useful price after {now}: {words}."
+            less = point.bits < point.bits_alone
+            charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
+            return f"Next useful price after {now}: {words}{charged}."
         end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
         return f"Next useful price after {now}: {end}."
 
@@ -190,21 +210,31 @@ class PriceCurve:
         The price now is empty without a ledger.
         """
         return [
-            (
-                marked_bits(point.bits_alone),
-                "" if point.due is None else marked_bits(point.bits),
-                _error_words(point),
-            )
+            (marked_bits(point.bits_alone), _now_words(point), _error_words(point))
             for point in self.points
         ]
 
     def __str__(self) -> str:
         head = f"{counted(len(self.points), 'price')} of {self.text}"
-        lines = [
-            f"{f'{now} now, {alone} alone' if now not in {'', alone} else alone}: {errors}"
-            for alone, now, errors in self.lines()
-        ]
+        lines = [f"{_price_words(point)}: {_error_words(point)}" for point in self.points]
         return "\n".join([head, *lines, self.sentence()])
+
+
+def _price_words(point: PricePoint) -> str:
+    """Write both prices of a point, once where they are the same."""
+    alone, now = marked_bits(point.bits_alone), _now_words(point)
+    if point.free:
+        return f"{now.capitalize()} ({alone} alone)"
+    return alone if now in {"", alone} else f"{now} now, {alone} alone"
+
+
+def _now_words(point: PricePoint) -> str:
+    """Write what would be charged now; empty without a ledger."""
+    if point.due is None:
+        return ""
+    if point.free:
+        return "already paid for" if point.paid else "nothing more is due"
+    return marked_bits(point.bits)
 
 
 def _error_words(point: PricePoint) -> str:
@@ -373,14 +403,16 @@ def _point(
 ) -> PricePoint:
     # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
     answered = plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+    offer = None if ledger is None else _offer(desk, answered, ledger, analyst)
     return PricePoint(
         limit,
-        price(plan.questions, desk.schema).cells,
+        price(answered.questions, desk.schema).cells,
         desk.errors(answered),
         desk.errors(answered, fullest=True),
-        vacuous_labels(plan, public_count=desk.public_count),
-        None if ledger is None else _due(desk, answered, ledger, analyst),
+        vacuous_labels(answered, public_count=desk.public_count),
+        None if offer is None else offer.terms.due,
         errors_if(desk, answered),
+        paid=offer is not None and not offer.unpaid,
     )
 
 
@@ -400,8 +432,8 @@ class AccountPrices(BatchPrices):
         return self._earlier.price([self._questions[at] for at in indices], holder)
 
 
-def _due(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Fraction:
-    """Return what ``ask`` would charge the account now.
+def _offer(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Offer:
+    """Return what ``ask`` would charge the account now, and which questions are paid for.
 
     Charges count for each type of the public columns, so it can be less than the price after the
     account's own rows.
@@ -409,16 +441,25 @@ def _due(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Fr
     questions = questions_of([plan])
     plain = [to_plain(question) for question in questions]
     own = AccountPrices(questions, desk.earlier)
-    return ledger.offer(desk.schema.name, analyst, plain, own).terms.due
+    return ledger.offer(desk.schema.name, analyst, plain, own)
 
 
 def _cheapest(points: list[PricePoint]) -> Iterator[PricePoint]:
-    """Yield the points at which some number is better than at every lower price."""
+    """Yield the points at which some number is better than at every lower price.
+
+    What is free has the lowest price, and of it the finest answer is enough.
+    """
     chosen: list[PricePoint] = []
-    for point in sorted(points, key=lambda point: (point.cells, point.limit)):
+    free = sorted((point for point in points if point.free), key=_fineness, reverse=True)
+    others = sorted((point for point in points if not point.free), key=_fineness)
+    for point in [*free, *others]:
         if not any(_as_good(other, point) for other in chosen):
             chosen.append(point)
             yield point
+
+
+def _fineness(point: PricePoint) -> tuple[int, int]:
+    return point.cells, point.limit
 
 
 def _as_good(other: PricePoint, point: PricePoint) -> bool:

@@ -174,6 +174,10 @@ class RemotePricePoint:
     errors_if: tuple[RemoteErrorsIf, ...]
     """The same if at least so many rows count, where their number is private."""
     vacuous: tuple[str, ...]
+    paid: bool
+    """Whether the account was charged for all of it before."""
+    limit: int = field(repr=False)
+    """The cells of the wish."""
 
     @classmethod
     def read(cls, point: Mapping[str, Any]) -> RemotePricePoint:
@@ -187,7 +191,19 @@ class RemotePricePoint:
             full_errors=_labelled(point["errors_if_all_rows_count"]),
             errors_if=_errors_if(point["errors_if_rows_count"]),
             vacuous=tuple(point["vacuous"]),
+            paid=point["paid"],
+            limit=floor_power(point["wish_bits"]),
         )
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing would be charged now, although the answer has a price alone."""
+        return self.bits == 0 < self.bits_alone
+
+    @property
+    def least(self) -> int:
+        """The fewest cells of a wish that certainly gives this answer, or a better one."""
+        return 1 if self.free else min(self.cells, self.limit)
 
     @property
     def due(self) -> float:
@@ -221,14 +237,14 @@ class RemoteCurve(RemoteResult):
         return int(self.content["rows"])
 
     def at(self, bits: object) -> RemotePricePoint | None:
-        """Return the finest answer within a number of bits; None if there is none."""
+        """Return the finest answer that a wish for so many bits gives; None if there is none."""
         limit = floor_power(bits, what="price")
-        return next((point for point in reversed(self.points) if point.cells <= limit), None)
+        return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> RemotePricePoint | None:
-        """Return the next useful price above a number of bits; None at the end of the curve."""
+        """Return the next useful price above a wish for so many bits; None at the end."""
         limit = floor_power(bits, what="price")
-        above = (point for point in self.points if point.cells > limit and not point.vacuous)
+        above = (point for point in self.points if point.least > limit and not point.vacuous)
         return next(above, None)
 
     def sentence(self) -> str:

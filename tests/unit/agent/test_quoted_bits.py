@@ -38,7 +38,7 @@ def drawn(rng):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bits_of_a_quote_are_those_of_the_answer_in_a_session_of_several_accounts(agent, seed):
-    rng, lower, free = random.Random(seed), 0, 0
+    rng, lower, free = random.Random(seed), 0, 0  # noqa: S311 - reproducible
     agent.set_budget(120)
     for name in ("ana", "bob"):
         agent.allow(name, 40)

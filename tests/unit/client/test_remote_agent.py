@@ -100,9 +100,9 @@ def test_a_quote_is_not_exceeded(people):
 
 
 def test_the_bits_of_a_quote_are_those_of_the_answer_in_a_session_of_two_accounts(hosted, people):
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311 - reproducible
     hosted.agent.allow("ben", 20)
-    texts = [f"SELECT COUNT(*) FROM people WHERE age {sign} 44" for sign in ("<", ">=", "=")]
+    texts = [QUESTIONS[0], QUESTIONS[0].replace(">=", "<"), QUESTIONS[0].replace(">=", "=")]
     texts += ["SELECT AVG(age) FROM people", "SELECT MEDIAN(age) FROM people", QUESTIONS[2]]
     lower = 0
     with connect(hosted.url, token=hosted.small_token) as other:

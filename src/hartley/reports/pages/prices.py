@@ -65,9 +65,11 @@ def chart_prices(curve: QuestionPrices) -> Chart:
 
 
 def _panel(curve: QuestionPrices, place: int) -> Panel:
-    bits = tuple(point.bits_alone for point in curve.points)
-    certain = tuple(float(point.errors[place][1]) for point in curve.points)
-    full = tuple(float(point.full_errors[place][1]) for point in curve.points)
+    # What is free comes first, although its price alone may be larger than the next one.
+    points = sorted(curve.points, key=lambda point: point.bits_alone)
+    bits = tuple(point.bits_alone for point in points)
+    certain = tuple(float(point.errors[place][1]) for point in points)
+    full = tuple(float(point.full_errors[place][1]) for point in points)
     series = [Series("for any data", bits, certain, kind="steps")]
     if full != certain:
         series.append(Series(f"if all {curve.rows:,} rows count", bits, full, kind="steps"))

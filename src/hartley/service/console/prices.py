@@ -308,7 +308,7 @@ def _position(
         wish=point.wish,
         bits_alone=point.bits_alone,
         bits=point.bits,
-        price=bits_due(point.bits) if point.bits else "paid for",
+        price=bits_due(point.bits) if point.bits else "paid for" if point.paid else "free",
         alone=f"{bits_due(point.bits_alone)} alone" if point.bits < point.bits_alone else "",
         affordable=spendable.covers(point.bits),
         error=error_words(errors.main(point)),

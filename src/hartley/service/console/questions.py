@@ -186,6 +186,7 @@ def _point(content: dict[str, Any]) -> PricePoint:
             ErrorsIf(int(rows), _errors(errors))
             for rows, errors in content["errors_if_rows_count"].items()
         ),
+        paid=content["paid"],
     )
 
 
