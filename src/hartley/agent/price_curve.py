@@ -445,21 +445,22 @@ def _offer(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> 
 
 
 def _cheapest(points: list[PricePoint]) -> Iterator[PricePoint]:
-    """Yield the points at which some number is better than at every lower price.
-
-    What is free has the lowest price, and of it the finest answer is enough.
-    """
+    """Yield the points at which some number is better than for the same charge or less."""
     chosen: list[PricePoint] = []
-    free = sorted((point for point in points if point.free), key=_fineness, reverse=True)
-    others = sorted((point for point in points if not point.free), key=_fineness)
-    for point in [*free, *others]:
+    for point in sorted(points, key=_rank):
         if not any(_as_good(other, point) for other in chosen):
             chosen.append(point)
             yield point
 
 
-def _fineness(point: PricePoint) -> tuple[int, int]:
-    return point.cells, point.limit
+def _rank(point: PricePoint) -> tuple[Any, ...]:
+    """Rank points by their charge; for the same charge, one that is as good comes first.
+
+    Of several wishes for an answer that is free, the largest is nearest to what was paid for.
+    """
+    charge = point.cells if point.due is None else point.due
+    errors = [error for _, error in (*point.errors, *point.full_errors)]
+    return charge, errors, len(point.vacuous), -point.limit if point.free else point.limit
 
 
 def _as_good(other: PricePoint, point: PricePoint) -> bool:

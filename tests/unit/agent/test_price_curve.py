@@ -213,7 +213,7 @@ def test_mistakes_are_named(question, options, words):
 def test_a_curve_is_drawn(tmp_path):
     curve = price_curve("SELECT COUNT(*), AVG(a) FROM t WHERE c = 'u'", TINY, rows=12)
     first, second = hartley.plot(curve).axes
-    assert first.get_xlabel() == "price alone (bits)"
+    assert first.get_xlabel() == "price (bits)"
     assert second.get_ylabel() == "error of AVG(a)"
     page = hartley.write_html(curve, tmp_path / "curve.html").read_text()
     assert curve.sentence().split(";")[0][:20] in page

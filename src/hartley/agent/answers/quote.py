@@ -32,9 +32,14 @@ class NextPrices(NamedTuple):
     above: Useful | None = None
 
     def __str__(self) -> str:
+        return self.sentence()
+
+    def sentence(self, *, after_others: bool = False) -> str:
+        """Name the prices, which are alone: after other questions, less may be charged."""
         prices = [price for price in self if price is not None]
         noun = "price" if len(prices) == 1 else "prices"
-        return f"Next useful {noun}: {useful_words(prices)}." if prices else ""
+        alone = " alone" if after_others else ""
+        return f"Next useful {noun}{alone}: {useful_words(prices)}." if prices else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prices as plain values, ready for JSON."""
@@ -203,10 +208,12 @@ class Quote:
             if labels
         ]
         firsts = [
-            f"First useful price: {marked_bits(some[0].bits)}." for some in self.useful if some
+            f"First useful price: {marked_bits(some[0].bits_alone)}."
+            for some in self.useful
+            if some
         ]
         nearby = [
-            str(nearby)
+            nearby.sentence(after_others=self.bits < self.bits_alone)
             for prices, nearby in zip(self.useful, self.next_prices, strict=False)
             if not prices and any(nearby)
         ]

@@ -22,8 +22,8 @@ class PricedErrors(Protocol):
     """A price with the errors that it buys, as ``hartley.agent.price_curve`` gives them."""
 
     @property
-    def bits_alone(self) -> float:
-        """The price if nothing was asked before."""
+    def bits(self) -> float:
+        """What would be charged now; without a ledger, the price alone."""
 
     @property
     def errors(self) -> tuple[tuple[str, Fraction], ...]:
@@ -65,17 +65,15 @@ def chart_prices(curve: QuestionPrices) -> Chart:
 
 
 def _panel(curve: QuestionPrices, place: int) -> Panel:
-    # What is free comes first, although its price alone may be larger than the next one.
-    points = sorted(curve.points, key=lambda point: point.bits_alone)
-    bits = tuple(point.bits_alone for point in points)
-    certain = tuple(float(point.errors[place][1]) for point in points)
-    full = tuple(float(point.full_errors[place][1]) for point in points)
+    bits = tuple(point.bits for point in curve.points)
+    certain = tuple(float(point.errors[place][1]) for point in curve.points)
+    full = tuple(float(point.full_errors[place][1]) for point in curve.points)
     series = [Series("for any data", bits, certain, kind="steps")]
     if full != certain:
         series.append(Series(f"if all {curve.rows:,} rows count", bits, full, kind="steps"))
     positive = all(error > 0 for error in (*certain, *full))
     label = curve.points[-1].errors[place][0]
-    return Panel("price alone (bits)", f"error of {label}", tuple(series), y_log=positive)
+    return Panel("price (bits)", f"error of {label}", tuple(series), y_log=positive)
 
 
 def plot_prices(curve: QuestionPrices) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped

@@ -38,8 +38,6 @@ class SliderPosition:
 
     wish: str
     """The bits to ask for, as a form sends them."""
-    bits_alone: float
-    """The price if the account had asked nothing before: its place on the curve."""
     bits: float
     """What would be charged now: the quote that the form sends back."""
     price: str
@@ -247,17 +245,17 @@ def priced_question(
     if not useful:
         return None
     chosen = _nearest(curve, useful, wish)
-    points = _positions(curve, useful, chosen)
+    points = _positions(useful, chosen)
     errors = ShownErrors.of(useful)
-    xs = Scale(0.0, max(math.ceil(points[-1].bits_alone), 1.0))
+    xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     sizes = [float(errors.main(point)) for point in points]
     spendable = SpendableBits(remaining, may_spend)
     positions = tuple(
-        _position(curve, point, errors, spendable, (xs.place(point.bits_alone), y))
+        _position(useful, point, errors, spendable, (xs.place(point.bits), y))
         for point, y in zip(points, heights(sizes), strict=True)
     )
     drawn = [
-        DrawnPrice(position.bits_alone, size, position.error)
+        DrawnPrice(position.bits, size, position.error)
         for position, size in zip(positions, sizes, strict=True)
     ]
     place = points.index(chosen)
@@ -288,25 +286,29 @@ def _nearest(curve: PriceCurve, useful: list[PricePoint], wish: object) -> Price
     return point if point is not None and point in useful else useful[0]
 
 
-def _positions(curve: PriceCurve, useful: list[PricePoint], chosen: PricePoint) -> list[PricePoint]:
-    whole = [curve.at(bits) for bits in range(1, math.ceil(useful[-1].bits_alone) + 1)]
-    points = {useful[0], useful[-1], chosen, *(p for p in whole if p is not None)}
-    return sorted(points & {*useful}, key=lambda point: point.cells)
+def _positions(useful: list[PricePoint], chosen: PricePoint) -> list[PricePoint]:
+    whole = [_finest(useful, bits) for bits in range(1, math.ceil(useful[-1].bits) + 1)]
+    points = {useful[0], useful[-1], chosen, *whole}
+    return [point for point in useful if point in points]
+
+
+def _finest(useful: list[PricePoint], bits: float) -> PricePoint | None:
+    """Return the finest answer for which at most so many bits would be charged now."""
+    return next((point for point in reversed(useful) if point.bits <= bits), None)
 
 
 def _position(
-    curve: PriceCurve,
+    useful: list[PricePoint],
     point: PricePoint,
     errors: ShownErrors,
     spendable: SpendableBits,
     drawn: tuple[float, float],
 ) -> SliderPosition:
-    following = curve.after(point.wish)
-    more = curve.at(point.bits_alone + 1)
+    following = next((other for other in useful if other.bits > point.bits), None)
+    more = _finest(useful, point.bits + 1)
     better = more is not None and errors.main(more) < errors.main(point)
     return SliderPosition(
         wish=point.wish,
-        bits_alone=point.bits_alone,
         bits=point.bits,
         price=bits_due(point.bits) if point.bits else "paid for" if point.paid else "free",
         alone=f"{bits_due(point.bits_alone)} alone" if point.bits < point.bits_alone else "",
