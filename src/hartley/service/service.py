@@ -172,11 +172,11 @@ class Service:
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
             own = own_balance(hosted.own(account))
-            quoted = quote(desk, plans, self.ledger, account, vacuous=vacuous)
+            # Rows of the ledger are not named by their numbers, which count all rows.
+            quoted = quote(desk, plans, self.ledger, account, vacuous=vacuous, name_rows=False)
             content = self._quoted(quoted, own)
             if explain:
-                # Its last line names rows of the ledger by their numbers, which count all rows.
-                content["explanation"] = quoted.explanation.split("\nGiven what ")[0]
+                content["explanation"] = quoted.explanation
             if curve:
                 content["curves"] = curves = []
                 for wish in wishes:

@@ -73,6 +73,21 @@ def test_prices_read_like_those_of_the_agent(people, beside):
     assert wide.errors[0][0][1] <= 50.5
 
 
+def test_an_explanation_says_what_the_own_account_knows_and_names_no_row(hosted, people):
+    old = "SELECT COUNT(*) FROM people WHERE age >= 65"
+    young = "SELECT COUNT(*) FROM people WHERE age < 65"
+    hosted.agent.allow("ben", 5)
+    with connect(hosted.url, token=hosted.small_token) as other:
+        other.ask(old)
+        before = people.explain(young)
+        assert "Given" not in before  # of others, nothing is said
+        people.ask(old)
+        words = people.explain(young).splitlines()[-1]
+        assert words == "Given 1 earlier answer: 0 bits instead of 1 bit. Known: age >= 65."
+        people.ask("SELECT COUNT(*) FROM people WHERE age >= 13")
+        assert other.explain(young).splitlines()[-1] == words
+
+
 def test_an_error_that_holds_from_a_number_of_rows_on(people, beside):
     question = "SELECT AVG(age) FROM people WHERE age < 55 AND city = 'south'"
     remote = people.price(question, error=20, min_rows=2)
