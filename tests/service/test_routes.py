@@ -124,6 +124,29 @@ def test_a_plan_shares_a_budget(shared):
     assert content["remaining_bits"] == 10
 
 
+def test_a_plan_keeps_the_daily_cap(live):
+    owner, ana = live.api("owner"), live.api("ana")
+    assert owner.put("/v1/accounts/ana/daily_cap", json={"bits": 3}).status_code == 200
+    ana.ask(COUNT, bits=1)
+    body = {"questions": [AVERAGE, "SELECT MAX(age) FROM people"], "budget": 8}
+    content = ana.post("/v1/datasets/people/plan", json=body).json()
+    assert content["batch_bits"] <= 2
+    assert content["fits"]
+    asked = [
+        {key: question[key] for key in ("question", "bits")} for question in content["questions"]
+    ]
+    reply = ana.ask(None, questions=asked)
+    assert (reply.status_code, reply.json()["bits"]) == (200, content["batch_bits"])
+    # What does not fit is named, and a wish without a budget is said to be refused.
+    body = {"questions": ["SELECT MIN(age) FROM people"], "bits": 4}
+    refused = ana.post("/v1/datasets/people/plan", json=body).json()
+    assert refused["fits"] is False
+    assert "more today" in refused["refusal"]
+    left_out = ana.post("/v1/datasets/people/plan", json=body | {"budget": 6}).json()
+    assert left_out["questions"] == []
+    assert "more today" in left_out["excluded"][0]["reason"]
+
+
 def test_an_idempotency_key_gives_the_same_reply(live):
     api, key = live.api("ana"), {"Idempotency-Key": "k1"}
     first = api.ask(bits=1, headers=key).json()

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
-    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
@@ -349,11 +348,6 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
         for row in ledger.charged_rows(name)
         if row.account == holder and version in {None, row.version}
     )
-
-
-def own_spent(desk: Desk, ledger: Ledger, analyst: str | None) -> PublicParts:
-    """Return what the analyst's account spent, for every type of the public columns."""
-    return ledger.read_as(desk.schema.name, analyst, lambda _, place: place.account.parts)
 
 
 def curve_of(

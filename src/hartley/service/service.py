@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.asking import quote
-from hartley.agent.planning import plan
+from hartley.agent.planning import ChargeLimit, plan
 from hartley.agent.price_curve import price_curve
 from hartley.errors import OptionError
+from hartley.exact import bits_at_most
 from hartley.service.accounts import TokenScope
 from hartley.service.answering import AskRequest, answer_once, own_refusal
 from hartley.service.envelope import forbidden, not_found
@@ -18,6 +19,7 @@ from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charge
 from hartley.service.paid_answers import reopened
 from hartley.service.resources import Resources
 from hartley.service.shown import shown_answer, shown_text
+from hartley.wording import bits_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -220,7 +222,7 @@ class Service:
             plans = opened.agent.desk.plan(list(wishes), None, None)
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
-            own = own_balance(hosted.own(account))
+            own, today = own_balance(hosted.own(account)), self.accounts.left_today(account)
             planned = plan(
                 list(wishes),
                 opened.agent,
@@ -230,6 +232,8 @@ class Service:
                 weights=weights,
                 absolute=absolute,
                 vacuous=vacuous,
+                # The part of a period is not looked at, which would show what others spent.
+                limits=[] if today is None else [_daily_limit(today)],
             )
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
             return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
@@ -385,6 +389,14 @@ class Service:
             raise not_found("certificate")
         certificate: dict[str, Any] = content["answers"][0]["certificate"]
         return certificate
+
+
+def _daily_limit(left: int) -> ChargeLimit:
+    """Return what a daily cap leaves, in cells; it counts the type that costs most."""
+    return ChargeLimit(
+        lambda parts: parts.most <= left,
+        f"the account may spend {bits_down(bits_at_most(left))} more today",
+    )
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column
