@@ -226,7 +226,7 @@ def test_scopes(live):
     live.api("ana").ask(bits=1)
     price = live.api(token=live.place.issue("ana", "price").text)
     repeat = live.api(token=live.place.issue("ana", "repeat").text)
-    assert price.price(bits=1).json()["due_bits"] == 0
+    assert price.price(bits=1).json()["bits"] == 0
     check(price.ask(bits=1), 403, "scope")
     assert repeat.ask(bits=1).json()["bits"] == 0
     check(repeat.ask(COUNT, bits=1), 403, "scope")

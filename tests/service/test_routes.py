@@ -55,7 +55,8 @@ def test_what_is_public_of_a_dataset(shared):
 
 def test_a_price_with_its_curve_and_explanation(live):
     content = live.api("ana").price(bits=2, curve=True, explain=True, most=4).json()
-    assert (content["bits"], content["due_bits"], content["remaining_bits"]) == (2, 2, 10)
+    assert (content["bits_alone"], content["bits"], content["remaining_bits"]) == (2, 2, 10)
+    assert content["due_bits"] == 2  # the former name of bits
     assert content["affordable"]
     assert content["refusal"] is None
     points = content["curves"][0]["points"]
@@ -99,7 +100,7 @@ def test_a_batch_with_wishes_of_its_own(live):
     price = api.price(None, questions=asked, bits=1).json()
     reply = api.ask(None, questions=asked, bits=1, given=price["given"]).json()
     assert len(reply["answers"]) == 2
-    assert reply["bits"] == price["due_bits"]
+    assert reply["bits"] == price["bits"]
     assert reply["answers"][1]["rows"][0]["COUNT(*)"]["value"] == 15
 
 
@@ -121,6 +122,29 @@ def test_a_plan_shares_a_budget(shared):
     content = shared.api("ana").post("/v1/datasets/people/plan", json=body).json()
     assert content["batch_bits"] <= 4
     assert content["remaining_bits"] == 10
+
+
+def test_a_plan_keeps_the_daily_cap(live):
+    owner, ana = live.api("owner"), live.api("ana")
+    assert owner.put("/v1/accounts/ana/daily_cap", json={"bits": 3}).status_code == 200
+    ana.ask(COUNT, bits=1)
+    body = {"questions": [AVERAGE, "SELECT MAX(age) FROM people"], "budget": 8}
+    content = ana.post("/v1/datasets/people/plan", json=body).json()
+    assert content["batch_bits"] <= 2
+    assert content["fits"]
+    asked = [
+        {key: question[key] for key in ("question", "bits")} for question in content["questions"]
+    ]
+    reply = ana.ask(None, questions=asked)
+    assert (reply.status_code, reply.json()["bits"]) == (200, content["batch_bits"])
+    # What does not fit is named, and a wish without a budget is said to be refused.
+    body = {"questions": ["SELECT MIN(age) FROM people"], "bits": 4}
+    refused = ana.post("/v1/datasets/people/plan", json=body).json()
+    assert refused["fits"] is False
+    assert "more today" in refused["refusal"]
+    left_out = ana.post("/v1/datasets/people/plan", json=body | {"budget": 6}).json()
+    assert left_out["questions"] == []
+    assert "more today" in left_out["excluded"][0]["reason"]
 
 
 def test_an_idempotency_key_gives_the_same_reply(live):

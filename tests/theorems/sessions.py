@@ -426,8 +426,8 @@ class Run:
             return
         if not quote.affordable:
             self._problem("answered although not affordable", asked.wishes)
-        if quote.due != bits:
-            self._problem("charged otherwise than quoted", f"{asked.wishes} {quote.due} {bits}")
+        if quote.bits != bits:
+            self._problem("charged otherwise than quoted", f"{asked.wishes} {quote.bits} {bits}")
 
     def _check_repeat(self, before: Asked, asked: Asked, listed: list[Any], *, free: bool) -> None:
         if free and before.account == asked.account and listed[0].bits != 0:

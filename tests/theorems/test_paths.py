@@ -421,10 +421,10 @@ def transcript(folder, secret, seed, steps=7):
             if rng.randrange(6) == 0:
                 agent.update({"region": regions, "a": a, "b": b})
             quote = agent.price(text, bits=bits, analyst=who, vacuous=True)
-            seen.append((quote.due, quote.affordable, quote.remaining))
+            seen.append((quote.bits, quote.affordable, quote.remaining))
             try:
                 answer = agent.ask(text, bits=bits, analyst=who, vacuous=True)
-                assert answer.bits == quote.due
+                assert answer.bits == quote.bits
                 seen.append((str(answer.reading), answer.bits, answer.spent, answer.remaining))
             except Refused as refused:
                 assert not quote.affordable

@@ -38,16 +38,16 @@ class Quoted(Protocol):
     """What a quote says of its price, see ``answers/quote.py``; no answer rests on the rest."""
 
     @property
-    def bits(self) -> float:
-        """The price if nothing of it was ever asked."""
+    def bits_alone(self) -> float:
+        """The price if the account had asked nothing before."""
 
     @property
-    def due(self) -> float | None:
-        """The charge if asked now; None if unknown."""
+    def bits(self) -> float:
+        """What would be charged now."""
 
     @property
     def given(self) -> Sequence[int]:
-        """The rows of the asking account that lower what is due."""
+        """The rows of the asking account that the price rests on."""
 
 
 class Agent:
@@ -160,8 +160,7 @@ class Agent:
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
         if given is not None and isinstance(given, Quoted):
-            quoted = given.bits if given.due is None else given.due
-            most_bits = quoted if most_bits is None else min(quoted, most_bits)
+            most_bits = given.bits if most_bits is None else min(given.bits, most_bits)
             given = given.given
         plans = held.desk.plan(question, error, bits, min_rows)
         based = {"version": held.coded.version, "schema": held.schema_version, "rules": RULES}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.answer import certificate_of
+from hartley.agent.answers.known_words import known_words
 from hartley.agent.answers.quote import ErrorsIf, NextPrices, Quote
 from hartley.agent.answers.useful import Useful
 from hartley.agent.ledger.auditable_ledger import opened_ledger
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.pricing.price import Price
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Wish
@@ -58,7 +58,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
     Args:
         questions: SQL, a wish, or a list of them: a batch.
         schema: a ``Schema``, a dict or the path of a TOML file.
-        ledger: the ledger, for the charge that is due now and the number of rows.
+        ledger: the ledger, for what would be charged now and the number of rows.
         rows: the public number of rows, if there is no ledger.
         error: the largest error that the answers may have.
         bits: the price of each question, instead of an error. By default, the schema's.
@@ -123,18 +123,20 @@ def open_desk(
             opened.close()
 
 
-def quote(
+def quote(  # noqa: PLR0913 - what a quote rests on, each by name
     desk: Desk,
     plans: Sequence[Selection],
     ledger: Ledger | None = None,
     analyst: str | None = None,
     *,
     vacuous: bool = False,
+    name_rows: bool = True,
 ) -> Quote:
-    """Return the price of plans and, with a ledger, the part of it that is due now.
+    """Return the price of plans: alone and, with a ledger, what would be charged now.
 
     Numbers that would say no more than the schema are named with the next price that reveals
-    more, unless ``vacuous`` accepts them.
+    more, unless ``vacuous`` accepts them. With ``name_rows``, the explanation names rows of the
+    ledger by their numbers, which count the rows of all accounts.
     """
 
     def in_known_cells(plan: Selection) -> Selection:
@@ -161,8 +163,8 @@ def quote(
     return Quote(
         texts=texts,
         cells=priced.cells,
-        bits=priced.bits,
-        due=None
+        bits_alone=priced.bits,
+        bits=priced.bits
         if offer is None
         else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
         affordable=None if offer is None else offer.refusal is None,
@@ -170,7 +172,9 @@ def quote(
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
         remaining=None if offer is None else offer.balance.remaining,
         refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
-        explanation="\n".join([priced.explain(), *_given_words(desk, priced, offer)]),
+        explanation="\n".join(
+            [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
+        ),
         given=() if offer is None else offer.terms.account_given or (),
         certificate=certificate_of(texts, priced.cells, desk.schema),
         vacuous=labels,
@@ -191,17 +195,14 @@ def explain(
     plain = [to_plain(question) for question in questions]
     offer = ledger.offer(desk.schema.name, analyst, plain, desk.prices(questions))
     unpaid = [questions[at] for at in offer.unpaid]
-    repeated, lines = len(questions) - len(unpaid), []
-    if repeated:
-        verb = verb_for(repeated, "was")
-        lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
+    lines = _told_words(desk, questions, offer)
     if unpaid:
-        priced, due = price_of(unpaid, desk.schema), offer.terms.due
+        due = offer.terms.due
         end = f"It costs {bits_up(bits_at_least(due.numerator, due.denominator))}; "
         end += f"{bits_down(offer.balance.remaining)} left, so it is covered."
         if offer.refusal is not None:
             end = f"{offer.refusal.problem}, so it is refused."
-        lines += [priced.explain(), *_given_words(desk, priced, offer), end]
+        lines = [price_of(unpaid, desk.schema).explain(), *lines, end]
     return "\n".join(lines)
 
 
@@ -210,19 +211,28 @@ def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], togeth
     return together if len(plans) == 1 else price_of(plan.questions, desk.schema).cells
 
 
-def _given_words(desk: Desk, priced: Price, offer: Offer | None) -> list[str]:
-    """Say which earlier rows of the asking account, and which types, lower what is due."""
+def _told_words(
+    desk: Desk, questions: Sequence[Question], offer: Offer | None, *, name_rows: bool = True
+) -> list[str]:
+    """Say what the asking account was charged for before, and how that lowers what is due."""
     if offer is None:
         return []
     terms, lines = offer.terms, []
+    unpaid = [questions[at] for at in offer.unpaid]
+    repeated = len(questions) - len(unpaid)
+    if repeated:
+        verb = verb_for(repeated, "was")
+        lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
     if terms.account_given:
-        columns = desk.earlier.told(None).columns(terms.account_given)
-        given = GivenPrice(terms.account_cells, priced, terms.account_given, columns)
-        lines.append(given_words(given))
+        given = GivenPrice(terms.account_cells, price_of(unpaid, desk.schema), terms.account_given)
+        rows = desk.earlier.questions(terms.account_given)
+        known = known_words(unpaid, rows, desk.schema)
+        lines.append(f"{given_words(given, name_rows=name_rows)} {known}".rstrip())
     if terms.due < terms.account_cells:
         due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
         lines.append(
-            f"Charges count for each type of the public columns: the largest sum grows by {due}."
+            "Charges add up for each value of the public columns, and the largest sum counts: it "
+            f"grows by {due}."
         )
     return lines
 

@@ -87,6 +87,11 @@ class Earlier:
         """Return what was told to an account; None stands for all of them."""
         return self._told.get(account) or ToldBefore(self._schema)
 
+    def questions(self, rows: Iterable[int]) -> dict[int, tuple[Question, ...]]:
+        """Return what some rows were charged for."""
+        with self._lock:
+            return {row: self._rows[row][1] for row in rows}
+
     def priced(self, questions: Sequence[Question]) -> GivenPrice:
         """Return the price of questions after the rows of all accounts, with its explanation."""
         with self._lock:

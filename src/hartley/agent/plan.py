@@ -97,6 +97,8 @@ class Plan:
     """The bits left to the account; None without a ledger."""
     refusal: str | None = None
     """Which budget of the ledger does not cover the batch; None if all do."""
+    exceeded: str | None = None
+    """Which other limit the batch exceeds, such as a daily cap; None if it keeps all."""
     proved: bool | None = None
     """Whether every way to share the budget among the prices on the curves was tried; None if
     nothing was shared."""
@@ -111,9 +113,10 @@ class Plan:
     @property
     def fits(self) -> bool | None:
         """Whether the batch is within the budget; None without one."""
+        accepted = self.refusal is None and self.exceeded is None
         if self.limit is None:
-            return None if self.remaining is None else self.refusal is None
-        return self.batch <= self.limit and self.refusal is None
+            return None if self.remaining is None else accepted
+        return self.batch <= self.limit and accepted
 
     @property
     def wishes(self) -> list[Wish]:
@@ -150,7 +153,7 @@ class Plan:
             "budget_cells": None if self.limit is None else write_integer(self.limit),
             "remaining_bits": self.remaining,
             "fits": self.fits,
-            "refusal": self.refusal,
+            "refusal": self.refusal or self.exceeded,
             "errors_as": "numbers" if self.absolute else "shares of the range",
             "largest_weighted_error": None if self.largest is None else str(self.largest),
             "shared": self.proved is not None,
@@ -226,8 +229,9 @@ class Plan:
             lines.append(f"Largest weighted error: {self._score_words()}; {known}.")
         if self.remaining is not None:
             lines.append(f"Left: {bits_down(self.remaining)}.")
-        if self.refusal is not None:
-            lines.append(f"It would be refused: {self.refusal}.")
+        refusal = self.refusal or self.exceeded
+        if refusal is not None:
+            lines.append(f"It would be refused: {refusal}.")
         return lines
 
     def _score_words(self) -> str:

@@ -16,20 +16,21 @@ from hartley.agent.asking import open_desk, quote as quote_plans
 from hartley.agent.order import NOTHING, Charges, Ordering, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
-from hartley.agent.price_curve import curve_of, own_rows, own_spent
+from hartley.agent.price_curve import curve_of, own_rows
 from hartley.agent.pricing.price import price
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish, in_known_cells
 from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
-from hartley.wording import bits_up, counted
+from hartley.wording import bits_down, bits_up, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.ledger import Ledger
+    from hartley.agent.ledger.rows.balances import Period
     from hartley.agent.order import Row
     from hartley.agent.price_curve import PriceCurve, PricePoint
     from hartley.agent.pricing.public_parts import PublicParts
@@ -58,6 +59,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     weights: Sequence[object] | None = None,
     absolute: bool = False,
     vacuous: bool = False,
+    limits: Sequence[ChargeLimit] | None = None,
 ) -> Plan:
     """Return what a workload costs as one batch and one by one, and how to share a budget among it.
 
@@ -72,7 +74,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
             ``-- error=0.5``, ``-- min_rows=100``, ``-- weight=3``); the path of such a file; or a
             list of texts and wishes.
         schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
-        budget: the bits that the batch may cost, at most what is left in the ledger.
+        budget: the bits that the batch may cost, at most what is left in the ledger, also of the
+            part of the present year, quarter or month.
         ledger: the ledger, for what the asking account was charged before and the number of rows.
         rows: the public number of rows, if there is no ledger.
         analyst: the analyst who would ask.
@@ -84,6 +87,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         absolute: whether errors are compared as numbers, not as shares of what the schema allows.
         vacuous: whether to plan answers that say no more than the schema, which are left out
             otherwise.
+        limits: what a charge must keep beside the budget, such as a daily cap. By default, the part
+            of the present year, quarter or month, which shows what all accounts spent in it.
 
     Example:
         >>> age = {"age": {"kind": "private", "range": [0, 7], "step": 1}}
@@ -98,11 +103,15 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         limit = None if budget is None else floor_power(budget)
         own: tuple[Row, ...] = ()
         spent = NOTHING
+        beside = tuple(limits or ())
         if opened is not None:
-            own, spent = own_rows(desk, opened, analyst), own_spent(desk, opened, analyst)
+            place = opened.read_as(desk.schema.name, analyst, lambda _, place: place)
+            own, spent = own_rows(desk, opened, analyst), place.account.parts
             if limit is not None:
-                limit = min(limit, opened.balance(desk.schema.name, analyst).left)
-        planner = _Planner(desk, own, spent, limit, absolute, vacuous)
+                limit = min(limit, place.balance.left)
+            if limits is None:
+                beside = tuple(_of_period(place.standing.period))
+        planner = _Planner(desk, own, spent, limit, absolute, vacuous, beside)
         shared = limit is not None and error is None and bits is None
         default = Wish("", error, bits, min_rows)
         drafts = [planner.draft(entry, default, shared=shared) for entry in entries]
@@ -120,7 +129,31 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         quote = quote_plans(
             desk, [draft.selection for draft in chosen], opened, analyst, vacuous=True
         )
-        return replace(result, remaining=quote.remaining, refusal=quote.refusal)
+        # The quote knows exactly what the period is charged, which may be less than the account.
+        exceeded = None if limits is None else planner.refusal(chosen)
+        return replace(result, remaining=quote.remaining, refusal=quote.refusal, exceeded=exceeded)
+
+
+class ChargeLimit(NamedTuple):
+    """What a charge must keep beside the budget, and how to say it."""
+
+    holds: Callable[[PublicParts], bool]
+    """Whether it leaves room for what a batch costs every type of the public columns."""
+    words: str
+    """What is left of it, as the end of a sentence."""
+
+
+def _of_period(period: Period | None) -> Iterator[ChargeLimit]:
+    """Yield the part of the budget for the present year, quarter or month, if there is one.
+
+    The dataset is never charged more than the account, so what fits here is not refused.
+    """
+    if period is not None:
+        remaining = bits_down(period.balance.remaining)
+        yield ChargeLimit(
+            lambda parts: period.charged(parts).balance.holds(1),
+            f"the part of {period.words} has {remaining} left",
+        )
 
 
 def _entries(
@@ -198,6 +231,33 @@ class _Draft:
         return None
 
 
+class _BatchCharge(NamedTuple):
+    """What the account would be charged for some questions as one batch."""
+
+    charges: Charges
+    places: range
+
+    @property
+    def due(self) -> Fraction:
+        """The factor by which its spending would grow."""
+        return self.charges.due(self.places)
+
+    @property
+    def parts(self) -> PublicParts:
+        """The charge to every type of the public columns."""
+        return self.charges.charge(self.places)[0]
+
+    @property
+    def free(self) -> bool:
+        """Whether all of it is paid for, so that no row is added."""
+        return not self.charges.charge(self.places)[1]
+
+    @property
+    def words(self) -> str:
+        """What would be charged, in words."""
+        return bits_up(bits_at_least(*self.due.as_integer_ratio()))
+
+
 @dataclass(frozen=True)
 class _Planner:
     """Plans questions at one desk; every price is a charge of a whole batch."""
@@ -208,6 +268,7 @@ class _Planner:
     limit: int | None
     absolute: bool
     vacuous: bool
+    limits: tuple[ChargeLimit, ...] = ()
 
     @cached_property
     def _earlier(self) -> ToldBefore:
@@ -275,13 +336,31 @@ class _Planner:
 
     # --- the budget ---
 
-    def cells(self, drafts: Sequence[_Draft]) -> Fraction:
-        """Return what would be due from the account for some questions as one batch."""
-        return self._charges(drafts).due(range(len(drafts)))
-
-    def _charges(self, drafts: Sequence[_Draft]) -> Charges:
+    def _charge(self, drafts: Sequence[_Draft]) -> _BatchCharge:
+        """Return what the account would be charged for some questions as one batch."""
         selections = tuple(draft.selection for draft in drafts)
-        return Charges(self.desk.schema, selections, self.own, self.spent)
+        charges = Charges(self.desk.schema, selections, self.own, self.spent)
+        return _BatchCharge(charges, range(len(drafts)))
+
+    def fits(self, drafts: Sequence[_Draft]) -> bool:
+        """Whether the budget and all other limits cover some questions as one batch."""
+        return self._covers(self._charge(drafts))
+
+    def _covers(self, charge: _BatchCharge) -> bool:
+        if self.limit is None or charge.free:
+            return True
+        return charge.due <= self.limit and self._exceeded(charge) is None
+
+    def _exceeded(self, charge: _BatchCharge) -> ChargeLimit | None:
+        """Return the first limit beside the budget that a batch exceeds; a repeat exceeds none."""
+        limits = () if charge.free else self.limits
+        return next((limit for limit in limits if not limit.holds(charge.parts)), None)
+
+    def refusal(self, drafts: Sequence[_Draft]) -> str | None:
+        """Say which limit beside the budget refuses some questions as one batch, if one does."""
+        charge = self._charge(drafts)
+        limit = self._exceeded(charge)
+        return None if limit is None else f"The batch costs {charge.words} and {limit.words}"
 
     def shared(self, drafts: Sequence[_Draft]) -> tuple[list[_Draft], bool | None]:
         """Share the budget: exclude what does not fit, then make the largest errors small."""
@@ -297,18 +376,19 @@ class _Planner:
         """Exclude questions that do not fit at their coarsest: the weightiest stay first."""
         listed = list(drafts)
         places = [place for place, draft in enumerate(drafts) if draft.excluded is None]
-        if self.limit is None or self.cells([drafts[place] for place in places]) <= self.limit:
+        if self.fits([drafts[place] for place in places]):
             return listed
         inside: list[int] = []
         for place in sorted(places, key=lambda place: -drafts[place].entry.weight):
             together = sorted([*inside, place])
-            cells = self.cells([drafts[other] for other in together])
-            if cells <= self.limit:
+            charge = self._charge([drafts[other] for other in together])
+            if self._covers(charge):
                 inside = together
                 continue
             beside = f" together with {counted(len(inside), 'question')} that fit"
-            due = bits_up(bits_at_least(*cells.as_integer_ratio()))
-            reason = f"it does not fit, {due}{beside if inside else ''}"
+            reason = f"it does not fit, {charge.words}{beside if inside else ''}"
+            limit = self._exceeded(charge)
+            reason += "" if limit is None else f"; {limit.words}"
             listed[place] = replace(drafts[place], excluded=reason)
         return listed
 
@@ -321,14 +401,10 @@ class _Planner:
             scores = sorted((draft.level.score for draft in moved), reverse=True)
             if best is not None and scores > best[0]:
                 continue
-            cells = self.cells(moved)
-            if self._within(cells) and (best is None or (scores, cells) < best):
-                best, choice = (scores, cells), places
+            charge = self._charge(moved)
+            if self._covers(charge) and (best is None or (scores, charge.due) < best):
+                best, choice = (scores, charge.due), places
         return _at(drafts, choice)
-
-    def _within(self, cells: Fraction) -> bool:
-        assert self.limit is not None
-        return cells <= self.limit
 
     def _filled(self, drafts: Sequence[_Draft]) -> list[_Draft]:
         """Lower the largest error of all, then of all but those that cannot be lowered, and so on.
@@ -368,7 +444,7 @@ class _Planner:
 
         def fits(threshold: Fraction) -> bool:
             candidate = moved(threshold)
-            return candidate is not None and self._within(self.cells(candidate))
+            return candidate is not None and self.fits(candidate)
 
         at = bisect_left(thresholds, x=True, key=fits)
         return (moved(thresholds[at]) if at < len(thresholds) else None) or drafts
@@ -379,13 +455,13 @@ class _Planner:
             return None
         places = [draft.at + (k == place) for k, draft in enumerate(drafts)]
         candidate = _at(drafts, places)
-        return candidate if self._within(self.cells(candidate)) else None
+        return candidate if self.fits(candidate) else None
 
     # --- the result ---
 
     def result(self, drafts: Sequence[_Draft]) -> Plan:
         """Price the chosen questions together, in the given order and in the best one."""
-        charges, places = self._charges(drafts), range(len(drafts))
+        charges, places = self._charge(drafts).charges, range(len(drafts))
         nothing = Ordering((), ())
         return Plan(
             questions=tuple(self._planned(draft) for draft in drafts),

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from hartley.agent.agent import Agent
     from hartley.agent.answers.quote import ErrorsIf
     from hartley.agent.earlier import Earlier
+    from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.order import Row
-    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk
@@ -51,7 +51,7 @@ class PricePoint:
     limit: int
     """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
     cells: int
-    """The cells that the answer costs, at most the limit."""
+    """The cells that the answer costs alone: at most the limit, unless the account knows more."""
     errors: tuple[tuple[str, Fraction], ...]
     """The label of each number with its worst-case error, which holds for any data."""
     full_errors: tuple[tuple[str, Fraction], ...]
@@ -63,16 +63,33 @@ class PricePoint:
     not always a whole number. None without a ledger."""
     errors_if: tuple[ErrorsIf, ...] = ()
     """The errors if at least so many rows count, where their number is private."""
+    paid: bool = False
+    """Whether the account was charged for all of it before."""
 
     @property
-    def bits(self) -> float:
-        """The price: log2 of the cells."""
+    def free(self) -> bool:
+        """Whether nothing would be charged now, although the answer has a price alone."""
+        return self.due == 1 < self.cells
+
+    @property
+    def least(self) -> int:
+        """The fewest cells of a wish that certainly gives this answer, or a better one."""
+        return 1 if self.free else min(self.cells, self.limit)
+
+    @property
+    def bits_alone(self) -> float:
+        """The price if the account had asked nothing before: log2 of the cells."""
         return bits_at_least(self.cells)
 
     @property
+    def bits(self) -> float:
+        """What the account would be charged now; without a ledger, the price alone."""
+        return self.bits_alone if self.due is None else bits_at_least(*self.due.as_integer_ratio())
+
+    @property
     def due_bits(self) -> float | None:
-        """What the account would be charged now, in bits; None without a ledger."""
-        return None if self.due is None else bits_at_least(*self.due.as_integer_ratio())
+        """The former name of ``bits``, None without a ledger; it goes with the next version."""
+        return None if self.due is None else self.bits
 
     @cached_property
     def wish(self) -> str:
@@ -80,8 +97,12 @@ class PricePoint:
         return bits_for(self.limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as plain values, ready for JSON."""
+        """Return the point as plain values, ready for JSON.
+
+        ``due_bits`` is the former name of ``bits``, and goes with the next version.
+        """
         return {
+            "bits_alone": self.bits_alone,
             "bits": self.bits,
             "cells": write_integer(self.cells),
             "wish_bits": self.wish,
@@ -94,6 +115,7 @@ class PricePoint:
             },
             "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
             "vacuous": list(self.vacuous),
+            "paid": self.paid,
         }
 
 
@@ -101,8 +123,9 @@ class PricePoint:
 class PriceCurve:
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
-    Prices are alone, of one question in an empty ledger; ``due`` is what the asking account would
-    be charged now. Nothing depends on the data.
+    An answer that is already paid for comes first, and after it only what is better.
+    Each has two prices: ``bits_alone``, of one question in an empty ledger, and ``bits``, which the
+    asking account would be charged now. Nothing depends on the data.
     """
 
     text: str
@@ -115,12 +138,15 @@ class PriceCurve:
     """The cells that the wish of the question costs: the price to compare with."""
 
     def at(self, bits: object) -> PricePoint | None:
-        """Return the finest answer within a number of bits; None if there is none."""
+        """Return the finest answer that a wish for so many bits gives; None if there is none.
+
+        What is free is given for any wish.
+        """
         limit = floor_power(bits, what="price")
-        return next((point for point in reversed(self.points) if point.cells <= limit), None)
+        return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> PricePoint | None:
-        """Return the next useful price above a number of bits; None at the end of the curve."""
+        """Return the next useful price above a wish for so many bits; None at the end."""
         return self._above(floor_power(bits, what="price"))
 
     @property
@@ -129,7 +155,7 @@ class PriceCurve:
         return self._above(self.asked)
 
     def _above(self, cells: int) -> PricePoint | None:
-        above = (point for point in self.points if point.cells > cells and not point.vacuous)
+        above = (point for point in self.points if point.least > cells and not point.vacuous)
         return next(above, None)
 
     def sentence(self) -> str:
@@ -138,7 +164,9 @@ class PriceCurve:
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
             words = useful_words([Useful(point.cells, point.full_errors, rows)])
-            return f"Next useful price after {now}: {words}."
+            less = point.bits < point.bits_alone
+            charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
+            return f"Next useful price after {now}: {words}{charged}."
         end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
         return f"Next useful price after {now}: {end}."
 
@@ -161,34 +189,51 @@ class PriceCurve:
 
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(("bits", "cells", "due_bits", "number", "error", "error_if_all_rows_count"))
+        writer.writerow(
+            (
+                *("bits_alone", "cells", "bits", "due_bits"),
+                *("number", "error", "error_if_all_rows_count"),
+            )
+        )
         for point in self.points:
             due = "" if point.due_bits is None else point.due_bits
+            price = point.bits_alone, write_integer(point.cells), point.bits, due
             pairs = zip(point.errors, point.full_errors, strict=True)
             for (label, error), (_, full) in pairs:
-                writer.writerow(
-                    (point.bits, write_integer(point.cells), due, label, float(error), float(full))
-                )
+                writer.writerow((*price, label, float(error), float(full)))
         return out.getvalue()
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """Return the curve as lines of text: the price, what is due, the errors."""
+        """Return the curve as lines of text: the price alone, the price now, the errors.
+
+        The price now is empty without a ledger.
+        """
         return [
-            (
-                marked_bits(point.bits),
-                "" if point.due_bits is None else marked_bits(point.due_bits),
-                _error_words(point),
-            )
+            (marked_bits(point.bits_alone), _now_words(point), _error_words(point))
             for point in self.points
         ]
 
     def __str__(self) -> str:
         head = f"{counted(len(self.points), 'price')} of {self.text}"
-        lines = [
-            f"{price}{f' ({due} due now)' if due else ''}: {errors}"
-            for price, due, errors in self.lines()
-        ]
+        lines = [f"{_price_words(point)}: {_error_words(point)}" for point in self.points]
         return "\n".join([head, *lines, self.sentence()])
+
+
+def _price_words(point: PricePoint) -> str:
+    """Write both prices of a point, once where they are the same."""
+    alone, now = marked_bits(point.bits_alone), _now_words(point)
+    if point.free:
+        return f"{now.capitalize()} ({alone} alone)"
+    return alone if now in {"", alone} else f"{now} now, {alone} alone"
+
+
+def _now_words(point: PricePoint) -> str:
+    """Write what would be charged now; empty without a ledger."""
+    if point.due is None:
+        return ""
+    if point.free:
+        return "already paid for" if point.paid else "nothing more is due"
+    return marked_bits(point.bits)
 
 
 def _error_words(point: PricePoint) -> str:
@@ -257,7 +302,7 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
     Args:
         question: SQL, or a wish.
         schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
-        ledger: the ledger, for what would be due now and the number of rows.
+        ledger: the ledger, for what would be charged now and the number of rows.
         rows: the public number of rows, if there is no ledger.
         bits: the price of the question, which the next useful price is compared with. By default,
             the schema's.
@@ -305,11 +350,6 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
     )
 
 
-def own_spent(desk: Desk, ledger: Ledger, analyst: str | None) -> PublicParts:
-    """Return what the analyst's account spent, for every type of the public columns."""
-    return ledger.read_as(desk.schema.name, analyst, lambda _, place: place.account.parts)
-
-
 def curve_of(
     desk: Desk,
     plan: Selection,
@@ -317,7 +357,7 @@ def curve_of(
     ledger: Ledger | None = None,
     analyst: str | None = None,
 ) -> PriceCurve:
-    """Return the curve of a plan up to a number of cells; without a ledger, nothing is due."""
+    """Return the curve of a plan up to a number of cells; without a ledger, of prices alone."""
     finest = price(_finest(plan).questions, desk.schema).cells
     points: list[PricePoint] = []
     steps = None
@@ -357,14 +397,16 @@ def _point(
 ) -> PricePoint:
     # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
     answered = plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+    offer = None if ledger is None else _offer(desk, answered, ledger, analyst)
     return PricePoint(
         limit,
-        price(plan.questions, desk.schema).cells,
+        price(answered.questions, desk.schema).cells,
         desk.errors(answered),
         desk.errors(answered, fullest=True),
-        vacuous_labels(plan, public_count=desk.public_count),
-        None if ledger is None else _due(desk, answered, ledger, analyst),
+        vacuous_labels(answered, public_count=desk.public_count),
+        None if offer is None else offer.terms.due,
         errors_if(desk, answered),
+        paid=offer is not None and not offer.unpaid,
     )
 
 
@@ -384,8 +426,8 @@ class AccountPrices(BatchPrices):
         return self._earlier.price([self._questions[at] for at in indices], holder)
 
 
-def _due(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Fraction:
-    """Return what ``ask`` would charge the account now.
+def _offer(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Offer:
+    """Return what ``ask`` would charge the account now, and which questions are paid for.
 
     Charges count for each type of the public columns, so it can be less than the price after the
     account's own rows.
@@ -393,16 +435,26 @@ def _due(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Fr
     questions = questions_of([plan])
     plain = [to_plain(question) for question in questions]
     own = AccountPrices(questions, desk.earlier)
-    return ledger.offer(desk.schema.name, analyst, plain, own).terms.due
+    return ledger.offer(desk.schema.name, analyst, plain, own)
 
 
 def _cheapest(points: list[PricePoint]) -> Iterator[PricePoint]:
-    """Yield the points at which some number is better than at every lower price."""
+    """Yield the points at which some number is better than for the same charge or less."""
     chosen: list[PricePoint] = []
-    for point in sorted(points, key=lambda point: (point.cells, point.limit)):
+    for point in sorted(points, key=_rank):
         if not any(_as_good(other, point) for other in chosen):
             chosen.append(point)
             yield point
+
+
+def _rank(point: PricePoint) -> tuple[Any, ...]:
+    """Rank points by their charge; for the same charge, one that is as good comes first.
+
+    Of several wishes for an answer that is free, the largest is nearest to what was paid for.
+    """
+    charge = point.cells if point.due is None else point.due
+    errors = [error for _, error in (*point.errors, *point.full_errors)]
+    return charge, errors, len(point.vacuous), -point.limit if point.free else point.limit
 
 
 def _as_good(other: PricePoint, point: PricePoint) -> bool:

@@ -56,7 +56,11 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Write the draft to this new file; default: print it."
+            "--out",
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the draft to this new file; default: print it.",
         ),
     ] = None,
     roles: RolesFile = None,

@@ -149,8 +149,7 @@ class RemoteAgent:
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
         if isinstance(given, RemoteQuote):
-            quoted = given.bits if given.due is None else given.due
-            most_bits = quoted if most_bits is None else min(quoted, most_bits)
+            most_bits = given.bits if most_bits is None else min(given.bits, most_bits)
             given = given.given
         if given is not None:
             body["given"] = list(given)

@@ -54,15 +54,19 @@ class RemoteQuote(RemoteResult):
         return int(self.content["cells"])
 
     @property
+    def bits_alone(self) -> float:
+        """The price if the account had asked nothing before: log2 of the cells."""
+        return float(self.content["bits_alone"])
+
+    @property
     def bits(self) -> float:
-        """The price if nothing of it was ever asked: log2 of the cells."""
+        """What the account would be charged now: the ``bits`` of the answer."""
         return float(self.content["bits"])
 
     @property
-    def due(self) -> float | None:
-        """The charge to the account if asked now."""
-        due = self.content["due_bits"]
-        return None if due is None else float(due)
+    def due(self) -> float:
+        """The former name of ``bits``; it goes with the next version."""
+        return self.bits
 
     @property
     def remaining(self) -> float | None:
@@ -72,7 +76,7 @@ class RemoteQuote(RemoteResult):
 
     @property
     def affordable(self) -> bool | None:
-        """Whether the allowance covers what is due."""
+        """Whether the allowance covers what would be charged."""
         affordable: bool | None = self.content["affordable"]
         return affordable
 
@@ -101,7 +105,7 @@ class RemoteQuote(RemoteResult):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The rows that lower what is due; ``ask`` takes them."""
+        """The rows that the price rests on; ``ask`` takes them."""
         return tuple(self.content["given"])
 
     @property
@@ -156,33 +160,55 @@ def _error_words(label: str, error: Fraction, if_rows: Sequence[RemoteErrorsIf])
 class RemotePricePoint:
     """A price of one question, and the largest errors of its numbers at that price."""
 
+    bits_alone: float
+    """The price if the account had asked nothing before: log2 of the cells."""
     bits: float
+    """What the account would be charged now."""
     cells: int
-    """The cells that the answer costs."""
+    """The largest number of different answers that one person's data can produce."""
     wish: str
     """The shortest number of bits that asks for exactly this answer."""
-    due: float | None
-    """What the account would be charged now, in bits."""
     errors: tuple[tuple[str, Fraction], ...]
     full_errors: tuple[tuple[str, Fraction], ...]
     """The same if every row counts that may count."""
     errors_if: tuple[RemoteErrorsIf, ...]
     """The same if at least so many rows count, where their number is private."""
     vacuous: tuple[str, ...]
+    paid: bool
+    """Whether the account was charged for all of it before."""
+    limit: int = field(repr=False)
+    """The cells of the wish."""
 
     @classmethod
     def read(cls, point: Mapping[str, Any]) -> RemotePricePoint:
         """Read a point of a reply."""
         return cls(
+            bits_alone=point["bits_alone"],
             bits=point["bits"],
             cells=int(point["cells"]),
             wish=point["wish_bits"],
-            due=point["due_bits"],
             errors=_labelled(point["worst_errors"]),
             full_errors=_labelled(point["errors_if_all_rows_count"]),
             errors_if=_errors_if(point["errors_if_rows_count"]),
             vacuous=tuple(point["vacuous"]),
+            paid=point["paid"],
+            limit=floor_power(point["wish_bits"]),
         )
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing would be charged now, although the answer has a price alone."""
+        return self.bits == 0 < self.bits_alone
+
+    @property
+    def least(self) -> int:
+        """The fewest cells of a wish that certainly gives this answer, or a better one."""
+        return 1 if self.free else min(self.cells, self.limit)
+
+    @property
+    def due(self) -> float:
+        """The former name of ``bits``; it goes with the next version."""
+        return self.bits
 
 
 @dataclass(frozen=True)
@@ -211,14 +237,14 @@ class RemoteCurve(RemoteResult):
         return int(self.content["rows"])
 
     def at(self, bits: object) -> RemotePricePoint | None:
-        """Return the finest answer within a number of bits; None if there is none."""
+        """Return the finest answer that a wish for so many bits gives; None if there is none."""
         limit = floor_power(bits, what="price")
-        return next((point for point in reversed(self.points) if point.cells <= limit), None)
+        return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> RemotePricePoint | None:
-        """Return the next useful price above a number of bits; None at the end of the curve."""
+        """Return the next useful price above a wish for so many bits; None at the end."""
         limit = floor_power(bits, what="price")
-        above = (point for point in self.points if point.cells > limit and not point.vacuous)
+        above = (point for point in self.points if point.least > limit and not point.vacuous)
         return next(above, None)
 
     def sentence(self) -> str:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.asking import quote
-from hartley.agent.planning import plan
+from hartley.agent.planning import ChargeLimit, plan
 from hartley.agent.price_curve import price_curve
 from hartley.errors import OptionError
+from hartley.exact import bits_at_most
 from hartley.service.accounts import TokenScope
 from hartley.service.answering import AskRequest, answer_once, own_refusal
 from hartley.service.envelope import forbidden, not_found
@@ -18,6 +19,7 @@ from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charge
 from hartley.service.paid_answers import reopened
 from hartley.service.resources import Resources
 from hartley.service.shown import shown_answer, shown_text
+from hartley.wording import bits_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -172,11 +174,11 @@ class Service:
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
             own = own_balance(hosted.own(account))
-            quoted = quote(desk, plans, self.ledger, account, vacuous=vacuous)
+            # Rows of the ledger are not named by their numbers, which count all rows.
+            quoted = quote(desk, plans, self.ledger, account, vacuous=vacuous, name_rows=False)
             content = self._quoted(quoted, own)
             if explain:
-                # Its last line names rows of the ledger by their numbers, which count all rows.
-                content["explanation"] = quoted.explanation.split("\nGiven what ")[0]
+                content["explanation"] = quoted.explanation
             if curve:
                 content["curves"] = curves = []
                 for wish in wishes:
@@ -194,7 +196,7 @@ class Service:
         """Return a quote with the account's balance only, and rows by names that count nothing."""
         refusal = None
         if quoted.refusal is not None:
-            refusal = own_refusal(quoted.due or 0.0, own).problem
+            refusal = own_refusal(quoted.bits, own).problem
         shown = replace(quoted, remaining=own.remaining, refusal=refusal)
         return shown_text(shown) | {
             "given": [self.ids.name(row) for row in shown.given],
@@ -220,7 +222,7 @@ class Service:
             plans = opened.agent.desk.plan(list(wishes), None, None)
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
-            own = own_balance(hosted.own(account))
+            own, today = own_balance(hosted.own(account)), self.accounts.left_today(account)
             planned = plan(
                 list(wishes),
                 opened.agent,
@@ -230,6 +232,8 @@ class Service:
                 weights=weights,
                 absolute=absolute,
                 vacuous=vacuous,
+                # The part of a period is not looked at, which would show what others spent.
+                limits=[] if today is None else [_daily_limit(today)],
             )
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
             return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
@@ -259,7 +263,7 @@ class Service:
             batch: whether to reply with a list of answers, also for one question.
             vacuous: whether to pay for answers that say no more than the schema.
             given: the rows of a price, which the new one may rest on.
-            most_bits: what a price said was due; if more is due by now, nothing is charged.
+            most_bits: the bits of a price; if more is due by now, nothing is charged.
             key: an idempotency key: the same key and questions give the same reply for 24 hours.
         """
         hosted = self.dataset(identity, name)
@@ -385,6 +389,14 @@ class Service:
             raise not_found("certificate")
         certificate: dict[str, Any] = content["answers"][0]["certificate"]
         return certificate
+
+
+def _daily_limit(left: int) -> ChargeLimit:
+    """Return what a daily cap leaves, in cells; it counts the type that costs most."""
+    return ChargeLimit(
+        lambda parts: parts.most <= left,
+        f"the account may spend {bits_down(bits_at_most(left))} more today",
+    )
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column

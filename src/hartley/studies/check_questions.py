@@ -173,7 +173,7 @@ def price_publication(questions: Sequence[str], schema: Schema) -> tuple[int, fl
         schema: the public schema.
     """
     quote = price(list(questions), schema, rows=1_000, error=0, vacuous=True)
-    return int(quote.cells), float(quote.bits)
+    return int(quote.cells), float(quote.bits_alone)
 
 
 def publication_questions(

@@ -35,11 +35,11 @@ def test_a_price_spends_nothing_and_is_what_is_charged(agent, people):
         before = agent.state.spent
         answer = agent.ask("SELECT AVG(age) FROM people", **wish)
         assert quoted.affordable
-        assert quoted.bits >= quoted.due == answer.bits
-        assert agent.state.spent == before * round(2**quoted.due)
+        assert quoted.bits_alone >= quoted.bits == answer.bits
+        assert agent.state.spent == before * round(2**quoted.bits)
         assert answer.error <= quoted.errors[0][0][1]
         assert answer.low <= Fraction(sum(people["age"]), 10) <= answer.high
-    assert agent.price("SELECT AVG(age) FROM people", bits=3).due == 0
+    assert agent.price("SELECT AVG(age) FROM people", bits=3).bits == 0
     assert agent.ask("SELECT AVG(age) FROM people", error=2).error <= 2
 
 
@@ -48,12 +48,13 @@ def test_a_batch_is_priced_together_and_cheaper_than_its_questions_apart(agent):
     apart = [agent.price(text).cells for text in texts]
     assert apart == [2, 2]
     assert agent.price(texts).cells == 3
+    quote = agent.price(texts)
     answers = agent.ask(texts)
     assert isinstance(answers, BatchAnswer)
     assert [answer.value for answer in answers] == [3, 5]
     assert len(answers) == 2
     assert answers[1].text == OLD
-    assert answers.bits == answers[0].bits == agent.price(texts).bits
+    assert answers.bits == answers[0].bits == quote.bits == agent.price(texts).bits_alone
     assert agent.state.spent == 3
 
 
@@ -166,7 +167,7 @@ def test_the_same_question_is_free_in_every_spelling_and_after_a_restart(ledger,
         first = agent.ask(SPELLINGS[0])
     for text in SPELLINGS:
         with Agent(None, schema, ledger=ledger) as agent:
-            assert agent.price(text).due == 0
+            assert agent.price(text).bits == 0
             again = agent.ask(text)
             assert (again.bits, again.value) == (0.0, first.value)
             assert agent.state.spent == 2
@@ -179,7 +180,7 @@ def test_the_same_question_is_free_in_every_spelling_and_after_a_restart(ledger,
 def test_a_batch_pays_for_its_new_questions_alone(agent):
     agent.ask(OLD)
     texts = [OLD, "SELECT COUNT(*) FROM people WHERE age < 30"]
-    assert agent.price(texts).due == 1.0
+    assert agent.price(texts).bits == 1.0
     assert agent.price(texts).cells == 3
     assert agent.ask(texts).bits == 1.0
     assert agent.state.spent == 4
@@ -187,8 +188,8 @@ def test_a_batch_pays_for_its_new_questions_alone(agent):
 
 def test_another_step_is_another_question(agent):
     agent.ask("SELECT SUM(age) FROM people", bits=2)
-    assert agent.price("SELECT SUM(age) FROM people", bits=2).due == 0
-    assert agent.price("SELECT SUM(age) FROM people", bits=3).due > 0
+    assert agent.price("SELECT SUM(age) FROM people", bits=2).bits == 0
+    assert agent.price("SELECT SUM(age) FROM people", bits=3).bits > 0
 
 
 # --- rows that are private, people with several rows ----------------------------------------------

@@ -87,7 +87,7 @@ def test_what_is_pending_is_finished_by_another_process_for_nothing(
             agent.ask(OLD)
         spent = agent.spent
     with Agent(None, schema, ledger=ledger) as agent:
-        assert agent.price(OLD).due == 0
+        assert agent.price(OLD).bits == 0
         answer = agent.ask(OLD)
         assert (answer.value, answer.bits, agent.spent) == (5, 0.0, spent)
 

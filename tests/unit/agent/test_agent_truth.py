@@ -276,7 +276,7 @@ def transcript(agent, pool):
         # Each database has a name of its own here, and its rows stand behind those of the others.
         places = {row.sequence: place for place, row in enumerate(agent.history())}
         text = re.sub(
-            r"(?<=given=)\([\d, ]+\)|(?<=what row )\d+|(?<=what rows )[\d, ]+",
+            r"(?<=given=)\([\d, ]+\)|(?<=\(row )\d+|(?<=\(rows )[\d, ]+",
             lambda rows: re.sub(r"\d+", lambda row: str(places[int(row[0])]), rows[0]),
             str(parts).replace(name, "tiny"),
         )

@@ -177,7 +177,7 @@ def test_a_real_agent_keeps_the_promise(tmp_path):
         assert {*kept} == {True, False}
         # The steps do not depend on the data: neither does the price.
         again = agent.price(text, error="0.8", min_rows=least)
-        assert (again.due, agent.ask(text, error="0.8", min_rows=least).bits) == (0, 0)
+        assert (again.bits, agent.ask(text, error="0.8", min_rows=least).bits) == (0, 0)
 
 
 def test_what_is_not_promised_is_shown(tmp_path):
@@ -329,7 +329,7 @@ def test_the_next_prices_start_from_what_is_known(tmp_path):
     with hartley.Agent(table, TINY, ledger=tmp_path / "ledger.db", budget=20) as agent:
         agent.ask("SELECT MEDIAN(a) FROM t", bits=2)
         quote = agent.price("SELECT MEDIAN(a) FROM t", bits=1)
-    assert quote.due == 0
+    assert quote.bits == 0
     below, above = quote.next_prices[0]
     assert below is None
     assert above.cells == 5

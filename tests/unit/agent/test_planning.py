@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from fractions import Fraction
 from pathlib import Path
 
@@ -217,6 +218,53 @@ def test_a_ledger_lowers_the_plan_and_limits_it(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_plan_keeps_what_is_left_of_the_period(tmp_path):
+    with Agent(DATA, TINY, ledger=tmp_path / "ledger.db", budget=20) as agent:
+        agent.set_budget(4, per="year")
+        agent.ask(SUM, bits=1)
+        planned = agent.plan([MEDIAN, MAXIMUM, GROUPS], budget=8)
+        assert planned.bits <= 3
+        assert planned.fits
+        assert planned.excluded
+        year = agent.state.period.name
+        reason = planned.excluded[0][1]
+        assert reason.endswith(f"; the part of the year {year} has 3 bits left")
+        assert agent.ask(planned.wishes).bits == planned.bits
+        # What is paid for is free, also where nothing of the period is left.
+        agent.set_budget(planned.bits + 1, per="year")
+        again = agent.plan(planned.wishes, budget=8)
+        assert (again.bits, again.excluded, again.fits) == (0, (), True)
+        assert agent.ask(again.wishes).bits == 0
+        # Without a budget nothing is left out, and the plan says that it would be refused.
+        wishes = [Wish(FILTERED, bits=3)]
+        refused = agent.plan(wishes)
+        assert not refused.fits
+        assert f"the part of the year {year} has 0 bits left" in str(refused)
+        with pytest.raises(Refused, match="the part of the year"):
+            agent.ask(wishes)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_plan_within_a_budget_is_never_refused(tmp_path, seed):
+    """Periods, allowances and public columns at random: what a plan promises is answered."""
+    rng = random.Random(seed)  # noqa: S311 - reproducible
+    columns = TINY["columns"] | {"r": {"kind": "public", "values": ["x", "y"]}}
+    schema = {"table": {"name": "t"}, "columns": columns}
+    texts = [MEDIAN, MAXIMUM, SUM, GROUPS, FILTERED]
+    texts += [f"{text} WHERE r = '{value}'" for text in (MEDIAN, SUM) for value in "xy"]
+    data = DATA | {"r": list("xy") * 6}
+    with Agent(data, schema, ledger=tmp_path / "ledger.db", budget=30) as agent:
+        agent.allow("ana", 9)
+        agent.set_budget(rng.randint(4, 9), per=rng.choice(["year", "month"]))
+        for _ in range(6):
+            analyst, budget = rng.choice(["ana", None]), rng.randint(1, 6)
+            planned = agent.plan(rng.sample(texts, 3), budget=budget, analyst=analyst)
+            if planned.questions:
+                assert planned.fits
+                answers = agent.ask(planned.wishes, analyst=analyst, vacuous=True)
+                assert answers.bits == planned.bits <= budget
+
+
 def test_planning_writes_nothing_to_the_ledger(tmp_path):
     path = tmp_path / "ledger.db"
     with Agent(DATA, TINY, ledger=path, budget=8) as agent:

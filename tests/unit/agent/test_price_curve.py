@@ -126,14 +126,37 @@ def test_with_a_ledger_the_curve_says_what_is_due(tmp_path):
         agent.ask(MEDIAN, bits=2)
         curve = price_curve(MEDIAN, agent)
         due = {point.cells: point.due for point in curve.points}
-        assert due == {1: 1, 2: 1, 6: 2, 12: 3}  # cells of 3 values are known
-        assert dict(curve.points[1].errors) == {"MEDIAN(a)": 1}
-        for point in curve.points[1:]:
+        assert due == {4: 1, 6: 2, 12: 3}  # cells of 3 values are known
+        assert [point.paid for point in curve.points] == [True, False, False]
+        assert dict(curve.points[0].errors) == {"MEDIAN(a)": 1}
+        for point in curve.points:
             quote = agent.price(MEDIAN, bits=point.wish)
-            assert round(2**quote.due) == point.due
-            assert quote.errors == (point.errors,)
-        assert "due now" in str(curve)
+            assert round(2**quote.bits) == point.due
+            assert (quote.errors, quote.cells) == ((point.errors,), point.cells)
+        for bits in (0, 1, 2):  # a wish for less is answered with what is known
+            assert curve.at(bits) == curve.points[0]
+            assert curve.after(bits) == curve.points[1]
+        assert str(curve).splitlines()[1] == "Already paid for (2 bits alone): MEDIAN(a) ±1"
+        assert curve.sentence() == (
+            "Next useful price after 1 bit: ≤ 2.585 bits give ±0.5, of which 1 bit would be "
+            "charged now."
+        )
+        assert "\n≤ 1.585 bits now, ≤ 3.585 bits alone: MEDIAN(a) exact\n" in str(curve)
         assert curve == price_curve(MEDIAN, TINY, ledger=tmp_path / "ledger.db")
+
+
+@pytest.mark.slow
+def test_an_answer_that_earlier_ones_decide_is_free_and_was_not_paid_for(tmp_path):
+    data = {"a": list(range(12)), "c": list("uvw") * 4, "d": [0] * 12}
+    with Agent(data, TINY, ledger=tmp_path / "ledger.db", budget=9) as agent:
+        agent.ask("SELECT COUNT(*) FROM t WHERE a >= 6")
+        curve = price_curve("SELECT COUNT(*) FROM t WHERE a < 6", agent)
+        (point,) = curve.points
+        assert (point.free, point.paid, point.bits, point.bits_alone) == (True, False, 0, 1)
+        assert "Nothing more is due (1 bit alone): COUNT(*) exact" in str(curve)
+        assert "no price gives a smaller error" in curve.sentence()
+        agent.ask("SELECT COUNT(*) FROM t WHERE a < 6")
+        assert price_curve("SELECT COUNT(*) FROM t WHERE a < 6", agent).points[0].paid
 
 
 @pytest.mark.slow
@@ -152,12 +175,13 @@ def test_what_is_due_counts_for_each_public_type_as_a_charge_does(tmp_path):
         agent.ask(average, bits=2, analyst="bob")
         smaller = 0
         for analyst in ("ana", "bob"):
-            for point in price_curve(average, agent, analyst=analyst, most=5).points[1:]:
+            for point in price_curve(average, agent, analyst=analyst, most=5).points:
                 quote = agent.price(average, bits=point.wish, analyst=analyst, vacuous=True)
-                assert point.due_bits == quote.due
+                assert point.bits == point.due_bits == quote.bits
+                assert point.bits_alone == quote.bits_alone
                 assert dict(point.errors) == dict(quote.errors[0])
                 assert point.errors_if == quote.errors_if[0]
-                smaller += quote.due < quote.bits
+                smaller += quote.bits < quote.bits_alone
         assert smaller
 
 
@@ -167,7 +191,7 @@ def test_a_curve_is_written_as_plain_values_and_as_csv():
     assert plain["next_useful"] in plain["points"]
     assert len(plain["points"]) == len(curve.points)
     lines = curve.csv().splitlines()
-    assert lines[0] == "bits,cells,due_bits,number,error,error_if_all_rows_count"
+    assert lines[0] == "bits_alone,cells,bits,due_bits,number,error,error_if_all_rows_count"
     assert len(lines) == 1 + 2 * len(curve.points)
 
 

@@ -79,12 +79,13 @@ def test_what_is_due_is_the_price_of_what_was_not_paid_for(tmp_path):
     with open_ledger(tmp_path / "ledger.db") as ledger:
         content = {"bits": 8, "schema": PEOPLE.to_toml(), "rows": 1000, "open_factor": 1}
         ledger.record("people", "created", content)
-        assert quote(desk, [mean, other], ledger).due == quote(desk, [mean, other]).bits == 2
+        assert quote(desk, [mean, other], ledger).bits == quote(desk, [mean, other]).bits == 2
         listed = [quoting.to_plain(one) for one in questions_of([mean])]
         ledger.commit(ledger.reserve("people", None, listed, lambda _: 2), ["7"])
         again = quote(desk, [mean, other], ledger)
-        assert (again.bits, again.due, again.remaining, again.affordable) == (2, 1, 7, True)
-        assert quote(desk, [count], ledger).due == 0
+        assert (again.bits_alone, again.bits, again.remaining) == (2, 1, 7)
+        assert again.affordable
+        assert quote(desk, [count], ledger).bits == 0
 
 
 @pytest.mark.parametrize("rows", [0, -1])
@@ -103,7 +104,7 @@ def test_a_free_repeat_is_affordable_whatever_is_left(tmp_path):
         agent.ask("SELECT SUM(c) FROM t", bits=3)
         agent.allow("ann", 6)  # more than is left for the others
         quote = agent.price("SELECT SUM(c) FROM t", bits=3)
-        assert quote.due == 0
+        assert quote.bits == 0
         assert quote.affordable
         assert agent.ask("SELECT SUM(c) FROM t", bits=3).bits == 0
 
@@ -119,10 +120,11 @@ def test_a_quote_needs_the_schema_alone_and_is_the_agents(agent, ledger, schema,
             outside.explanation,
         )
         assert (outside.due, outside.remaining, outside.affordable) == (None, None, None)
+        assert outside.bits == outside.bits_alone == inside.bits_alone
         beside = price(text, schema, ledger=ledger, bits=3)
-        assert (beside.due, beside.remaining) == (inside.due, inside.remaining)
+        assert (beside.bits, beside.remaining) == (inside.bits, inside.remaining)
     agent.ask(texts[2], bits=3)
-    assert price(texts[2], schema, ledger=ledger, bits=3).due == 0
+    assert price(texts[2], schema, ledger=ledger, bits=3).bits == 0
     with pytest.raises(OptionError, match="number of rows"):
         price(OLD, schema)
     with pytest.raises(InputError, match="differs from the one in the ledger"):

@@ -96,7 +96,7 @@ def test_the_price_that_is_named_is_useful_and_none_below_it_is(text, wish, _):
     desk = Desk(SCHEMA, 200)
     prices = quote(desk, desk.plan(text, wish.get("error"), wish.get("bits"))).useful[0]
     for useful in prices:
-        (plan,) = desk.plan(text, None, useful.bits)
+        (plan,) = desk.plan(text, None, useful.bits_alone)
         assert vacuous_labels(plan) == ()
     for cells in range(1, min(prices[0].cells, 40)):
         bits = next(Fraction(k, 64) for k in range(400) if floor_power(Fraction(k, 64)) == cells)
@@ -165,7 +165,7 @@ def test_a_quote_without_an_agent_says_the_same():
     shown = price(MALE, SCHEMA, rows=200)
     assert shown.vacuous == (("MEDIAN(age)",),)
     assert shown.to_dict()["questions"][0]["vacuous"] == ["MEDIAN(age)"]
-    assert shown.to_dict()["questions"][0]["useful_prices"][1]["bits"] == 2
+    assert shown.to_dict()["questions"][0]["useful_prices"][1]["bits_alone"] == 2
     assert "Vacuous: MEDIAN(age)" in shown._repr_html_()
     assert price(MALE, SCHEMA, rows=200, vacuous=True).vacuous == ((),)
 

@@ -183,13 +183,14 @@ def test_a_price_says_what_is_due_and_why(call, asked):
     code, out, _ = call("price", MEAN, *words, "--text", "--explain")
     assert code == 0
     assert out.startswith(
-        "The price is 1 bit; 0 bits would be due now.\nAVG(age): within 0.038 of the truth\n"
-        "Next useful price: ≤ 1.585 bits give ±0.019.\n"
+        "The price is 0 bits now, and 1 bit alone.\nAVG(age): within 0.038 of the truth\n"
+        "Next useful price alone: ≤ 1.585 bits give ±0.019.\n"
         "Left: 6 bits.\n\n1 question: one person's data can lead to at most 2 different answers"
     )
     _, out, _ = call("price", MEAN, *words, "--json")
     found = json.loads(out)
-    assert (found["bits"], found["due_bits"], found["affordable"]) == (1, 0, True)
+    assert (found["bits_alone"], found["bits"], found["affordable"]) == (1, 0, True)
+    assert found["due_bits"] == 0  # the former name of bits
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,7 @@ def test_an_error_is_kept_if_enough_rows_count(call, asked):
     quote = json.loads(out)
     assert (code, quote["cells"]) == (0, "4")
     assert quote["questions"][0]["errors_if_rows_count"]["100"] == {"y": "999/2"}
-    assert quote["questions"][0]["next_prices"]["above"]["bits"] > 2
+    assert quote["questions"][0]["next_prices"]["above"]["bits_alone"] > 2
     code, out, _ = call("ask", OFFICE, *words, "--min-rows", 100, "--json")
     assert (code, json.loads(out)["rows"][0]["y"]["promised"]) == (0, True)
     few = OFFICE.replace("office", "care") + " AND age >= 75"

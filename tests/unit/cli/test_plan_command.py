@@ -115,7 +115,7 @@ def test_a_curve_is_printed_and_written(call, tmp_path):
     assert "1.585 bits: MEDIAN(age) ±12.5" in out
     assert "Next useful price after 1 bit: ≤ 1.585 bits give ±13." in out
     assert "<svg" in html.read_text()
-    assert csv.read_text().startswith("bits,cells,")
+    assert csv.read_text().startswith("bits_alone,cells,bits,")
     code, out, _ = call("price", median, *words, "--curve", "--json")
     assert json.loads(out)["next_useful"]["cells"] == "3"
     code, out, _ = call("price", median, "SELECT AVG(age) FROM people", *words, "--curve", "--json")

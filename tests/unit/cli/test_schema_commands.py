@@ -42,6 +42,10 @@ def test_a_draft_in_a_pipe_is_the_file_itself(table, tmp_path):
 def test_a_draft_is_not_written_over_a_file(table, tmp_path):
     out = tmp_path / "people.toml"
     assert "remove the line draft = true" in run("draft", table, "--out", out)
+    for option in ("-o", "--output"):
+        other = tmp_path / f"people{option}.toml"
+        assert "remove the line draft = true" in run("draft", table, option, other)
+        assert other.read_text() == out.read_text()
     before = out.read_text()
     with pytest.raises(InputError, match="exists already"):
         run("draft", table, "--out", out)

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -113,3 +115,15 @@ def test_a_table_comes_from_standard_input():
     ran = run_process("audit", "-", "--secret", "age", "--released", "sex", "--text", input=text)
     assert ran.returncode == 0, ran.stderr
     assert "at worst 1 of 2 values stays possible" in ran.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["hartley", "hartley.cli"])
+def test_the_command_line_runs_as_a_module(module):
+    ran = subprocess.run(
+        [sys.executable, "-m", module, "schema", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Usage: hartley schema" in ran.stdout

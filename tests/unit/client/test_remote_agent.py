@@ -1,6 +1,7 @@
 """The client against a real service: the same answers, prices and errors as the agent gives."""
 
 import io
+import random
 
 import pytest
 
@@ -60,6 +61,7 @@ def test_prices_read_like_those_of_the_agent(people, beside):
     question = "SELECT AVG(age) FROM people WHERE city = 'north'"
     remote, local = (each.price(question, bits=3) for each in (people, beside))
     assert (remote.bits, remote.cells, remote.errors) == (local.bits, local.cells, local.errors)
+    assert remote.bits_alone == local.bits_alone
     assert (remote.texts, remote.vacuous) == (local.texts, local.vacuous)
     assert str(remote).splitlines()[1] == str(local).splitlines()[1]
     assert remote.affordable is True
@@ -69,6 +71,21 @@ def test_prices_read_like_those_of_the_agent(people, beside):
     assert people.explain(question, bits=3) == beside.price(question, bits=3).explanation
     wide = people.price("SELECT SUM(age) FROM people WHERE age < 20", error="50.5")
     assert wide.errors[0][0][1] <= 50.5
+
+
+def test_an_explanation_says_what_the_own_account_knows_and_names_no_row(hosted, people):
+    old = "SELECT COUNT(*) FROM people WHERE age >= 65"
+    young = "SELECT COUNT(*) FROM people WHERE age < 65"
+    hosted.agent.allow("ben", 5)
+    with connect(hosted.url, token=hosted.small_token) as other:
+        other.ask(old)
+        before = people.explain(young)
+        assert "Given" not in before  # of others, nothing is said
+        people.ask(old)
+        words = people.explain(young).splitlines()[-1]
+        assert words == "Given 1 earlier answer: 0 bits instead of 1 bit. Known: age >= 65."
+        people.ask("SELECT COUNT(*) FROM people WHERE age >= 13")
+        assert other.explain(young).splitlines()[-1] == words
 
 
 def test_an_error_that_holds_from_a_number_of_rows_on(people, beside):
@@ -83,9 +100,9 @@ def test_a_quote_is_not_exceeded(people):
     question = "SELECT COUNT(*) FROM people WHERE age < 20"
     quote = people.price(question, bits=1)
     answer = people.ask(question, bits=1, given=quote)
-    assert answer.bits == quote.due
+    assert answer.bits == quote.bits
     free = people.price(question, bits=1)
-    assert free.due == 0.0
+    assert free.bits == 0.0
     before = people.spent
     finer = "SELECT SUM(age) FROM people WHERE age < 21"
     with pytest.raises(Stale, match="more is due now than the quote said"):
@@ -95,6 +112,27 @@ def test_a_quote_is_not_exceeded(people):
     assert people.spent == before
     with pytest.raises(OptionError):
         people.ask(finer, bits=2, vacuous=True, most_bits=-1.0)
+
+
+def test_the_bits_of_a_quote_are_those_of_the_answer_in_a_session_of_two_accounts(hosted, people):
+    rng = random.Random(7)  # noqa: S311 - reproducible
+    hosted.agent.allow("ben", 20)
+    texts = [QUESTIONS[0], QUESTIONS[0].replace(">=", "<"), QUESTIONS[0].replace(">=", "=")]
+    texts += ["SELECT AVG(age) FROM people", "SELECT MEDIAN(age) FROM people", QUESTIONS[2]]
+    lower = 0
+    with connect(hosted.url, token=hosted.small_token) as other:
+        for _ in range(24):
+            asking, beside = rng.sample([people, other], 2)
+            wishes = [Wish(text, bits=rng.randint(1, 3)) for text in rng.sample(texts, 2)]
+            quote = asking.price(wishes, vacuous=True)
+            beside.ask(rng.choice(texts), bits=2, vacuous=True)
+            answers = asking.ask(wishes, vacuous=True, given=quote)
+            assert answers.bits == quote.bits == quote.due <= quote.bits_alone
+            plain = quote.to_dict()
+            assert (plain["bits"], plain["bits_alone"]) == (quote.bits, quote.bits_alone)
+            assert plain["due_bits"] == plain["bits"]  # its former name
+            lower += quote.bits < quote.bits_alone
+    assert lower > 4
 
 
 def test_results_look_like_those_of_the_agent_in_a_notebook(people, beside):
@@ -112,7 +150,8 @@ def test_results_look_like_those_of_the_agent_in_a_notebook(people, beside):
     remote, local = (each.price(average, bits=4, vacuous=True) for each in (people, beside))
     assert remote._repr_html_().split("<p>")[0] == local._repr_html_().split("<p>")[0]
     assert remote.errors_if == local.errors_if
-    assert "The price is 4 bits" in remote._repr_html_()
+    assert str(remote).splitlines()[0] in remote._repr_html_()
+    assert "and 4 bits alone" in remote._repr_html_()
 
 
 def printed(result):
@@ -137,6 +176,8 @@ def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
     remote = people.curve(question, bits=2, most=6)
     local = price_curve(question, beside, bits=2, most=6, analyst="ana")
     assert [point.bits for point in remote.points] == [point.bits for point in local.points]
+    assert [p.bits_alone for p in remote.points] == [p.bits_alone for p in local.points]
+    assert [p.due for p in remote.points] == [p.due_bits for p in local.points]
     assert [point.errors for point in remote.points] == [point.errors for point in local.points]
     assert remote.next_point.wish == local.next_point.wish
     assert remote.complete == local.complete
@@ -150,7 +191,7 @@ def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
         point.errors_if for point in local.points
     ]
     planned = people.plan([question, QUESTIONS[1]], budget=4)
-    assert people.price(planned.wishes, vacuous=True).due <= 4
+    assert people.price(planned.wishes, vacuous=True).bits <= 4
     assert planned.refusal is None
     assert planned.remaining == people.remaining
     assert planned.fits is True

@@ -32,9 +32,14 @@ class NextPrices(NamedTuple):
     above: Useful | None = None
 
     def __str__(self) -> str:
+        return self.sentence()
+
+    def sentence(self, *, after_others: bool = False) -> str:
+        """Name the prices, which are alone: after other questions, less may be charged."""
         prices = [price for price in self if price is not None]
         noun = "price" if len(prices) == 1 else "prices"
-        return f"Next useful {noun}: {useful_words(prices)}." if prices else ""
+        alone = " alone" if after_others else ""
+        return f"Next useful {noun}{alone}: {useful_words(prices)}." if prices else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prices as plain values, ready for JSON."""
@@ -51,12 +56,13 @@ class Quote:
     texts: tuple[str, ...]
     cells: int
     """The largest number of different answers that one person's data can produce."""
+    bits_alone: float
+    """The price of these answers if the account had asked nothing before: log2 of the cells."""
     bits: float
-    """The price if nothing of it was ever asked: log2 of the cells."""
-    due: float | None
-    """The charge if asked now, without questions that are already paid for; None if unknown."""
+    """What would be charged now, after all that the account was charged before: the ``bits`` of the
+    answer. Without a ledger, the same as ``bits_alone``."""
     affordable: bool | None
-    """Whether the budget covers what is due, exactly; None without a ledger."""
+    """Whether the budget covers what would be charged, exactly; None without a ledger."""
     errors: tuple[tuple[tuple[str, Fraction], ...], ...]
     """For every text, the label of each of its numbers and the worst-case error."""
     levels: tuple[tuple[int, ...], ...]
@@ -72,20 +78,29 @@ class Quote:
     useful: tuple[tuple[Useful, ...], ...] = ()
     """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
-    """Which budget does not cover what is due, in words; None if all do."""
+    """Which budget does not cover what would be charged, in words; None if all do."""
     given: tuple[int, ...] = ()
-    """The rows of the asking account that lower what is due. ``ask(..., given=quote)`` prices from
-    them, and never charges more than the quote says."""
+    """The rows of the asking account that the price rests on. ``ask(..., given=quote)`` prices from
+    them, and never charges more than ``bits``."""
     errors_if: tuple[tuple[ErrorsIf, ...], ...] = ()
     """For every text, the errors if at least so many rows count, where their number is private."""
     next_prices: tuple[NextPrices, ...] = ()
     """For every text, the next prices below and above its own at which some error changes; not
     searched for in batches of more than 16 texts, nor for a text with more than 100 statistics."""
 
+    @property
+    def due(self) -> float | None:
+        """The former name of ``bits``, None without a ledger; it goes with the next version."""
+        return None if self.affordable is None else self.bits
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the quote as plain values, ready for JSON."""
+        """Return the quote as plain values, ready for JSON.
+
+        ``due_bits`` is the former name of ``bits``, and goes with the next version.
+        """
         return {
             "cells": write_integer(self.cells),
+            "bits_alone": self.bits_alone,
             "bits": self.bits,
             "due_bits": self.due,
             "given": list(self.given),
@@ -159,14 +174,17 @@ class Quote:
 
     @property
     def _caption(self) -> str:
-        due = "" if self.due is None else f", {marked_bits(self.due)} due now"
+        now = marked_bits(self.bits)
+        if self.bits < self.bits_alone:
+            now = f"{now} now, {marked_bits(self.bits_alone)} alone"
         rest = "" if self.remaining is None else f", {marked_bits(self.remaining, up=False)} left"
-        return "\n".join([f"{marked_bits(self.bits)}{due}{rest}", *self._remarks()])
+        return "\n".join([f"{now}{rest}", *self._remarks()])
 
     def __str__(self) -> str:
-        less = self.due is not None and self.due < self.bits
-        now = f"; {marked_bits(self.due or 0.0, words=True)} would be due now" if less else ""
-        lines = [f"The price is {marked_bits(self.bits, words=True)}{now}."]
+        now = marked_bits(self.bits, words=True)
+        if self.bits < self.bits_alone:
+            now = f"{now} now, and {marked_bits(self.bits_alone, words=True)} alone"
+        lines = [f"The price is {now}."]
         lines += [
             f"{label}: "
             + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
@@ -190,10 +208,12 @@ class Quote:
             if labels
         ]
         firsts = [
-            f"First useful price: {marked_bits(some[0].bits)}." for some in self.useful if some
+            f"First useful price: {marked_bits(some[0].bits_alone)}."
+            for some in self.useful
+            if some
         ]
         nearby = [
-            str(nearby)
+            nearby.sentence(after_others=self.bits < self.bits_alone)
             for prices, nearby in zip(self.useful, self.next_prices, strict=False)
             if not prices and any(nearby)
         ]

@@ -56,13 +56,19 @@ class Useful:
     """The number of rows for which the errors hold; None if they hold for any number."""
 
     @property
-    def bits(self) -> float:
-        """The price: log2 of the cells."""
+    def bits_alone(self) -> float:
+        """The price to wish for, if nothing was asked before: log2 of the cells."""
         return bits_at_least(self.cells)
+
+    @property
+    def bits(self) -> float:
+        """The former name of ``bits_alone`` here; it goes with the next version."""
+        return self.bits_alone
 
     def to_dict(self) -> dict[str, Any]:
         """Return the price as plain values, ready for JSON."""
         return {
+            "bits_alone": self.bits_alone,
             "bits": self.bits,
             "errors": {label: str(error) for label, error in self.errors},
             "if_so_many_rows_count": self.rows,
@@ -74,6 +80,6 @@ class Useful:
             for label, error in self.errors
         ]
         words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
-        price = marked_bits(self.bits)
+        price = marked_bits(self.bits_alone)
         gives = "gives" if price == "1 bit" else "give"
         return f"{price} {gives} {first_of(words, MOST_NAMED, joint=' and ', rest='...')}"

@@ -17,7 +17,7 @@ from hartley.agent.pricing.told_counts import cells_in_parts, known_counts
 from hartley.agent.pricing.told_parts import PartPricing
 from hartley.agent.questions.batch import COUNT, columns_named
 from hartley.exact import bits_at_least
-from hartley.wording import bits_up, first_of, listed, noun_for
+from hartley.wording import bits_up, counted, first_of, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,8 +74,6 @@ class GivenPrice:
     by_itself: Price
     rows: tuple[int, ...] = ()
     """The rows of the ledger that it was priced from; empty where they did not lower it."""
-    columns: tuple[str, ...] = ()
-    """The columns that these rows told something about."""
     parts: PublicParts | None = None
     """The price for every type of the public columns, where it was asked for."""
 
@@ -90,16 +88,16 @@ class GivenPrice:
         return words if not self.rows else f"{words}\n{given_words(self)}"
 
 
-def given_words(priced: GivenPrice) -> str:
+def given_words(priced: GivenPrice, *, name_rows: bool = True) -> str:
     """Say which earlier rows lower a price, and from what to what."""
-    rows = first_of([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest=" and more")
+    rows = first_of([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest="...")
+    named = f" ({noun_for(len(priced.rows), 'row')} {rows})" if name_rows else ""
     before, now = (bits_up(bits_at_least(cells)) for cells in (priced.alone, priced.cells))
-    # Where rows are private, a count of everybody tells something, and about no column.
-    about = listed(priced.columns) if priced.columns else "who is in the table"
-    return (
-        f"Given what {noun_for(len(priced.rows), 'row')} {rows} of the ledger told about "
-        f"{about}: {now} instead of {before}."
-    )
+    # Where it is less only for types that do not cost most, the price is as before.
+    lower = "less for some values of the public columns"
+    if priced.cells < priced.alone:
+        lower = f"{now} instead of {before}"
+    return f"Given {counted(len(priced.rows), 'earlier answer')}{named}: {lower}."
 
 
 def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
@@ -141,8 +139,7 @@ def _given(
             rows = used | {row for _, row in refined}
     if best >= alone:
         return GivenPrice(alone, by_itself)
-    given = tuple(sorted(rows | settled))
-    return GivenPrice(best, by_itself, given, told.columns(given))
+    return GivenPrice(best, by_itself, tuple(sorted(rows | settled)))
 
 
 def _ratios(asked: Sequence[Question], told: ToldBefore) -> dict[Question, tuple[int, int]]:
@@ -191,7 +188,7 @@ def price_paths(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
             parts, rows = smallest, rows | used | {row for _, row in ratios.values()}
     parts = parts.smaller(alone).smaller(PublicParts((), (priced.cells,)))
     given = () if parts == alone else tuple(sorted(rows | {*priced.rows}))
-    return GivenPrice(parts.most, priced.by_itself, given, told.columns(given), parts)
+    return GivenPrice(parts.most, priced.by_itself, given, parts)
 
 
 def _by_public(asked: Sequence[Question], told: ToldBefore) -> bool:

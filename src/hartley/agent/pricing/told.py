@@ -47,7 +47,6 @@ class ToldBefore:
         self._filters = ToldIndex()
         self._sums = ToldIndex()
         self._questions = 0
-        self._columns: dict[int, frozenset[str]] = {}
         for row, question in enumerate(questions, start=1):
             self.add(question, row)
 
@@ -60,7 +59,6 @@ class ToldBefore:
         names = columns_named(question)
         private = frozenset(c for c in names if self.schema.columns[c].kind == "private")
         self._questions += 1
-        self._columns[row] = self._columns.get(row, frozenset()) | private
         entry = ToldEntry(question, row, self._questions, private, names - private)
         if order or (question.statistic is COUNT and question.step <= 1):
             # Whether the record counts was told apart and paid for: a lone COUNT or ORDER counts
@@ -79,11 +77,6 @@ class ToldBefore:
     def size(self) -> int:
         """The number of questions that told something."""
         return self._questions
-
-    def columns(self, rows: Iterable[int]) -> tuple[str, ...]:
-        """Name the private columns that some rows told something about, in the schema's order."""
-        touched: frozenset[str] = frozenset().union(*[self._columns[row] for row in rows])
-        return tuple(name for name in self.schema.columns if name in touched)
 
     def steps(self, question: Question) -> list[tuple[Fraction, int]]:
         """Return the finest steps at which a statistic was told, each with its row."""
@@ -142,10 +135,6 @@ class WatchedTold(ToldBefore):
         """Look up the sums near some columns."""
         sums: list[ToldEntry] = self._look("sums", private)
         return sums
-
-    def columns(self, rows: Iterable[int]) -> tuple[str, ...]:
-        """Name the private columns that some rows told something about."""
-        return self._told.columns(rows)
 
     def same_as(self, other: ToldBefore) -> bool:
         """Whether all that was looked up would be the same after other rows."""

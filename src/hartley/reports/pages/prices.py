@@ -23,7 +23,7 @@ class PricedErrors(Protocol):
 
     @property
     def bits(self) -> float:
-        """The price."""
+        """What would be charged now; without a ledger, the price alone."""
 
     @property
     def errors(self) -> tuple[tuple[str, Fraction], ...]:
@@ -53,7 +53,7 @@ class QuestionPrices(Protocol):
         """Name the next useful price."""
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """Return the price, what is due and the errors of every point, in words."""
+        """Return the price alone, the price now and the errors of every point, in words."""
 
 
 def chart_prices(curve: QuestionPrices) -> Chart:
@@ -93,6 +93,6 @@ def render_prices(curve: QuestionPrices) -> str:
         curve=curve,
         sentence=curve.sentence(),
         lines=lines,
-        due=any(due for _, due, _ in lines),
+        priced_now=any(now for _, now, _ in lines),
         figure=page_picture(plot_prices(curve)) if curve.points else "",
     )

@@ -391,6 +391,13 @@ class Accounts:
         day = self._now()[:10]
         return bits_at_least(self._store.read(lambda t: self._daily.of(t, name, day)))
 
+    def left_today(self, name: str) -> int | None:
+        """Return what the daily cap of an account leaves, in cells; None without a cap."""
+        cap, day = self.get(name).daily_cap, self._now()[:10]
+        if cap is None:
+            return None
+        return floor_power(cap) // self._store.read(lambda t: self._daily.of(t, name, day))
+
     # --- audit log and replies ---
 
     def note(self, by: str, act: str, subject: str, detail: str = "") -> None:

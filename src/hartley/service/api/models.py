@@ -118,7 +118,7 @@ class AskBody(QuestionBody):
     )
     most_bits: Annotated[float, Field(ge=0, strict=True)] | None = Field(
         default=None,
-        description="The field due_bits of a price: if more is due by now, nothing is charged.",
+        description="The field bits of a price: if more is due by now, nothing is charged.",
     )
 
 

@@ -39,11 +39,11 @@ class SliderPosition:
     wish: str
     """The bits to ask for, as a form sends them."""
     bits: float
-    due_bits: float
     """What would be charged now: the quote that the form sends back."""
     price: str
-    due: str
     """What would be charged now, in words."""
+    alone: str
+    """The price if the account had asked nothing before, in words; empty if it is the same."""
     affordable: bool
     error: str
     otherwise: str
@@ -64,6 +64,7 @@ class SliderPosition:
         return {
             "spend": self.spend,
             "price": self.price,
+            "alone": self.alone,
             "button": self.button,
             "able": self.affordable,
             "said": self.said,
@@ -81,17 +82,17 @@ class SliderPosition:
     @property
     def free(self) -> bool:
         """Whether nothing would be charged."""
-        return not self.due_bits
+        return not self.bits
 
     @property
     def spend(self) -> str:
         """What the button that asks sends: the bits to ask for, and what may be charged."""
-        return f"{self.wish} {self.due_bits!r}"
+        return f"{self.wish} {self.bits!r}"
 
     @property
     def button(self) -> str:
         """The words on the button that asks."""
-        return "Show the answer, free" if self.free else f"Ask and spend {self.due}"
+        return "Show the answer, free" if self.free else f"Ask and spend {self.price}"
 
     @property
     def said(self) -> str:
@@ -156,7 +157,7 @@ class SpendableBits:
 
 @dataclass(frozen=True)
 class PriceTable:
-    """All useful prices: what each costs, what is due now, and the error of each number."""
+    """All useful prices: what each costs alone and now, and the error of each number."""
 
     labels: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
@@ -244,13 +245,13 @@ def priced_question(
     if not useful:
         return None
     chosen = _nearest(curve, useful, wish)
-    points = _positions(curve, useful, chosen)
+    points = _positions(useful, chosen)
     errors = ShownErrors.of(useful)
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     sizes = [float(errors.main(point)) for point in points]
     spendable = SpendableBits(remaining, may_spend)
     positions = tuple(
-        _position(curve, point, errors, spendable, (xs.place(point.bits), y))
+        _position(useful, point, errors, spendable, (xs.place(point.bits), y))
         for point, y in zip(points, heights(sizes), strict=True)
     )
     drawn = [
@@ -273,8 +274,8 @@ def priced_question(
 def _table(points: list[PricePoint], errors: ShownErrors) -> PriceTable:
     labels = tuple(label for label, _ in points[0].errors)
     columns = [
+        [due_number(point.bits_alone) for point in points],
         [due_number(point.bits) for point in points],
-        [due_number(_due(point)) for point in points],
         *([error_words(errors.all(point)[label]) for point in points] for label in labels),
     ]
     return PriceTable(labels, tuple(zip(*map(aligned, columns), strict=True)))
@@ -285,34 +286,33 @@ def _nearest(curve: PriceCurve, useful: list[PricePoint], wish: object) -> Price
     return point if point is not None and point in useful else useful[0]
 
 
-def _positions(curve: PriceCurve, useful: list[PricePoint], chosen: PricePoint) -> list[PricePoint]:
-    whole = [curve.at(bits) for bits in range(1, math.ceil(useful[-1].bits) + 1)]
-    points = {useful[0], useful[-1], chosen, *(p for p in whole if p is not None)}
-    return sorted(points & {*useful}, key=lambda point: point.cells)
+def _positions(useful: list[PricePoint], chosen: PricePoint) -> list[PricePoint]:
+    whole = [_finest(useful, bits) for bits in range(1, math.ceil(useful[-1].bits) + 1)]
+    points = {useful[0], useful[-1], chosen, *whole}
+    return [point for point in useful if point in points]
 
 
-def _due(point: PricePoint) -> float:
-    return point.bits if point.due_bits is None else point.due_bits
+def _finest(useful: list[PricePoint], bits: float) -> PricePoint | None:
+    """Return the finest answer for which at most so many bits would be charged now."""
+    return next((point for point in reversed(useful) if point.bits <= bits), None)
 
 
 def _position(
-    curve: PriceCurve,
+    useful: list[PricePoint],
     point: PricePoint,
     errors: ShownErrors,
     spendable: SpendableBits,
     drawn: tuple[float, float],
 ) -> SliderPosition:
-    due = _due(point)
-    following = curve.after(point.wish)
-    more = curve.at(point.bits + 1)
+    following = next((other for other in useful if other.bits > point.bits), None)
+    more = _finest(useful, point.bits + 1)
     better = more is not None and errors.main(more) < errors.main(point)
     return SliderPosition(
         wish=point.wish,
         bits=point.bits,
-        due_bits=due,
-        price=bits_due(point.bits) if due else "paid for",
-        due=bits_due(due),
-        affordable=spendable.covers(due),
+        price=bits_due(point.bits) if point.bits else "paid for" if point.paid else "free",
+        alone=f"{bits_due(point.bits_alone)} alone" if point.bits < point.bits_alone else "",
+        affordable=spendable.covers(point.bits),
         error=error_words(errors.main(point)),
         otherwise=errors.otherwise(point),
         others=errors.others(point),
@@ -323,7 +323,7 @@ def _position(
             if following is not None
             else ""
         ),
-        left=spendable.words(due),
+        left=spendable.words(point.bits),
         x=drawn[0],
         y=drawn[1],
     )

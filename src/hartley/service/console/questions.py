@@ -186,6 +186,7 @@ def _point(content: dict[str, Any]) -> PricePoint:
             ErrorsIf(int(rows), _errors(errors))
             for rows, errors in content["errors_if_rows_count"].items()
         ),
+        paid=content["paid"],
     )
 
 
@@ -237,4 +238,4 @@ async def is_paid(service: Service, identity: Identity, name: str, text: str, bi
         priced = await service.price(identity, name, [Wish(text, bits=bits)])
     except HartleyError:
         return False
-    return bool(priced["due_bits"] == 0)
+    return bool(priced["bits"] == 0)

@@ -207,10 +207,10 @@ def test_an_agent_charges_regions_in_parallel(agent):
     asked = "SELECT COUNT(*) FROM t WHERE a > 2 AND region = "
     texts = [f"{asked}'north'", f"{asked}'south'"]
     quote, answer = agent.price(texts[0]), agent.ask(texts[0])
-    assert (quote.due, answer.bits) == (1.0, 1.0)
+    assert (quote.bits, answer.bits) == (1.0, 1.0)
     quote, answer = agent.price(texts[1]), agent.ask(texts[1])
-    assert (quote.due, answer.bits, answer.spent) == (0.0, 0.0, 1.0)
-    assert "the largest sum grows by 0 bits" in quote.explanation
+    assert (quote.bits, answer.bits, answer.spent) == (0.0, 0.0, 1.0)
+    assert "the largest sum counts: it grows by 0 bits" in quote.explanation
     assert agent.ask("SELECT COUNT(*) FROM t WHERE a > 2").bits == 0  # both regions are known
     report = verify_prices(agent.ledger)
     assert (report.holds, report.repriced) == (True, 3)

@@ -2,12 +2,14 @@
 
 import json
 import shlex
+from datetime import date
 from fractions import Fraction
 
 import pytest
 
 from hartley.agent.answers.cells import read
 from hartley.agent.asking import price
+from hartley.agent.planning_agent import Agent
 from hartley.agent.price_curve import price_curve
 from hartley.agent.questions.question import parse
 from hartley.errors import Refused
@@ -20,7 +22,7 @@ from hartley.service.console.dataset_card import dataset_card
 from hartley.service.console.prices import priced_question
 from hartley.service.console.questions import read_bits, read_curve
 from hartley.service.console.refusals import shown_refusal
-from hartley.service.console.roundings import error_words
+from hartley.service.console.roundings import bits_due, error_words
 from hartley.service.shown import shown_table
 
 SCHEMA = Schema.read(
@@ -63,6 +65,32 @@ def test_every_position_buys_what_it_says(question):
             assert f"{error_words(errors[priced.label])} for certain" in position.otherwise
             errors |= dict(dict(quote.errors_if[0]).get(100, ()))
         assert position.error == error_words(errors[priced.label])
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_after_an_answer_the_slider_begins_with_it_and_costs_what_a_quote_says(tmp_path, question):
+    data = {
+        "region": ["north", "south"] * 10,
+        "age": list(range(20, 40)),
+        "born": [date(1970, 1, 1)] * 20,
+        "job": ["none", "trade"] * 10,
+    }
+    with Agent(data, SCHEMA, ledger=tmp_path / "ledger.db", budget=40) as agent:
+        agent.ask(question, bits=4)
+        curve = read_curve(agent.curve(question, most=12).to_dict())
+        for wish in ("1", "4"):  # a wish for less shows what is paid for, too
+            priced = priced_question(curve, wish, 100.0)
+            first = priced.positions[0]
+            assert (priced.chosen, first.price, first.bits) == (0, "paid for", 0)
+            assert first.alone.endswith(" alone")
+            assert first.button == "Show the answer, free"
+        charges = [position.bits for position in priced.positions]
+        assert charges == sorted(set(charges))
+        for position in priced.positions:
+            quote = agent.price(question, bits=position.wish)
+            assert quote.bits == position.bits == float(position.spend.split()[1])
+            lower = quote.bits < quote.bits_alone
+            assert position.alone == (f"{bits_due(quote.bits_alone)} alone" if lower else "")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

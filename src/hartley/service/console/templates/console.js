@@ -21,6 +21,7 @@ function say(id, text) {
 function showPosition(position) {
   element("slider").setAttribute("aria-valuetext", position.said);
   element("price").querySelector("b").textContent = position.price;
+  say("alone", position.alone);
   say("error", position.error);
   say("otherwise", position.otherwise).hidden = !position.otherwise;
   say("others", position.others).hidden = !position.others;
