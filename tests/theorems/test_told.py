@@ -372,7 +372,7 @@ def nobody_is_absent(monkeypatch):
 
 
 def parts_of_crossing_filters(monkeypatch):
-    monkeypatch.setattr(told_counts, "_laminar", list)
+    monkeypatch.setattr(told_counts, "laminar", list)
 
 
 def notices(first, rows_per_unit):

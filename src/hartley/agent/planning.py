@@ -67,7 +67,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     error of the batch is made as small as possible, then the next largest, and so on. Prices on the
     way are exact charges of whole batches. Up to 400 combinations are all tried; beyond, the result
     is the smallest error that a search over thresholds finds. The best order of up to 8 questions
-    is found over all sets of questions. Prices depend on public things alone.
+    is found among all orders. Prices depend on public things alone.
 
     Args:
         questions: SQL statements in one text, with wishes in comments (``-- bits=2``,

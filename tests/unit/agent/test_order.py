@@ -7,9 +7,10 @@ from math import prod
 
 import pytest
 
+from hartley.agent import order
 from hartley.agent.earlier import Earlier
 from hartley.agent.ledger.reading import ChargedRow
-from hartley.agent.order import MOST_ORDERED, Charges
+from hartley.agent.order import MOST_ORDERED, Charges, RowOrder
 from hartley.agent.planning_agent import Agent
 from hartley.agent.pricing.public_parts import PublicParts
 from hartley.agent.questions.batch import to_plain
@@ -35,79 +36,104 @@ POOL = [
     "SELECT COUNT(*) FROM t WHERE a >= 2 AND b >= 1",
     "SELECT SUM(a + b) FROM t",
 ]
+CROSSING = [
+    "SELECT COUNT(*) FROM t WHERE a BETWEEN 1 AND 3",
+    "SELECT COUNT(*) FROM t WHERE a IN (1, 2, 5)",
+    "SELECT COUNT(*) FROM t WHERE a >= 3 OR b = 0",
+    "SELECT COUNT(*) FROM t WHERE b >= 1",
+    "SELECT MEDIAN(a) FROM t WHERE b = 1",
+    "SELECT SUM(b), MEDIAN(a) FROM t WHERE a >= 2",
+    "SELECT b, SUM(a) FROM t GROUP BY b",
+]
+"""Questions whose filters cross many of the others."""
 
 
 def schema_of(rows_per_unit=1, rows="public", *, nullable=False, g="public"):
+    """Return a schema with two private columns and g, which is left out if it is of no kind."""
     table = {"name": "t", "rows": rows}
     if rows_per_unit > 1:
         table |= {"rows_per_unit": rows_per_unit, "unit": "p"}
     if rows == "private":
         table["max_rows"] = 9
-    return Schema.read(
-        {
-            "table": table,
-            "columns": {
-                "a": {"kind": "private", "range": [0, 5], "step": 1, "nullable": nullable},
-                "b": {"kind": "private", "range": [0, 2], "step": 1},
-                "g": {"kind": g if rows == "public" else "open", "values": ["x", "y"]},
-            },
-        }
-    )
+    columns = {
+        "a": {"kind": "private", "range": [0, 5], "step": 1, "nullable": nullable},
+        "b": {"kind": "private", "range": [0, 2], "step": 1},
+    }
+    if g is not None:
+        columns["g"] = {"kind": g if rows == "public" else "open", "values": ["x", "y"]}
+    return Schema.read({"table": table, "columns": columns})
 
 
-def charges_in(schema, plans, order, own=()):
-    """Charge question after question as a ledger does, with its own bookkeeping.
-
-    Return what is due for each of them, and what was spent on every type before.
-    """
+def earlier_rows(schema, rows):
     earlier = Earlier(schema)
-    paid, spent = set(), PublicParts()
-
-    def charge(questions):
-        row = len(earlier._rows) + 1
-        earlier._add(ChargedRow(row, "", "v", "s", tuple(map(to_plain, questions))))
-        paid.update(questions)
-
-    for row in own:
-        spent = spent.times(earlier.price(row, "").by_public)
-        charge(row)
-    before, cells = spent, []
-    for place in order:
-        told = earlier.told("")
-        asked = plans[place]
-        asked = asked.with_steps([told.finest(q) or q.step for q in asked.questions])
-        unpaid = [question for question in questions_of([asked]) if question not in paid]
-        after = spent.times(earlier.price(unpaid, "").by_public) if unpaid else spent
-        cells.append(Fraction(after.most, spent.most))
-        spent = after
-        if unpaid:
-            charge(unpaid)
-    return cells, before
+    for number, row in enumerate(rows, start=1):
+        earlier._add(ChargedRow(number, "", "v", "s", tuple(map(to_plain, row))))
+    return earlier
 
 
-def drawn(rng, number):
+def charged(schema, rows, plan):
+    """Charge one plan after rows as a ledger does: what every type pays, and the row it adds."""
+    earlier = earlier_rows(schema, rows)
+    told = earlier.told("")
+    asked = plan.with_steps([told.finest(q) or q.step for q in plan.questions])
+    paid = {question for row in rows for question in row}
+    unpaid = tuple(question for question in questions_of([asked]) if question not in paid)
+    return (earlier.price(unpaid, "").by_public if unpaid else PublicParts()), unpaid
+
+
+def spent_on(schema, own):
+    """Return what an account spent on its rows."""
+    spent = PublicParts()
+    for number, row in enumerate(own):
+        spent = spent.times(earlier_rows(schema, own[:number]).price(row, "").by_public)
+    return spent
+
+
+def charges_of_orders(schema, plans, own=(), given=None):
+    """Yield every order, or a given one alone, with what is due for each question of it."""
+
+    def go_on(places, rows, spent, cells):
+        left = [place for place in range(len(plans)) if place not in places]
+        if not left:
+            yield places, cells
+        for place in left if given is None else given[len(places) :][:1]:
+            parts, row = charged(schema, rows, plans[place])
+            after = spent.times(parts)
+            due = Fraction(after.most, spent.most)
+            added = (*rows, row) if row else rows
+            yield from go_on((*places, place), added, after, (*cells, due))
+
+    return go_on((), tuple(own), spent_on(schema, own), ())
+
+
+def drawn(rng, number, several=(1, 1, 1, 2), kinds=("public",), pool=POOL):
     """Draw a schema, plans and perhaps an earlier row."""
     schema = schema_of(
-        rng.choice([1, 1, 1, 2]), rng.choice(["public", "private"]), nullable=rng.random() < 0.3
+        rng.choice(several),
+        rng.choice(["public", "private"]),
+        nullable=rng.random() < 0.3,
+        g=rng.choice(kinds),
     )
+    pool = [text for text in pool if "g" in schema.columns or "g =" not in text]
     desk, plans = Desk(schema, 9), []
     while len(plans) <= number:
         try:
-            plans += desk.plan([rng.choice(POOL)], None, rng.choice([1, 2, 3, 4]))
+            plans += desk.plan([rng.choice(pool)], None, rng.choice([1, 2, 3, 4]))
         except Refused:
             continue
     own = (tuple(questions_of(plans[:1])),) if rng.random() < 0.5 else ()
     return schema, plans[1:], own
 
 
-def check_orders(seed, number):
-    schema, plans, own = drawn(random.Random(seed), number)  # noqa: S311 - the same worlds every time
+def check_orders(seed, number, **drawn_from):
+    rng = random.Random(seed)  # noqa: S311 - the same worlds every time
+    schema, plans, own = drawn(rng, number, **drawn_from)
+    charges = Charges(schema, tuple(plans), own, spent_on(schema, own))
     totals = {}
-    for order in itertools.permutations(range(number)):
-        cells, spent = charges_in(schema, plans, order, own)
-        charges = Charges(schema, tuple(plans), own, spent)
-        assert list(charges.in_order(order).cells) == cells
-        totals[order] = prod(cells)
+    for places, cells in charges_of_orders(schema, plans, own):
+        if len(totals) < 120:
+            assert charges.in_order(places).cells == cells
+        totals[places] = prod(cells)
     best = charges.best_order()
     assert best.best
     assert best.total == totals[best.places] == min(totals.values())
@@ -125,11 +151,41 @@ def test_the_best_order_of_more_questions_is_the_best_of_all_orders(seed, number
     check_orders(100 + seed, number)
 
 
+SEVERAL = {
+    "several": (2, 3),
+    "kinds": (None, None, None, "public", "open"),
+    "pool": POOL + CROSSING,
+}
+"""Worlds in which a person has several rows; mostly all columns are private."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "seed"), [(5, seed) for seed in range(8)] + [(6, 8), (6, 9)])
+def test_the_best_order_with_several_rows_is_the_best_of_all_orders(number, seed):
+    check_orders(200 + seed, number, **SEVERAL)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("number", "seed"), [(6, seed) for seed in range(10, 40)] + [(7, 40), (7, 41), (7, 42)]
+)
+def test_the_best_order_of_many_questions_with_several_rows(number, seed):
+    check_orders(200 + seed, number, **SEVERAL)
+
+
 def planned(*texts_and_bits, schema=None):
     schema = schema or schema_of()
     desk = Desk(schema, 9)
     plans = tuple(desk.plan([text], None, bits)[0] for text, bits in texts_and_bits)
     return Charges(schema, plans)
+
+
+def all_private(columns, rows_per_unit=1):
+    table = {"name": "t"}
+    if rows_per_unit > 1:
+        table |= {"rows_per_unit": rows_per_unit, "unit": "p"}
+    kinds = {c: {"kind": "private", "range": [0, n - 1], "step": 1} for c, n in columns.items()}
+    return Schema.read({"table": table, "columns": kinds})
 
 
 CUT = "SELECT COUNT(*) FROM t WHERE a >= {}"
@@ -189,8 +245,8 @@ def test_a_row_that_says_who_is_in_the_table_counts_for_every_column():
     texts = [(POOL[10], 4), (POOL[0], 2), (POOL[4], 4)]
     charges = planned(*texts, schema=schema)
     assert charges.in_order((0, 1, 2)).cells[-1] == 1
-    cells, _ = charges_in(schema, charges.plans, (0, 1, 2))
-    assert list(charges.in_order((0, 1, 2)).cells) == cells
+    ((_, cells),) = charges_of_orders(schema, charges.plans, given=(0, 1, 2))
+    assert charges.in_order((0, 1, 2)).cells == cells
 
 
 def test_people_of_different_types_share_what_is_due():
@@ -201,6 +257,175 @@ def test_people_of_different_types_share_what_is_due():
     assert charges.best_order().total == charges.due(range(3)) == 6
     later = Charges(charges.schema, charges.plans, (), charges.charge([0])[0])
     assert (later.due([1]), later.due([0, 1]), later.due([2])) == (1, 3, 2)
+
+
+def prices_by_view(charges):
+    """Price the last plan after all orders of the others, by what it is said to see of them."""
+    rows_seen = RowOrder(charges.schema, charges.plans, charges.own)
+    last = len(charges.plans) - 1
+    prices = {}
+    for places in itertools.permutations(range(last)):
+        way = rows_seen.start(charges.own, charges.spent)
+        for place in places:
+            _, row = charges.charge([place], way.rows)
+            way = rows_seen.after(way, place, row, way.spent)
+        view = rows_seen.seen_by(way, 1 << last, frozenset(map(id, way.rows)))
+        prices.setdefault(view, set()).add(charges.charge([last], way.rows))
+    return prices
+
+
+def priced_once(charges):
+    """Return the prices of the last plan, after checking that orders that look alike cost alike."""
+    prices = prices_by_view(charges)
+    assert all(len(alike) == 1 for alike in prices.values())
+    return {parts.most for alike in prices.values() for parts, _ in alike}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("several", [1, 2, 3])
+def test_orders_that_look_alike_to_a_plan_cost_it_the_same(several):
+    rng = random.Random(several)  # noqa: S311 - the same worlds every time
+    for _ in range(12):
+        kinds = (None, None, "public", "open")
+        schema, plans, own = drawn(rng, 4, (several,), kinds, POOL + CROSSING)
+        for last in range(4):
+            moved = (*plans[:last], *plans[last + 1 :], plans[last])
+            priced_once(Charges(schema, moved, own))
+
+
+BY_BINS = [(CROSSING[1], 9), (BINS.format(2), 9), ("SELECT AVG(a) FROM t WHERE b = 1", 7)]
+
+
+def test_of_counts_that_cross_the_first_ones_are_taken():
+    """After the bins of a, their rows are known; after the count that crosses them, its own are."""
+    charges = planned(*BY_BINS, schema=schema_of(3, g=None))
+    assert charges.in_order((0, 1, 2)).cells == (4, 10, 29)
+    assert charges.in_order((1, 0, 2)).cells == (10, 4, 18)
+    assert charges.in_order((1, 2, 0)).cells == (10, 20, 4)
+    assert charges.in_order((0, 2, 1)).cells == (4, 34, 10)
+    best = charges.best_order()
+    assert (best.places, best.total, best.best) == ((1, 0, 2), 720, True)
+    assert priced_once(charges) == {29, 18}
+
+
+def test_crossing_counts_matter_too_where_a_statistic_is_told_in_two_steps(monkeypatch):
+    """Then the price is computed again from fewer rows, and the order of crossing ones is kept."""
+    average = BY_BINS[2][0]
+    charges = planned(*BY_BINS[:2], (average, 2), BY_BINS[2], schema=schema_of(3, g=None))
+    assert priced_once(charges) == {18, 20}
+    monkeypatch.setattr(order, "MOST_COLUMN_SETS", 0)  # the same where plans are too large
+    assert priced_once(planned(*BY_BINS, schema=charges.schema)) == {29, 18}
+
+
+BY_C = [
+    ("SELECT c, COUNT(*) FROM t WHERE a IN (0, 3) GROUP BY c", 9),
+    ("SELECT BIN(a, 2), c, COUNT(*) FROM t GROUP BY BIN(a, 2), c", 9),
+    ("SELECT c, COUNT(*) FROM t WHERE a >= 2 GROUP BY c", 9),
+]
+"""Counts of the first cross those of the others, which cross each other."""
+
+
+def test_a_nearer_count_pushes_out_counts_that_were_taken():
+    """Counts by c are further from AVG(a) than a >= 4, which is taken before them.
+
+    It crosses the first counts by c. Of the others, those are then taken that came first, although
+    none of them was taken while the first ones were.
+    """
+    schema = all_private({"a": 6, "c": 2}, 2)
+    texts = [*BY_C, (CUT.format(4), 9), ("SELECT AVG(a) FROM t", 6)]
+    assert priced_once(planned(*texts, schema=schema)) == {4, 8}
+
+
+def test_counts_that_the_account_was_told_before_are_taken_first():
+    """The count of a >= 4 crosses the first counts by c, so that they are never taken."""
+    schema = all_private({"a": 6, "c": 2}, 2)
+    charges = planned(*BY_C, ("SELECT SUM(a + c) FROM t", 6), schema=schema)
+    own = planned((CUT.format(4), 9), schema=schema).plans[0].questions
+    assert priced_once(Charges(schema, charges.plans, (tuple(own),))) == {4, 8}
+
+
+def test_of_filters_that_hold_for_the_same_records_the_last_one_counts():
+    """One row per person: the columns of its form count as points, 2 of d and 3 of c."""
+    charges = planned(
+        ("SELECT MEDIAN(d) FROM t WHERE a >= 5 OR b >= 5", 3),
+        ("SELECT MEDIAN(c) FROM t WHERE a >= 5 OR b >= 5", 3),
+        ("SELECT SUM(a), SUM(a + b) FROM t", 9),
+        schema=all_private({"a": 6, "b": 6, "c": 3, "d": 2}),
+    )
+    assert charges.in_order((0, 1, 2)).cells == (3, 3, 33)
+    assert charges.in_order((1, 0, 2)).cells == (4, 2, 25)
+    assert priced_once(charges) == {33, 25}
+    assert charges.best_order() == ((1, 0, 2), (4, 2, 25), True)
+
+
+@pytest.mark.parametrize("several", [1, 2])
+def test_beyond_the_cap_on_filters_the_first_ones_count(several):
+    """Either group has 20 counts, and a price looks at 24 of them."""
+    by_a = "SELECT a, COUNT(*) FROM t WHERE b = {} GROUP BY a"
+    charges = planned(
+        (by_a.format(0), 9),
+        (by_a.format(1), 9),
+        ("SELECT SUM(a) FROM t WHERE b = 0", 6),
+        schema=all_private({"a": 20, "b": 3}, several),
+    )
+    prices = priced_once(charges)
+    totals = [charges.in_order(places).total for places in itertools.permutations(range(3))]
+    best = charges.best_order()
+    assert best.best
+    assert best.total == min(totals)
+    assert len(prices) == 2
+
+
+def test_beyond_the_cap_on_atoms_half_of_the_filters_count():
+    """Of 9 bins, 7 and 7 there are 441 combinations: the later half of the filters is left out."""
+    bins = "SELECT BIN({0}, 2), COUNT(*) FROM t GROUP BY BIN({0}, 2)"
+    texts = [(bins.format(column), 9) for column in "abc"] + [("SELECT SUM(a + b + c) FROM t", 5)]
+    charges = planned(*texts, schema=all_private({"a": 18, "b": 14, "c": 14}))
+    assert priced_once(charges) == {12, 15}
+    totals = [charges.in_order(places).total for places in itertools.permutations(range(4))]
+    best = charges.best_order()
+    assert best.best
+    assert best.total == min(totals)
+
+
+GROUPS = [
+    (BINS.format(2), 4),
+    (BINS.format(3), 4),
+    ("SELECT b, COUNT(*) FROM t GROUP BY b", 4),
+    ("SELECT b, AVG(a) FROM t GROUP BY b", 4),
+    ("SELECT c, AVG(a) FROM t GROUP BY c", 4),
+    ("SELECT MEDIAN(a) FROM t", 4),
+    ("SELECT c, COUNT(*) FROM t WHERE a >= 3 GROUP BY c", 4),
+    ("SELECT AVG(c) FROM t", 4),
+]
+
+
+@pytest.mark.slow
+def test_eight_questions_with_several_rows_have_a_best_order(monkeypatch):
+    charges = planned(*GROUPS, schema=all_private({"a": 6, "b": 3, "c": 4}, 2))
+    assert len(charges.plans) == MOST_ORDERED
+    best = charges.best_order()
+    assert best.best
+    assert best.total == 967_680
+    monkeypatch.setattr(order, "MOST_PRICES", 100)
+    found = charges.best_order()
+    assert not found.best
+    assert found.total == 2 * best.total  # what moving single questions finds
+
+
+def test_an_order_that_costs_more_than_was_found_is_not_called_the_best():
+    charges = planned(*BY_BINS, schema=schema_of(3, g=None))
+    _, row = charges.charge([0])
+    charges._known[(0,), ()] = PublicParts(), row  # as if the first question cost nothing
+    assert not charges.best_order().best
+
+
+def test_where_types_are_merged_no_order_is_called_the_best(monkeypatch):
+    """What is spent on merged types can fall behind on a way that spent less before."""
+    charges = planned((POOL[13], 3), (POOL[0], 1), (POOL[5], 2))
+    assert charges.best_order().best
+    monkeypatch.setattr(order, "MOST_PARTS", 1)
+    assert not charges.best_order().best
 
 
 def test_more_questions_get_a_cheaper_order_than_the_given_one():

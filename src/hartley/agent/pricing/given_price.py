@@ -258,7 +258,7 @@ def _several_rows(
     known = known_counts(questions, earlier, schema)
     rest = [question for question in questions if question not in known]
     cells = price(rest, schema).cells if rest else 1
-    if rest and (parted := cells_in_parts(rest, earlier, schema)) is not None:
+    if rest and (parted := cells_in_parts(rest, earlier, schema, told.memory)) is not None:
         cells = min(cells, parted)
     return (cells, {entry.row for entry in counts}) if cells < alone else (alone, set())
 

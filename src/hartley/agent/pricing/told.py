@@ -40,6 +40,9 @@ class ToldEntry(NamedTuple):
 class ToldBefore:
     """Questions that were charged before, about one version of the data under one schema."""
 
+    memory: dict[object, int | None] | None = None
+    """Keeps what rule N computed, for other orders of the same questions; None without others."""
+
     def __init__(self, schema: Schema, questions: Iterable[Question] = ()) -> None:
         """Begin with nothing told, or with some questions as one row each."""
         self.schema = schema

@@ -76,25 +76,34 @@ def known_counts(
 
 
 def cells_in_parts(
-    questions: Sequence[Question], counts: Sequence[Question], schema: Schema
+    questions: Sequence[Question],
+    counts: Sequence[Question],
+    schema: Schema,
+    memory: dict[object, int | None] | None = None,
 ) -> int | None:
     """Return the price of a batch where earlier counts fix the number of rows in parts.
 
-    Only where every column is private. None where nothing is won or a cap is passed.
+    Only where every column is private. None where nothing is won or a cap is passed. ``memory``
+    keeps the price for other orders of the counts in which the same ones are taken.
     """
     if any(column.kind != "private" for column in schema.columns.values()):
         return None
     total = 1
     for group, columns in apart([(q, columns_named(q)) for q in questions]):
         near = [count for count in counts if not columns or columns_named(count) & columns]
-        cells = _group(group, near, schema)
+        cells = _group(group, near, schema, {} if memory is None else memory)
         if cells is None:
             return None
         total *= cells
     return total
 
 
-def _group(questions: Sequence[Question], counts: Sequence[Question], schema: Schema) -> int | None:
+def _group(
+    questions: Sequence[Question],
+    counts: Sequence[Question],
+    schema: Schema,
+    memory: dict[object, int | None],
+) -> int | None:
     listed = [as_asked(each, schema) for each in (*questions, *counts)]
     possible = [asked for asked in listed if asked is not None]
     if len(possible) < len(listed):
@@ -106,12 +115,22 @@ def _group(questions: Sequence[Question], counts: Sequence[Question], schema: Sc
         frozenset(place for place, atom in enumerate(atoms.atoms) if k in atom.alive)
         for k in range(len(questions), len(possible))
     ]
-    laminar = _laminar(places)
+    taken = laminar(places)
+    of_taken = [count for count, some in zip(counts, places, strict=True) if some in taken]
+    key = (tuple(questions), frozenset(counts), frozenset(of_taken))
+    if key not in memory:
+        memory[key] = _in_parts(questions, atoms, taken, schema)
+    return memory[key]
+
+
+def _in_parts(
+    questions: Sequence[Question], atoms: Atoms, taken: Sequence[frozenset[int]], schema: Schema
+) -> int | None:
     grids = [CellGrid.of(question) for question in questions]
     # The last part lies outside all filters; absent slots are there too.
     parts: dict[frozenset[int], list[TypedAtom]] = {frozenset(): []}
     for place, atom in enumerate(atoms.atoms):
-        around = frozenset(k for k, members in enumerate(laminar) if place in members)
+        around = frozenset(k for k, members in enumerate(taken) if place in members)
         kind = TypedAtom(str(place), atom.points, _seen(atom, atoms, len(questions)))
         parts.setdefault(around, []).append(kind)
     if schema.rows == "private":
@@ -135,7 +154,7 @@ def _seen(atom: Atom, atoms: Atoms, questions: int) -> dict[int, Seen]:
     return seen_by(own, atoms, range(questions))
 
 
-def _laminar(sets: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+def laminar(sets: Sequence[frozenset[int]]) -> list[frozenset[int]]:
     """Take sets in their order, each if it is nested in or disjoint from all that were taken.
 
     Parts of crossing filters have no known numbers of rows: of two rows, one in A and one in B are
