@@ -14,12 +14,16 @@ from hartley.agent.ledger.auditable_ledger import open_ledger
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.quotes import check_same_schema
 from hartley.engines.coded.copying import holds_copy, place_of
-from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.service.accounts import open_accounts
 from hartley.service.coverage import uncovered
-from hartley.service.hosted_dataset import place_of_copy, read_schema
+from hartley.service.hosted_dataset import (
+    hints_about_reading,
+    open_data,
+    place_of_copy,
+    read_schema,
+)
 from hartley.service.settings import settings_and_mistakes
 from hartley.wording import bits_up, listed
 
@@ -208,11 +212,12 @@ def _problems_of_new(dataset: DatasetSettings, schema: Schema | None) -> Iterato
             )
     if dataset.data is not None:
         try:
-            table = open_table(dataset.data)
-            if schema is not None:
-                table.require(schema.columns)
-                if "://" not in dataset.data:  # on a server, the first start looks at the rows
-                    schema.check_rows(table)
+            with hints_about_reading(dataset):
+                table = open_data(dataset, dataset.data)
+                if schema is not None:
+                    table.require(schema.columns)
+                    if "://" not in dataset.data:  # on a server, the first start looks at the rows
+                        schema.check_rows(table)
         except HartleyError as error:
             yield InputError(f"The data of {where}: {error.problem}", hint=error.hint)
     if dataset.budget is not None and schema is not None:
