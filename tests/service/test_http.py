@@ -122,12 +122,89 @@ def test_a_body_that_ends_in_garbage_has_the_envelope(shared):
         b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n" % token
     )
-    envelope(converse(shared, begun + b"zz\r\n"), 400, "invalid")
-    # A reply to an earlier request on the connection may be on its way: nothing comes between.
-    first = head(10).replace(b"Connection: close\r\n", b"")
-    reply = converse(shared, first + begun + b"zz\r\n")
-    assert reply.count(b"HTTP/1.1 ") <= 2
-    assert b" 200 " in reply.partition(b"\r\n")[0] or not reply
+    good = b"2\r\n{}\r\n"
+    for garbage in (b"zz\r\n", good + b"-1\r\n", good + b"0\r\nbad\r\n\r\n", b"2\n{}\n0\n\n"):
+        envelope(converse(shared, begun + garbage), 400, "invalid")
+        # The replies to earlier requests on the connection come first, each once.
+        earlier = head(10).replace(b"Connection: close\r\n", b"")
+        reply = converse(shared, earlier * 3 + begun + garbage + earlier)
+        *_, last = replies_of(reply)
+        assert [each.split(b" ")[1] for each in replies_of(reply)] == [b"200"] * 3 + [b"400"]
+        envelope(last, 400, "invalid")
+    reply = converse(shared, earlier * 2 + b"no request\r\n\r\n" + earlier)
+    assert [each.split(b" ")[1] for each in replies_of(reply)] == [b"200", b"200", b"400"]
+
+
+def replies_of(received):
+    """Split what came over a connection into replies, by their lengths."""
+    replies = []
+    while received:
+        before, _, rest = received.partition(b"\r\n\r\n")
+        length = int(before.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        replies.append(before + b"\r\n\r\n" + rest[:length])
+        received = rest[length:]
+    return replies
+
+
+def test_a_request_that_was_answered_is_not_answered_again(shared, monkeypatch):
+    """Its body goes on: a second reply would be taken for that to the next request."""
+    begun = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    host, port = shared.url.removeprefix("http://").split(":")
+    monkeypatch.setattr(EnvelopeProtocol, "request_seconds", 2.0)
+    for garbage in (b"zz\r\n", b""):  # broken, or late
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(begun)
+            received = connection.recv(1 << 16)
+            while b"request_id" not in received:
+                received += connection.recv(1 << 16)
+            connection.sendall(garbage)
+            while more := connection.recv(1 << 16):
+                received += more
+        assert [each.split(b" ")[1] for each in replies_of(received)] == [b"404"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Idempotency-Key", "Content-Type", "Host", "Cookie", "Origin", "Sec-Fetch-Site"],
+)
+def test_a_header_that_is_sent_twice_is_refused_before_anything_is_charged(shared, name):
+    ana = shared.api("ana")
+    body = {"question": "SELECT COUNT(*) FROM people WHERE age > 3", "bits": 1}
+    spent = ana.get("/v1/datasets/people/budget").json()["spent_bits"]
+    content, token = json.dumps(body), shared.place.tokens["ana"]
+    for values in (("a", "a"), ("a", "b")):
+        lines = "".join(f"{name}: {value}\r\n" for value in values)
+        request = (
+            f"POST /v1/datasets/people/ask HTTP/1.1\r\nAuthorization: Bearer {token}\r\n{lines}"
+            f"Connection: close\r\nContent-Length: {len(content)}\r\n\r\n{content}"
+        )
+        error = envelope(converse(shared, request.encode()), 400, "invalid")
+        assert error["message"] == f"The header {name} was sent more than once"
+    assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == spent
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 2\r\nContent-Length: 2\r\n",
+        b"Content-Length: 2\r\nContent-Length: 3\r\n",
+        b"Content-Length: 2, 2\r\n",
+        b"Content-Length: +2\r\n",
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        b"Transfer-Encoding: identity, chunked, identity\r\n",
+        b"Transfer-Encoding : chunked\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b" Content-Length: 2\r\n",
+    ],
+)
+def test_a_body_of_two_lengths_is_no_request(shared, lines):
+    """A proxy could take a part of it for the next request."""
+    hidden = b"{}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    reply = converse(shared, b"POST /v1/me HTTP/1.1\r\nHost: x\r\n" + lines + b"\r\n" + hidden)
+    assert b'{"status":"ok"}' not in reply
+    envelope(reply, 400, "invalid")
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets/", "/console/", "/console/login/", "//evil.org/"])

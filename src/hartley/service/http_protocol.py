@@ -36,6 +36,8 @@ class EnvelopeProtocol(HttpToolsProtocol):
         super().__init__(*given, **named)
         self._head, self._reading_head, self._begun = 0, True, False
         self._timer: asyncio.TimerHandle | None = None
+        self._refusal: ServiceError | None = None
+        """What is sent after the replies to earlier requests; nothing is read any more then."""
 
     # --- the connection ---
 
@@ -51,6 +53,8 @@ class EnvelopeProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request; never more of its head than the limit."""
+        if self._refusal is not None:
+            return
         self._unset_keepalive_if_required()
         if self._timer is None:
             self._wait()
@@ -61,7 +65,7 @@ class EnvelopeProtocol(HttpToolsProtocol):
             data, rest = data[:free], data[free:]
             self._head += len(data)
         self._feed(data)
-        if rest and not self.transport.is_closing():
+        if rest and self._refusal is None and not self.transport.is_closing():
             if self._reading_head:
                 self._refuse(_too_large_head())
             else:  # what is left is of the body
@@ -100,35 +104,56 @@ class EnvelopeProtocol(HttpToolsProtocol):
         )
 
     def _refuse(self, error: ServiceError) -> None:
-        """Send an envelope, unless another reply is on its way, and close the connection."""
+        """Send an envelope and close the connection, in the place of the request that is read.
+
+        Earlier requests on the connection are answered first, and none is answered twice.
+        """
+        cycle = self.cycle
+        if cycle is None or self.transport.is_closing():
+            self._send(error)
+        elif self._reading_head:
+            if cycle.response_complete:
+                self._send(error)
+            else:
+                self._refusal = error
+        elif self.pipeline:  # its head was read, and it waits for its turn
+            self.pipeline.popleft()
+            self._refusal = error
+        elif not cycle.response_started:
+            cycle.disconnected = True  # what the application says from now on is not sent
+            self._send(error)
+        elif cycle.response_complete:
+            self.transport.close()
+        else:
+            cycle.keep_alive = False
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or with what is refused after the last reply."""
+        is_last = not self.pipeline
+        super().on_response_complete()
+        if is_last and self._refusal is not None:
+            self._send(self._refusal)
+
+    def _send(self, error: ServiceError) -> None:
+        """Send an envelope and close the connection."""
         if self.transport.is_closing():
             return
-        if self._may_reply():
-            if self.cycle is not None:
-                self.cycle.disconnected = True  # what the application says from now on is not sent
-            request_id = secrets.token_hex(8)
-            body = json.dumps(error.body(request_id)).encode()
-            headers = (
-                (b"content-type", b"application/json"),
-                (b"content-length", b"%d" % len(body)),
-                (b"connection", b"close"),
-                (b"x-request-id", request_id.encode()),
-                *SECURITY_HEADERS,
-            )
-            lines = [b"%s: %s\r\n" % header for header in headers]
-            self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))
-            LOGGER.info(
-                "request",
-                extra={"request_id": request_id, "route": "none", "status": error.status},
-            )
+        request_id = secrets.token_hex(8)
+        body = json.dumps(error.body(request_id)).encode()
+        headers = (
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+            (b"x-request-id", request_id.encode()),
+            *SECURITY_HEADERS,
+        )
+        lines = [b"%s: %s\r\n" % header for header in headers]
+        self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))
+        LOGGER.info(
+            "request",
+            extra={"request_id": request_id, "route": "none", "status": error.status},
+        )
         self.transport.close()
-
-    def _may_reply(self) -> bool:
-        """Tell whether no reply is on its way: none was asked for, or the body is not there yet."""
-        cycle = self.cycle
-        if cycle is None or cycle.response_complete:
-            return True
-        return cycle.more_body and not cycle.response_started and not self.pipeline
 
     # --- time ---
 
