@@ -141,11 +141,7 @@ def _opened(address: str) -> Ledger | None:
     """Open the ledger; None if it would be created by the first start."""
     path = None if "://" in address else Path(address)
     if path is not None and not path.exists():
-        if not os.access(path.parent, os.W_OK):
-            raise InputError(
-                f"The ledger of [service] cannot be created in {path.parent}",
-                hint="create the folder, and let the user of the service write there",
-            )
+        require_writable_folder(path)
         return None
     ledger = open_ledger(address, create=False)
     if ledger.only_reads:
@@ -155,6 +151,17 @@ def _opened(address: str) -> Ledger | None:
             hint="let the user of the service write to the file and its folder",
         )
     return ledger
+
+
+def require_writable_folder(ledger: Path) -> None:
+    """Raise an error if the file of a ledger cannot be created."""
+    folder = ledger.absolute().parent
+    if not os.access(folder, os.W_OK):
+        raise InputError(
+            f"The ledger cannot be created in {folder}",
+            hint="create the folder and let the user of the service write there, or name another "
+            "file: ledger in [service], or --ledger",
+        )
 
 
 def _problems_of_caps(settings: ServiceSettings, ledger: Ledger | None) -> Iterator[HartleyError]:

@@ -17,6 +17,7 @@ from hartley.agent.ledger.stores.unused_file import remove_unused_ledger
 from hartley.agent.opening_agent import OpeningAgent
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import Role, open_accounts
+from hartley.service.checking import require_writable_folder
 from hartley.service.hosted_dataset import (
     hints_about_reading,
     open_data,
@@ -77,6 +78,8 @@ def _ledger_kept_if_used(address: str) -> Iterator[Ledger]:
     """Open a ledger; after an error, remove its file if it was made here and has no row."""
     path = Path(address.removeprefix("sqlite:///"))
     is_new_file = "://" not in str(path) and not path.exists()
+    if is_new_file:
+        require_writable_folder(path)
     try:
         with closing(open_ledger(address)) as ledger:
             yield ledger

@@ -1,5 +1,6 @@
 """A first start that fails: nothing half-made is left, and nothing that was there is removed."""
 
+import os
 import sqlite3
 from contextlib import closing
 
@@ -92,6 +93,16 @@ def test_rows_that_do_not_fit_leave_nothing(config):
     with pytest.raises(HartleyError, match="missing"):
         start(config)
     assert contents(config.parent) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(config, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="ledger in .service., or --ledger"):
+        start(config)
+    config.write_text(CONFIG.replace("ledger.db", "missing/ledger.db"))
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="missing; hint: create the folder"):
+        start(config)
 
 
 def test_what_was_there_or_is_recorded_stays(config):
