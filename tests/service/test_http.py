@@ -233,3 +233,65 @@ def test_a_body_that_is_no_json_says_where(shared):
     assert "JSON" in message
     assert "field" not in message
     assert "character 2" in message
+
+
+def test_fields_after_a_body_are_no_headers(shared):
+    """A proxy looks at headers alone: somebody could name a user, or send a token, behind it."""
+    token = shared.place.tokens["ana"].encode()
+    content = json.dumps({"question": "SELECT AVG(age) FROM people", "bits": 1}).encode()
+    begun = (
+        b"POST /v1/datasets/people/price HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    )
+    body = b"\r\n%x\r\n%s\r\n0\r\n" % (len(content), content)
+    bearer = b"Authorization: Bearer %s\r\n" % token
+    envelope(converse(shared, begun + body + bearer + b"\r\n"), 401, "token")
+    for after in (b"", bearer, b"X-Remote-User: owner\r\n"):
+        reply = converse(shared, begun + bearer + body + after + b"\r\n")
+        assert reply.split(b" ")[1] == b"200"
+
+
+def test_fields_after_a_body_have_the_limit_of_headers(shared):
+    begun = b"POST /v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    endless = [b"a" * 10_000] * 20
+    host, port = shared.url.removeprefix("http://").split(":")
+    for first in (b"0\r\nX-Endless: ", b"1;extension="):
+        assert converse(shared, begun + first, *endless).count(b"HTTP/1.1 ") == 1
+    many = [b"X-Many: %s\r\n" % (b"a" * 1000)] * 200
+    assert converse(shared, begun + b"0\r\n", *many).count(b"HTTP/1.1 ") == 1
+    with socket.create_connection((host, int(port)), timeout=60) as connection:  # it is read on
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_the_body_of_a_request_for_another_protocol_is_no_request(shared):
+    """To a proxy it is a body: what stands in it was sent by the client alone."""
+    token = shared.place.tokens["ana"].encode()
+    hidden = b"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token
+    for protocol in (b"websocket", b"h2c"):
+        begun = (
+            b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+            b"Upgrade: %s\r\nContent-Length: %d\r\n\r\n" % (protocol, len(hidden))
+        )
+        host, port = shared.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(begun)
+            received = connection.recv(1 << 16)
+            try:
+                connection.sendall(hidden)
+                while more := connection.recv(1 << 16):
+                    received += more
+            except OSError:
+                pass  # it is closed already
+        assert b'"account"' not in received
+        assert [each.split(b" ")[1] for each in replies_of(received)] == [b"401"]
+
+
+def test_a_client_that_asks_first_does_not_send_a_body_that_is_too_large(shared):
+    token = shared.place.tokens["ana"].encode()
+    begun = (
+        b"POST /v1/datasets/people/%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+        b"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 99999\r\n\r\n"
+    )
+    for route in (b"ask", b"price"):
+        envelope(converse(shared, begun % (route, token)), 413, "body")

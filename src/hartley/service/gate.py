@@ -139,10 +139,12 @@ class Gate:
 
         async def limited() -> Message:
             nonlocal taken
+            # The framework passes this one on, and turns any other into a body it cannot read.
+            if announced > self._limit:  # before a client that asks first is told to send it
+                raise HTTPException(413)
             message = await receive()
             taken += len(message.get("body", b""))
-            if max(taken, announced) > self._limit:
-                # The framework passes this one on, and turns any other into a body it cannot read.
+            if taken > self._limit:
                 raise HTTPException(413)
             return message
 

@@ -35,9 +35,12 @@ class EnvelopeProtocol(HttpToolsProtocol):
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - of the server's own making
         super().__init__(*given, **named)
         self._head, self._reading_head, self._begun = 0, True, False
+        """``_head`` counts what is no body: the head, or what stands between parts of a body."""
         self._timer: asyncio.TimerHandle | None = None
+        self._ended = False
+        """Whether nothing is read any more."""
         self._refusal: ServiceError | None = None
-        """What is sent after the replies to earlier requests; nothing is read any more then."""
+        """What is sent after the replies to earlier requests."""
 
     # --- the connection ---
 
@@ -53,7 +56,7 @@ class EnvelopeProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request; never more of its head than the limit."""
-        if self._refusal is not None:
+        if self._ended:
             return
         self._unset_keepalive_if_required()
         if self._timer is None:
@@ -63,28 +66,43 @@ class EnvelopeProtocol(HttpToolsProtocol):
         if self._reading_head:
             free = self.largest_head - self._head
             data, rest = data[:free], data[free:]
-            self._head += len(data)
         self._feed(data)
-        if rest and self._refusal is None and not self.transport.is_closing():
+        if rest and not self._ended:
             if self._reading_head:
                 self._refuse(_too_large_head())
             else:  # what is left is of the body
                 self._feed(rest)
 
     def _feed(self, data: bytes) -> None:
+        self._head += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # answered as if it had not asked for another protocol
+            # Answered as if it had not asked for another protocol. What follows is a body to some
+            # proxies and a request to the parser, so it is neither.
+            self._ended, self.cycle.keep_alive = True, False
         except httptools.HttpParserError:
             self.send_400_response("")
+        else:
+            if not self._reading_head and self._head > self.largest_head:
+                self._refuse(_too_large_head())
 
     # --- what the parser finds ---
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; a field after the body is none, since no proxy has looked at it."""
+        if self._reading_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Hand the request to the application; its body has a limit there."""
-        self._reading_head = False
+        self._reading_head, self._head = False, 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Hand over a part of the body."""
+        self._head = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Wait for the next request."""
@@ -108,7 +126,8 @@ class EnvelopeProtocol(HttpToolsProtocol):
 
         Earlier requests on the connection are answered first, and none is answered twice.
         """
-        cycle = self.cycle
+        self._stop_waiting()
+        self._ended, cycle = True, self.cycle
         if cycle is None or self.transport.is_closing():
             self._send(error)
         elif self._reading_head:

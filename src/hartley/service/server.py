@@ -76,8 +76,9 @@ def prepare(settings: ServiceSettings) -> Prepared:
 @contextmanager
 def _ledger_kept_if_used(address: str) -> Iterator[Ledger]:
     """Open a ledger; after an error, remove its file if it was made here and has no row."""
-    path = Path(address.removeprefix("sqlite:///"))
-    is_new_file = "://" not in str(path) and not path.exists()
+    place = address.removeprefix("sqlite:///")
+    path = Path(place)
+    is_new_file = "://" not in place and not path.exists()
     if is_new_file:
         require_writable_folder(path)
     try:
