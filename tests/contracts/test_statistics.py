@@ -17,6 +17,7 @@ from hartley.agent.questions.batch import All, Either, Form, Question, Statistic
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded.coding import ColumnCoding
 from hartley.engines.coded.copying import code_table, holds_copy, open_coded
+from hartley.engines.dialects.dialect import Store
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError
@@ -287,7 +288,7 @@ def test_the_largest_codes_times_ten_thousand_million_rows_come_out_right(engine
         assert totals(many, questions) == expected
 
 
-class Repeated:
+class Repeated(Store):
     """A copy in which every row counts many times: sums and counts are multiplied in the query."""
 
     def __init__(self, store, times):
@@ -295,6 +296,12 @@ class Repeated:
         self._store, self._times = store, times
 
     def fetch(self, text):
+        return self._store.fetch(self._repeated(text))
+
+    def fetch_row(self, text):
+        return self._store.fetch_row(self._repeated(text))
+
+    def _repeated(self, text):
         import sqlglot
         from sqlglot import exp
 
@@ -320,7 +327,7 @@ class Repeated:
             return node
 
         tree = sqlglot.parse_one(text, dialect=self.dialect.sql)
-        return self._store.fetch(tree.transform(repeat).sql(dialect=self.dialect.sql))
+        return tree.transform(repeat).sql(dialect=self.dialect.sql)
 
     def close(self):
         self._store.close()

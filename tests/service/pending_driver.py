@@ -16,7 +16,7 @@ from hartley.service.settings import read_settings
 
 async def main(config, token, text):
     endless = EndlessStatements()
-    EmbeddedStore.fetch = endless.fetch
+    EmbeddedStore.run = endless.run
     service = Service(read_settings(config))
     service.open()
     endless.on.set()

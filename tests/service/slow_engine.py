@@ -19,15 +19,15 @@ class EndlessStatements:
     def __init__(self):
         self.on, self.begun, self.released = (threading.Event() for _ in range(3))
         self.count, self._cursors = 0, []
-        fetch = EmbeddedStore.fetch
+        run = EmbeddedStore.run
 
         def slow(store, text):
             if self.on.is_set():
                 self.count += 1
                 self._run(store)
-            return fetch(store, text)
+            return run(store, text)
 
-        self.fetch = slow
+        self.run = slow
 
     def _run(self, store):
         with store._connection.cursor() as cursor, stoppable(cursor.interrupt):

@@ -211,16 +211,16 @@ class SlowStatements:
     """Makes the statements over the copy of a dataset really slow while ``on`` is set."""
 
     def __init__(self, monkeypatch):
-        self.on, self.begun, fetch = threading.Event(), threading.Event(), EmbeddedStore.fetch
+        self.on, self.begun, run = threading.Event(), threading.Event(), EmbeddedStore.run
 
         def slow(store, text):
             if self.on.is_set():
                 text = text.replace('FROM "coded"', 'FROM "coded", range(1000000000000) AS many')
                 assert "many" in text
                 self.begun.set()
-            return fetch(store, text)
+            return run(store, text)
 
-        monkeypatch.setattr(EmbeddedStore, "fetch", slow)
+        monkeypatch.setattr(EmbeddedStore, "run", slow)
 
 
 @pytest.mark.slow

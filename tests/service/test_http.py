@@ -122,12 +122,89 @@ def test_a_body_that_ends_in_garbage_has_the_envelope(shared):
         b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n" % token
     )
-    envelope(converse(shared, begun + b"zz\r\n"), 400, "invalid")
-    # A reply to an earlier request on the connection may be on its way: nothing comes between.
-    first = head(10).replace(b"Connection: close\r\n", b"")
-    reply = converse(shared, first + begun + b"zz\r\n")
-    assert reply.count(b"HTTP/1.1 ") <= 2
-    assert b" 200 " in reply.partition(b"\r\n")[0] or not reply
+    good = b"2\r\n{}\r\n"
+    for garbage in (b"zz\r\n", good + b"-1\r\n", good + b"0\r\nbad\r\n\r\n", b"2\n{}\n0\n\n"):
+        envelope(converse(shared, begun + garbage), 400, "invalid")
+        # The replies to earlier requests on the connection come first, each once.
+        earlier = head(10).replace(b"Connection: close\r\n", b"")
+        reply = converse(shared, earlier * 3 + begun + garbage + earlier)
+        *_, last = replies_of(reply)
+        assert [each.split(b" ")[1] for each in replies_of(reply)] == [b"200"] * 3 + [b"400"]
+        envelope(last, 400, "invalid")
+    reply = converse(shared, earlier * 2 + b"no request\r\n\r\n" + earlier)
+    assert [each.split(b" ")[1] for each in replies_of(reply)] == [b"200", b"200", b"400"]
+
+
+def replies_of(received):
+    """Split what came over a connection into replies, by their lengths."""
+    replies = []
+    while received:
+        before, _, rest = received.partition(b"\r\n\r\n")
+        length = int(before.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        replies.append(before + b"\r\n\r\n" + rest[:length])
+        received = rest[length:]
+    return replies
+
+
+def test_a_request_that_was_answered_is_not_answered_again(shared, monkeypatch):
+    """Its body goes on: a second reply would be taken for that to the next request."""
+    begun = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    host, port = shared.url.removeprefix("http://").split(":")
+    monkeypatch.setattr(EnvelopeProtocol, "request_seconds", 2.0)
+    for garbage in (b"zz\r\n", b""):  # broken, or late
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(begun)
+            received = connection.recv(1 << 16)
+            while b"request_id" not in received:
+                received += connection.recv(1 << 16)
+            connection.sendall(garbage)
+            while more := connection.recv(1 << 16):
+                received += more
+        assert [each.split(b" ")[1] for each in replies_of(received)] == [b"404"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Idempotency-Key", "Content-Type", "Host", "Cookie", "Origin", "Sec-Fetch-Site"],
+)
+def test_a_header_that_is_sent_twice_is_refused_before_anything_is_charged(shared, name):
+    ana = shared.api("ana")
+    body = {"question": "SELECT COUNT(*) FROM people WHERE age > 3", "bits": 1}
+    spent = ana.get("/v1/datasets/people/budget").json()["spent_bits"]
+    content, token = json.dumps(body), shared.place.tokens["ana"]
+    for values in (("a", "a"), ("a", "b")):
+        lines = "".join(f"{name}: {value}\r\n" for value in values)
+        request = (
+            f"POST /v1/datasets/people/ask HTTP/1.1\r\nAuthorization: Bearer {token}\r\n{lines}"
+            f"Connection: close\r\nContent-Length: {len(content)}\r\n\r\n{content}"
+        )
+        error = envelope(converse(shared, request.encode()), 400, "invalid")
+        assert error["message"] == f"The header {name} was sent more than once"
+    assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == spent
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 2\r\nContent-Length: 2\r\n",
+        b"Content-Length: 2\r\nContent-Length: 3\r\n",
+        b"Content-Length: 2, 2\r\n",
+        b"Content-Length: +2\r\n",
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        b"Transfer-Encoding: identity, chunked, identity\r\n",
+        b"Transfer-Encoding : chunked\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b" Content-Length: 2\r\n",
+    ],
+)
+def test_a_body_of_two_lengths_is_no_request(shared, lines):
+    """A proxy could take a part of it for the next request."""
+    hidden = b"{}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    reply = converse(shared, b"POST /v1/me HTTP/1.1\r\nHost: x\r\n" + lines + b"\r\n" + hidden)
+    assert b'{"status":"ok"}' not in reply
+    envelope(reply, 400, "invalid")
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets/", "/console/", "/console/login/", "//evil.org/"])
@@ -156,3 +233,65 @@ def test_a_body_that_is_no_json_says_where(shared):
     assert "JSON" in message
     assert "field" not in message
     assert "character 2" in message
+
+
+def test_fields_after_a_body_are_no_headers(shared):
+    """A proxy looks at headers alone: somebody could name a user, or send a token, behind it."""
+    token = shared.place.tokens["ana"].encode()
+    content = json.dumps({"question": "SELECT AVG(age) FROM people", "bits": 1}).encode()
+    begun = (
+        b"POST /v1/datasets/people/price HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    )
+    body = b"\r\n%x\r\n%s\r\n0\r\n" % (len(content), content)
+    bearer = b"Authorization: Bearer %s\r\n" % token
+    envelope(converse(shared, begun + body + bearer + b"\r\n"), 401, "token")
+    for after in (b"", bearer, b"X-Remote-User: owner\r\n"):
+        reply = converse(shared, begun + bearer + body + after + b"\r\n")
+        assert reply.split(b" ")[1] == b"200"
+
+
+def test_fields_after_a_body_have_the_limit_of_headers(shared):
+    begun = b"POST /v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    endless = [b"a" * 10_000] * 20
+    host, port = shared.url.removeprefix("http://").split(":")
+    for first in (b"0\r\nX-Endless: ", b"1;extension="):
+        assert converse(shared, begun + first, *endless).count(b"HTTP/1.1 ") == 1
+    many = [b"X-Many: %s\r\n" % (b"a" * 1000)] * 200
+    assert converse(shared, begun + b"0\r\n", *many).count(b"HTTP/1.1 ") == 1
+    with socket.create_connection((host, int(port)), timeout=60) as connection:  # it is read on
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_the_body_of_a_request_for_another_protocol_is_no_request(shared):
+    """To a proxy it is a body: what stands in it was sent by the client alone."""
+    token = shared.place.tokens["ana"].encode()
+    hidden = b"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token
+    for protocol in (b"websocket", b"h2c"):
+        begun = (
+            b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+            b"Upgrade: %s\r\nContent-Length: %d\r\n\r\n" % (protocol, len(hidden))
+        )
+        host, port = shared.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(begun)
+            received = connection.recv(1 << 16)
+            try:
+                connection.sendall(hidden)
+                while more := connection.recv(1 << 16):
+                    received += more
+            except OSError:
+                pass  # it is closed already
+        assert b'"account"' not in received
+        assert [each.split(b" ")[1] for each in replies_of(received)] == [b"401"]
+
+
+def test_a_client_that_asks_first_does_not_send_a_body_that_is_too_large(shared):
+    token = shared.place.tokens["ana"].encode()
+    begun = (
+        b"POST /v1/datasets/people/%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+        b"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 99999\r\n\r\n"
+    )
+    for route in (b"ask", b"price"):
+        envelope(converse(shared, begun % (route, token)), 413, "body")

@@ -71,6 +71,29 @@ def test_rows_of_others_cannot_be_opened(live):
     assert own["id"][:6] != row["id"][:6]
 
 
+def test_a_price_that_is_to_rest_on_another_row_says_nothing_about_it(live):
+    """The number of a row counts the rows of all accounts, so no reply shows it."""
+    owner, ana, ben = live.api("owner"), live.api("ana"), live.api("ben")
+    owner.put("/v1/accounts/ana/datasets/others")
+    live.place.allow("ana", 5, dataset="others")
+    asked = ana.post(
+        "/v1/datasets/others/ask",
+        json={"question": "SELECT COUNT(*) FROM others WHERE ill = 'yes'", "bits": 1},
+    )
+    assert asked.status_code == 200
+    ben.ask(bits=2)
+    ids = [
+        ana.get("/v1/datasets/others/history").json()["rows"][0]["id"],
+        ben.get("/v1/datasets/people/history").json()["rows"][0]["id"],
+        *("0000000000000000", "00000000000000zz", ""),
+    ]
+    replies = [shown(ana.ask(COUNT, bits=1, given=[row])) for row in ids]
+    assert replies[0][0] == 422
+    assert replies == replies[:1] * len(ids)
+    assert not any(letter.isdigit() for letter in replies[0][1]["error"]["message"])
+    assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 0
+
+
 def test_a_repeat_of_what_another_paid_for_is_charged(live):
     assert live.api("ben").ask(bits=2).json()["bits"] == 2
     repeat = live.api(token=live.place.issue("ana", "repeat").text)

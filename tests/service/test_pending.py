@@ -24,7 +24,7 @@ SETTINGS = "question_seconds = 2\npending_seconds = 900\nengine_lanes = 1\nqueue
 def endless(monkeypatch):
     """Make statements endless while it is on; nothing runs on after the test."""
     statements = EndlessStatements()
-    monkeypatch.setattr(EmbeddedStore, "fetch", statements.fetch)
+    monkeypatch.setattr(EmbeddedStore, "run", statements.run)
     yield statements
     statements.release()
 

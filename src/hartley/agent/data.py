@@ -63,13 +63,14 @@ class HeadNote:
 
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger, self._folder = ledger, folder.absolute()
+        self._first: str | None = None
 
     def path(self) -> Path | None:
         """Return the path of the note; None for a ledger without rows."""
-        first = self._ledger.first_hash()
-        if first is None:
+        self._first = self._first or self._ledger.first_hash()  # which no later row changes
+        if self._first is None:
             return None
-        return self._folder / f"hartley.{first[:NAMED_DIGITS]}.head"
+        return self._folder / f"hartley.{self._first[:NAMED_DIGITS]}.head"
 
     def check(self) -> None:
         """Raise an error if the ledger lacks the row that was noted last."""

@@ -129,13 +129,13 @@ class Earlier:
     def check_given(self, given: Iterable[int], account: str | None) -> None:
         """Raise an error if a price of an account is to rest on a row that it may not use."""
         with self._lock:
-            strange = sorted(row for row in given if not self._may_use(row, account))
+            usable = all(self._may_use(row, account) for row in given)
         # The same words for rows of others, of earlier data and for rows that do not exist: which
-        # of them it is would show what others asked.
-        if strange:
+        # of them it is, or the number of the row, would show what others asked.
+        if not usable:
             raise OptionError(
-                f"given= names row {strange[0]}, which charged this account for no question about "
-                "the present data",
+                "given= names a row that charged this account for no question about the present "
+                "data",
                 hint="price the question again, and pass the new quote",
             )
 

@@ -13,6 +13,7 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError
 
 if TYPE_CHECKING:
+    from hartley.agent.ledger.ledger import Ledger
     from hartley.service.accounts import Accounts, IssuedToken, ServiceAccount, TokenRecord
 
 account_app = typer.Typer(
@@ -82,9 +83,14 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley account add ana ledger.db --dataset people --allowance 8[/dim]
     """
-    from hartley.exact import parse_number
+    from hartley.agent.ledger.ledger import open_ledger
+    from hartley.exact import floor_power, parse_number
+    from hartley.service.accounts import open_accounts
+    from hartley.service.accounts.identity import check_account_name, read_role
     from hartley.service.coverage import require_covered, set_allowance
 
+    check_account_name(name)
+    read_role(role)
     if allowance is not None and not dataset:
         raise OptionError(
             "An allowance is given without a dataset", hint="name the dataset with --dataset"
@@ -92,20 +98,22 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     for what, text in (("the allowance", allowance), ("the daily cap", daily_cap)):
         if text is not None and parse_number(text, name=what) < 0:
             raise OptionError(f"{what.capitalize()} is less than 0 bits", hint="give 0 or more")
-    with _open(ledger) as accounts:
-        _refuse_unknown(accounts, dataset or [])
-        for each in dataset or [] if allowance is not None else []:  # before anything is added
+    if daily_cap is not None:
+        floor_power(daily_cap, what="daily cap")  # refuses what is out of reach
+    with open_ledger(ledger, create=False) as opened:
+        _refuse_unknown(opened, dataset or [])
+        for each in dataset or [] if allowance is not None else []:
             bits = parse_number(allowance, name="the allowance")
-            require_covered(accounts.ledger, each, more_bits=bits)
+            require_covered(opened, each, more_bits=bits)
+        # Every mistake is found by now: an account is added as a whole, and its tables with it.
+        accounts = open_accounts(opened)
         accounts.add(name, role, by=BY)
         for each in dataset or []:
             accounts.grant(name, each, by=BY)
         if daily_cap is not None:
             accounts.set_daily_cap(name, daily_cap, by=BY)
         for each in dataset or [] if allowance is not None else []:
-            set_allowance(
-                accounts.ledger, accounts, dataset=each, account=name, bits=allowance, by=BY
-            )
+            set_allowance(opened, accounts, dataset=each, account=name, bits=allowance, by=BY)
         account = accounts.get(name)
     if wants_json(json):
         print_json(_content(account, []))
@@ -139,8 +147,8 @@ def allow_command(
 
     if parse_number(allowance, name="the allowance") < 0:
         raise OptionError("The allowance is less than 0 bits", hint="give 0 or more")
-    with _open(ledger, create=False) as accounts:
-        _refuse_unknown(accounts, [dataset])
+    with _open(ledger) as accounts:
+        _refuse_unknown(accounts.ledger, [dataset])
         in_use = accounts.get(name).revoked is None
         wanted = set_allowance(
             accounts.ledger, accounts, dataset=dataset, account=name, bits=allowance, by=BY
@@ -162,7 +170,7 @@ def list_command(
     json: Format = None,
 ) -> None:
     """List the accounts of a service with their tokens, which are shown without their secrets."""
-    with _open(ledger, create=False) as accounts:
+    with _open(ledger) as accounts:
         chosen = accounts.list() if name is None else [accounts.get(name)]
         tokens = {account.name: accounts.tokens(account.name) for account in chosen}
     if wants_json(json):
@@ -188,7 +196,7 @@ def revoke_command(
 
     [dim]Example: hartley account revoke ana ledger.db --token 1f3a5b7c9d0e2f46[/dim]
     """
-    with _open(ledger, create=False) as accounts:
+    with _open(ledger) as accounts:
         if token is None:
             accounts.revoke_account(name, by=BY)
         else:
@@ -239,7 +247,7 @@ def token_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         )
     if out is not None and out.exists():
         raise InputError(f"The file '{out}' exists already", hint="name a new file")
-    with _open(ledger, create=False) as accounts:
+    with _open(ledger) as accounts:
         issued = accounts.issue_token(
             name,
             scopes=scope,
@@ -264,17 +272,15 @@ def token_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     say("This is shown once. Keep it as you keep a password.")
 
 
-def _open(ledger: str, *, create: bool = True) -> Accounts:
-    """Open the accounts of a ledger that exists; a typing error creates none."""
-    from hartley.agent.ledger.ledger import open_ledger
+def _open(ledger: str) -> Accounts:
+    """Open the accounts of a ledger that has some."""
     from hartley.service.accounts import open_accounts
 
-    open_ledger(ledger, create=False).close()
-    return open_accounts(ledger, create=create)
+    return open_accounts(ledger, create=False)
 
 
-def _refuse_unknown(accounts: Accounts, datasets: list[str]) -> None:
-    known = accounts.ledger.datasets()
+def _refuse_unknown(ledger: Ledger, datasets: list[str]) -> None:
+    known = ledger.datasets()
     for dataset in datasets:
         if dataset not in known:
             from hartley.wording import listed

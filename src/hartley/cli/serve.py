@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hartley.cli.options import reads_tables
 from hartley.cli.output import Format, is_terminal, print_json, say, wants_json
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from hartley.service.settings import ServiceSettings
 
 
+@reads_tables
 def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     source: Annotated[
         str,
@@ -56,6 +59,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         bool,
         typer.Option("--check", help="Only say what is wrong; exit with 2 if something is."),
     ] = False,
+    reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
     """Run the agent as a service: HTTP for many analysts, with accounts and a web console.
@@ -63,17 +67,17 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley serve people.parquet --schema people.schema.toml --budget 16[/dim]
     """
     is_config = source.endswith(".toml")
-    if is_config and (schema or budget or ledger):
+    if is_config and (schema or budget or ledger or reading != AS_WRITTEN):
         raise OptionError(
             "A configuration was given together with options of a table",
-            hint="write schema, budget and ledger into the configuration",
+            hint="write schema, budget, ledger and reading into the configuration",
         )
     if check and is_config:
         from hartley.service.checking import problems_of
 
         _report(problems_of(source, listen=listen, workers=workers), source, json)
         return
-    settings = _configured(source) if is_config else _tried(source, schema, budget, ledger)
+    settings = _configured(source) if is_config else _tried(source, schema, budget, ledger, reading)
     settings = settings.changed(listen, workers)
     if check:
         from hartley.service.checking import problems_of_settings
@@ -96,7 +100,11 @@ def _configured(path: str) -> ServiceSettings:
 
 
 def _tried(
-    table: str, schema: Path | None, budget: str | None, ledger: str | None
+    table: str,
+    schema: Path | None,
+    budget: str | None,
+    ledger: str | None,
+    reading: ReadingOptions,
 ) -> ServiceSettings:
     """Return settings for one table, as a first try."""
     from hartley.ranges.schema.schema import Schema
@@ -109,7 +117,9 @@ def _tried(
         )
     name = Schema.read(schema).name
     folder = Path() if "://" in table else Path(table).absolute().parent
-    dataset = DatasetSettings(name=name, schema=schema.absolute(), budget=budget, data=table)
+    dataset = DatasetSettings(
+        name=name, schema=schema.absolute(), budget=budget, data=table, reading=reading
+    )
     return ServiceSettings(
         ledger=ledger or str(folder / f"{name}.ledger.db"),
         datasets={name: dataset},

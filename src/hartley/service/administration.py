@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.opening_agent import OpeningAgent
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.repricing import verify_prices
 from hartley.errors import InputError, OptionError
@@ -20,6 +19,7 @@ from hartley.ranges.schema.schema import Schema
 from hartley.service.accounts import Role, TokenScope
 from hartley.service.coverage import require_covered, set_allowance, uncovered
 from hartley.service.envelope import forbidden, not_found
+from hartley.service.hosted_dataset import hints_about_reading, open_data
 from hartley.service.metrics import is_alive
 
 if TYPE_CHECKING:
@@ -274,13 +274,12 @@ class Administration:
                 require_covered(self._ledger, dataset, more_charges=factor)
 
             check()  # before the table is coded, and again while nobody else writes
-            with OpeningAgent(
-                hosted.near, present, ledger=self._ledger, place=hosted.place
-            ) as agent:
+            with hints_about_reading(settings), hosted.agent(present) as agent:
+                opened = open_data(settings, table)
                 if changed is None:
-                    agent.update(table, erasure=erasure, check=check)
+                    agent.update(opened, erasure=erasure, check=check)
                 else:
-                    agent.change_schema(changed, table, check=check)
+                    agent.change_schema(changed, opened, check=check)
             kind = "erasure" if erasure else "version" if changed is None else "schema"
             state = self._ledger.state(dataset)
             self._accounts.note(identity.account, f"add {kind}", dataset, state.version)

@@ -43,7 +43,7 @@ problem lies. Asking the same question again is always free.
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorEnvelope, "description": words}
     for status, words in {
-        400: "the body cannot be read",
+        400: "the body cannot be read, or a header was sent twice",
         401: "the token is missing or not valid",
         403: "the role or scope of the token does not allow this",
         404: "absent, or not for this account",

@@ -14,12 +14,16 @@ from hartley.agent.ledger.auditable_ledger import open_ledger
 from hartley.agent.pricing.price import open_factor
 from hartley.agent.quotes import check_same_schema
 from hartley.engines.coded.copying import holds_copy, place_of
-from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.service.accounts import open_accounts
 from hartley.service.coverage import uncovered
-from hartley.service.hosted_dataset import place_of_copy, read_schema
+from hartley.service.hosted_dataset import (
+    hints_about_reading,
+    open_data,
+    place_of_copy,
+    read_schema,
+)
 from hartley.service.settings import settings_and_mistakes
 from hartley.wording import bits_up, listed
 
@@ -137,11 +141,7 @@ def _opened(address: str) -> Ledger | None:
     """Open the ledger; None if it would be created by the first start."""
     path = None if "://" in address else Path(address)
     if path is not None and not path.exists():
-        if not os.access(path.parent, os.W_OK):
-            raise InputError(
-                f"The ledger of [service] cannot be created in {path.parent}",
-                hint="create the folder, and let the user of the service write there",
-            )
+        require_writable_folder(path)
         return None
     ledger = open_ledger(address, create=False)
     if ledger.only_reads:
@@ -151,6 +151,17 @@ def _opened(address: str) -> Ledger | None:
             hint="let the user of the service write to the file and its folder",
         )
     return ledger
+
+
+def require_writable_folder(ledger: Path) -> None:
+    """Raise an error if the file of a ledger cannot be created."""
+    folder = ledger.absolute().parent
+    if not os.access(folder, os.W_OK):
+        raise InputError(
+            f"The ledger cannot be created in {folder}",
+            hint="create the folder and let the user of the service write there, or name another "
+            "file: ledger in [service], or --ledger",
+        )
 
 
 def _problems_of_caps(settings: ServiceSettings, ledger: Ledger | None) -> Iterator[HartleyError]:
@@ -208,11 +219,12 @@ def _problems_of_new(dataset: DatasetSettings, schema: Schema | None) -> Iterato
             )
     if dataset.data is not None:
         try:
-            table = open_table(dataset.data)
-            if schema is not None:
-                table.require(schema.columns)
-                if "://" not in dataset.data:  # on a server, the first start looks at the rows
-                    schema.check_rows(table)
+            with hints_about_reading(dataset):
+                table = open_data(dataset, dataset.data)
+                if schema is not None:
+                    table.require(schema.columns)
+                    if "://" not in dataset.data:  # on a server, the first start looks at the rows
+                        schema.check_rows(table)
         except HartleyError as error:
             yield InputError(f"The data of {where}: {error.problem}", hint=error.hint)
     if dataset.budget is not None and schema is not None:

@@ -40,6 +40,9 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """Sent with every reply, unless the reply has a header of that name itself."""
+ONLY_ONCE = (b"content-type", b"cookie", b"host", b"idempotency-key", b"origin", b"sec-fetch-site")
+"""Headers of which a proxy before the service may have looked at another one. Two tokens and two
+names of users are refused where they are read, and two lengths by the server."""
 ONLY_TLS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -69,6 +72,8 @@ class Gate:
         receive = self._limited(headers, receive)
         reply = _Reply(send, self._headers, request_id)
         try:
+            if len(headers) < len(scope["headers"]):
+                _refuse_doubled([name for name, _ in scope["headers"]])
             if scope["method"] == "POST" and scope["path"].endswith("/ask"):
                 if await self._sent_again(scope, headers, receive, reply):
                     self._count(scope, 200, begun, "/v1/datasets/{name}/ask")
@@ -134,10 +139,12 @@ class Gate:
 
         async def limited() -> Message:
             nonlocal taken
+            # The framework passes this one on, and turns any other into a body it cannot read.
+            if announced > self._limit:  # before a client that asks first is told to send it
+                raise HTTPException(413)
             message = await receive()
             taken += len(message.get("body", b""))
-            if max(taken, announced) > self._limit:
-                # The framework passes this one on, and turns any other into a body it cannot read.
+            if taken > self._limit:
                 raise HTTPException(413)
             return message
 
@@ -166,6 +173,17 @@ class Gate:
         self._metrics.count("requests", route=route, method=method, status=str(status))
         self._metrics.time("request_seconds", seconds, route=route)
         return seconds
+
+
+def _refuse_doubled(names: list[bytes]) -> None:
+    for name in ONLY_ONCE:
+        if names.count(name) > 1:
+            raise ServiceError(
+                400,
+                "invalid",
+                f"The header {name.decode().title()} was sent more than once",
+                hint="send it once; if a proxy adds it, let it replace the client's",
+            )
 
 
 class _Reply:

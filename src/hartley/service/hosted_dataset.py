@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.agent.ledger.stores.chain import find
 from hartley.agent.opening_agent import OpeningAgent, lasting_place
-from hartley.errors import HartleyError, OptionError, Pending
+from hartley.engines.tables.reading_options import ReadingOptions
+from hartley.engines.tables.sources import open_table
+from hartley.errors import HartleyError, InputError, OptionError, Pending
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
 from hartley.service.envelope import busy
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Desk, Wish
+    from hartley.engines.tables.table import Table
     from hartley.service.ledger_guard import LedgerGuard
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
@@ -72,6 +75,25 @@ def read_schema(dataset: DatasetSettings) -> Schema:
     return schema
 
 
+def open_data(dataset: DatasetSettings, data: object) -> Table:
+    """Open a table of a dataset, whose files are written as its settings say."""
+    return open_table(data, reading=dataset.reading)
+
+
+@contextmanager
+def hints_about_reading(dataset: DatasetSettings) -> Iterator[None]:
+    """Let errors about a file, which name options of a shell, name the configuration too."""
+    try:
+        yield
+    except InputError as error:
+        options = [each.name for each in fields(ReadingOptions) if f"--{each.name}" in error.hint]
+        if not options:
+            raise
+        hint = f"{error.hint}; in a configuration, set {options[0]} in "
+        hint += f"[datasets.{dataset.name}.reading]"
+        raise type(error)(error.problem, hint=hint) from None
+
+
 class HostedDataset:
     """A dataset of the service, used by many threads."""
 
@@ -95,6 +117,11 @@ class HostedDataset:
         """The address of a database that keeps the coded copy itself; None for a file."""
         data = self._dataset.data
         return data if data is not None and "://" in data else None
+
+    def agent(self, schema: Schema) -> OpeningAgent:
+        """Open an agent over the coded copy."""
+        near = None if self.near is None else open_data(self._dataset, self.near)
+        return OpeningAgent(near, schema, ledger=self.ledger, place=self.place)
 
     def open(self) -> None:
         """Open the present version, unless it is open already."""
@@ -137,7 +164,7 @@ class HostedDataset:
                     return self._open
             state = self.ledger.state(self.name)
             schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
-            agent = OpeningAgent(self.near, schema, ledger=self.ledger, place=self.place)
+            agent = self.agent(schema)
             note = None if agent._head is None else LaterNote(agent._head)  # noqa: SLF001 - see LaterNote
             agent._head = note  # type: ignore[assignment]  # noqa: SLF001
             fresh = OpenVersion(agent, state.version, state.schema_version, note, users=1)

@@ -160,7 +160,10 @@ class Lanes:
         return result
 
     async def _in_time(self, job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
-        return await asyncio.wait_for(asyncio.shield(job.future), self._seconds)
+        await asyncio.wait([job.future], timeout=self._seconds)
+        if not job.future.done():
+            raise TimeoutError
+        return job.future.result()
 
     def _admit(self, job: LaneWork) -> None:
         account = job.ticket.account

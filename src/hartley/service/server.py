@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,17 +13,24 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.data import state_of
 from hartley.agent.ledger.ledger import open_ledger
+from hartley.agent.ledger.stores.unused_file import remove_unused_ledger
 from hartley.agent.opening_agent import OpeningAgent
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import Role, open_accounts
-from hartley.service.hosted_dataset import place_of_copy, read_schema
+from hartley.service.checking import require_writable_folder
+from hartley.service.hosted_dataset import (
+    hints_about_reading,
+    open_data,
+    place_of_copy,
+    read_schema,
+)
 from hartley.service.ledger_guard import create_head
 from hartley.service.own_rows import own_place
 from hartley.service.rates import create_rates
 from hartley.service.readiness import self_check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hartley.agent.ledger.ledger import Ledger
     from hartley.service.accounts import Accounts, IssuedToken
@@ -50,20 +57,37 @@ def prepare(settings: ServiceSettings) -> Prepared:
     """Create what does not exist yet: ledger, datasets with their coded copies, accounts.
 
     Workers open the copies read-only. Raises an error if the engine fails its self-check, since
-    answers would not be exact.
+    answers would not be exact. If nothing was recorded by then, no new ledger is left behind.
     """
     self_check()
-    with closing(open_ledger(settings.ledger)) as ledger:
+    with _ledger_kept_if_used(settings.ledger) as ledger:
         new = {name for name in settings.datasets if state_of(ledger, name) is None}
         for dataset in settings.datasets.values():
             _prepare_dataset(dataset, settings, ledger, new=dataset.name in new)
         accounts = open_accounts(ledger)
-        owner = accounts.first_owner()
         for dataset in settings.datasets.values():
             for analyst in dataset.analysts:
                 _prepare_analyst(accounts, ledger, analyst, dataset.name, new=dataset.name in new)
         _prepare_caps(accounts, settings)
+        owner = accounts.first_owner()  # at last: its token is shown once, and only by a success
     return Prepared(owner)
+
+
+@contextmanager
+def _ledger_kept_if_used(address: str) -> Iterator[Ledger]:
+    """Open a ledger; after an error, remove its file if it was made here and has no row."""
+    place = address.removeprefix("sqlite:///")
+    path = Path(place)
+    is_new_file = "://" not in place and not path.exists()
+    if is_new_file:
+        require_writable_folder(path)
+    try:
+        with closing(open_ledger(address)) as ledger:
+            yield ledger
+    except BaseException:
+        if is_new_file:
+            remove_unused_ledger(path)
+        raise
 
 
 def _prepare_dataset(
@@ -76,14 +100,17 @@ def _prepare_dataset(
             hint="add budget = BITS, or --budget BITS after a table: the most that all analysts "
             "together may learn about a person",
         )
-    database = dataset.data is not None and "://" in dataset.data
-    agent = OpeningAgent(
-        dataset.data if new or database else None,  # a copy that exists is not made again
-        schema,
-        ledger=ledger,
-        budget=dataset.budget if new else None,
-        place=place_of_copy(settings, dataset),
-    )
+    data = dataset.data
+    database = data is not None and "://" in data
+    with hints_about_reading(dataset):
+        agent = OpeningAgent(
+            # A copy that exists is not made again.
+            open_data(dataset, data) if data is not None and (new or database) else None,
+            schema,
+            ledger=ledger,
+            budget=dataset.budget if new else None,
+            place=place_of_copy(settings, dataset),
+        )
     agent.close()
 
 
@@ -137,10 +164,14 @@ def serve(
     opened = settings.listen.bind()
     runtime = Path(tempfile.mkdtemp(prefix="hartley-service-"))  # readable by this user alone
     try:
-        prepared = prepare(settings)
         create_rates(runtime)
         create_head(runtime)
-        made(prepared)
+        prepared = prepare(settings)
+        try:
+            made(prepared)
+        except BaseException:
+            _revoke_unseen(prepared, settings)
+            raise
         host, port = opened.getsockname()[:2]
         scheme = "http" if settings.tls is None else "https"
         shown = f"[{host}]" if ":" in host else host
@@ -158,6 +189,13 @@ def serve(
     finally:
         opened.close()
         shutil.rmtree(runtime, ignore_errors=True)
+
+
+def _revoke_unseen(prepared: Prepared, settings: ServiceSettings) -> None:
+    """Revoke the token of the first owner, which nobody has seen."""
+    if prepared.owner is not None:
+        with open_accounts(settings.ledger) as accounts:
+            accounts.revoke_token(prepared.owner.token_id, by=CONFIGURATION)
 
 
 def _configured(settings: ServiceSettings):  # type: ignore[no-untyped-def]  # noqa: ANN202 - uvicorn's
@@ -200,11 +238,18 @@ def hand_over(token: IssuedToken, folder: Path, *, terminal: bool) -> str:
             "Keep it safe; other accounts and tokens are made with it."
         )
     path = folder / "owner.token"
-    with suppress(FileNotFoundError):
-        path.unlink()
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(number, "w", encoding="utf-8") as file:
-        file.write(token.text + "\n")
+    if path.exists():  # perhaps of another service
+        path = folder / f"owner.{token.token_id}.token"
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(token.text + "\n")
+    except OSError as error:
+        raise InputError(
+            f"The owner's token cannot be written to {path} ({type(error).__name__})",
+            hint="issue one with hartley account token owner LEDGER --out FILE, and start the "
+            "service again",
+        ) from None
     return f"The owner's token is in {path}, readable by {_user()} alone: move it to a safe place."
 
 

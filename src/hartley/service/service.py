@@ -272,7 +272,8 @@ class Service:
                 "This token may see prices, but ask nothing", "use a token with the scope 'ask'"
             )
         self.resources.check_batch(wishes)
-        rows = None if given is None else [n for row in given if (n := self.ids.number(row))]
+        # What is no name of a row is a row that there is not: both are refused alike.
+        rows = None if given is None else [self.ids.number(row) or 0 for row in given]
         # A database that keeps the copy runs its statements one after another.
         one_by_one = hosted.near is not None
         ticket = Ticket(identity.account, (name, tuple(wishes)), yields=one_by_one)

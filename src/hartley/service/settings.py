@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import HartleyError, OptionError
 from hartley.exact import parse_number
 from hartley.files import parse_toml, read_text_file
@@ -101,6 +102,8 @@ class DatasetSettings:
     one."""
     place: str | None = None
     """The place of the coded copy; next to the ledger file by default."""
+    reading: ReadingOptions = AS_WRITTEN
+    """How the files of the table are written."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +361,8 @@ class _SettingsReader:
                     f"The name of {where} cannot stand in an address",
                     "use letters, digits, '.', '_' and '-', at most 63 of them",
                 )
-            self.known(section, ("schema", "budget", "data", "analysts", "place"), where)
+            keys = ("schema", "budget", "data", "analysts", "place", "reading")
+            self.known(section, keys, where)
             schema = self.text(section, "schema", where, 'write schema = "people.schema.toml"')
             data, place = (
                 self.text(section, key, where, f'write {key} = "..."', needed=False)
@@ -373,8 +377,17 @@ class _SettingsReader:
                 data=None if data is None else self.address(data),
                 analysts=self.names(section.get("analysts", []), f"analysts in {where}"),
                 place=None if place is None else self.address(place),
+                reading=self.reading(section, name),
             )
         return datasets
+
+    def reading(self, section: Mapping[str, Any], name: str) -> ReadingOptions:
+        where = f"[datasets.{name}.reading]"
+        try:
+            return ReadingOptions.from_dict(self.section(section, "reading", where))
+        except HartleyError as error:
+            self.wrong(f"In {where}: {error.problem}", error.hint)
+            return AS_WRITTEN
 
     # --- [limits] ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hartley.agent.planning_agent import Agent
+from hartley.engines.dialects.dialect import Store
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def agent(people, schema, ledger):
         yield opened
 
 
-class Failing:
+class Failing(Store):
     """A store that cannot be read for a while."""
 
     def __init__(self, store, times, error=None):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -129,16 +130,18 @@ def test_what_was_read_while_a_copy_was_changed_does_not_count(tmp_path, monkeyp
         (copy,) = copies(ledger)
         content, forgery = copy.read_bytes(), forged(tmp_path, copy)
         store = type(agent._held.coded.store)
-        fetch = store.fetch
+        run = store.run
 
+        @contextmanager
         def between(self, text):
             overwrite(copy, forgery)
             try:
-                return fetch(self, text)
+                with run(self, text) as result:
+                    yield result
             finally:
                 overwrite(copy, content)
 
-        monkeypatch.setattr(store, "fetch", between)
+        monkeypatch.setattr(store, "run", between)
         with pytest.raises(Pending):
             agent.ask(OLD.format(40))
         monkeypatch.undo()

@@ -107,7 +107,7 @@ def test_a_charge_never_exceeds_the_quote_that_it_names(agent):
 def test_rows_that_are_no_earlier_charges_are_refused(agent, rows):
     agent.ask(OLD)
     assert agent.history()[0].sequence == 2
-    with pytest.raises(OptionError, match=f"given= names row {rows[-1]}, which charged this"):
+    with pytest.raises(OptionError, match="given= names a row that charged this"):
         agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=rows)
     assert len(agent.history()) == 1  # nothing was charged
     assert agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", given=()).bits == 1.0
@@ -124,12 +124,11 @@ def test_rows_of_other_accounts_and_of_earlier_data_are_refused_in_the_same_word
         with pytest.raises(OptionError) as refused:
             agent.ask(YOUNG, analyst=analyst, given=[row])
         assert refused.value.problem == (
-            f"given= names row {row}, which charged this account for no question about the "
-            "present data"
+            "given= names a row that charged this account for no question about the present data"
         )
     assert agent.ask(YOUNG, analyst="ann", given=[of_ann]).bits == 0
     agent.update(people)
-    with pytest.raises(OptionError, match=f"given= names row {of_ann}"):
+    with pytest.raises(OptionError, match="given= names a row"):
         agent.ask(YOUNG, analyst="ann", given=[of_ann])
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from hartley.agent.ledger import open_ledger
 from hartley.cli import main
+from hartley.errors import InputError
 from hartley.service.accounts import open_accounts
 
 
@@ -57,14 +58,24 @@ def test_an_account_is_added_with_grant_allowance_and_cap(call, ledger):
         (("--dataset", "people", "--allowance", "-1"), "less than 0 bits"),
         (("--dataset", "people", "--allowance", "9"), "would be left for all allowances"),
         (("--daily-cap", "many"), "the daily cap"),
+        (("--dataset", "people", "--daily-cap", "1e6"), "daily cap of 1e6 bits is out of reach"),
     ],
 )
 def test_a_mistake_adds_nothing(call, ledger, words, problem):
     code, out, err = call("add", "ana", ledger, *words)
     assert (code, out) == (2, "")
     assert problem.lower() in err.lower()
+    with pytest.raises(InputError, match="has no accounts"):  # not even their tables
+        open_accounts(ledger, create=False)
     with open_accounts(ledger) as accounts:
         assert accounts.list() == []
+
+
+def test_a_name_that_cannot_be_used_makes_no_tables(call, ledger):
+    code, _, err = call("add", "Ana Maria", ledger)
+    assert (code, "name" in err) == (2, True)
+    with pytest.raises(InputError, match="has no accounts"):
+        open_accounts(ledger, create=False)
 
 
 def test_a_token_is_shown_once_and_works(call, ledger):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -144,7 +145,7 @@ def test_every_part_is_read_back_whole(dialect, kind):
 )
 def test_everything_else_is_stopped_before_the_engine(coded, statement, monkeypatch):
     reached = []
-    monkeypatch.setattr(type(coded.store), "fetch", lambda _, text: reached.append(text))
+    monkeypatch.setattr(type(coded.store), "run", lambda _, text: reached.append(text))
     with pytest.raises(EngineError, match="stopped before it reached the engine"):
         coded.run(statement)
     assert reached == []
@@ -154,11 +155,30 @@ def test_what_the_engine_says_is_not_repeated(coded, monkeypatch):
     def fail(_self, _text):
         raise ValueError("SECRET-7741")
 
-    monkeypatch.setattr(type(coded.store), "fetch", fail)
-    with pytest.raises(EngineError, match="ValueError") as caught:
-        coded.count()
-    assert "7741" not in str(caught.value)
-    assert caught.value.__suppress_context__
+    monkeypatch.setattr(type(coded.store), "run", fail)
+    for ask in (coded.count, lambda: coded.run(CodeStatement((SEX,), (ROWS,)))):
+        with pytest.raises(EngineError, match="ValueError") as caught:
+            ask()
+        assert "7741" not in str(caught.value)
+        assert caught.value.__suppress_context__
+
+
+def test_the_only_row_is_of_whole_numbers(coded, monkeypatch, refused):
+    statement = CodeStatement((), (ROWS,))
+    for value, whole in (
+        (None, None),
+        (0, 0),
+        (-(2**127), -(2**127)),
+        (Decimal(10) ** 37, 10**37),
+        (Decimal("3.0"), 3),
+    ):
+        monkeypatch.setattr(type(coded.store), "fetch_row", lambda *_, value=value: (value,))
+        (number,) = coded.run_for_row(statement)
+        assert (number, type(number)) == (whole, type(whole))
+    for value in (3.0, float(2**70), True, "3", Decimal("0.5"), Decimal("NaN"), Fraction(3)):
+        monkeypatch.setattr(type(coded.store), "fetch_row", lambda *_, value=value: (value,))
+        with refused(EngineError, "duckdb did not answer with whole numbers"):
+            coded.run_for_row(statement)
 
 
 def test_many_threads_count_at_once(coded):

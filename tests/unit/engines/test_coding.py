@@ -350,6 +350,24 @@ def test_a_copy_in_memory_reaches_nothing_else():
             copy.store.fetch(statement)
 
 
+def test_a_copy_of_one_group_of_rows_wakes_no_second_thread(tmp_path):
+    """DuckDB reads groups of 122,880 rows, each with one thread."""
+    threads = "SELECT current_setting('threads')"
+    with duckdb.connect() as connection:
+        (all_threads,) = connection.execute(threads).fetchone()
+    for rows, expected in ((122_880, 1), (122_881, all_threads)):
+        table, place = open_table({"x": [1] * rows}), tmp_path / f"people{rows}.duckdb"
+        in_memory = code_table(table, [ONE])
+        code_table(table, [ONE], place=place, version="v1").close()
+        in_file = open_coded(place, [ONE], version="v1")
+        for copy in (in_memory, in_file):
+            assert copy.store.fetch_row(threads) == (expected,)
+            assert copy.count() == rows
+            with pytest.raises(duckdb.Error):
+                copy.store.fetch("SET threads = 2")
+            copy.close()
+
+
 def test_a_copy_that_was_changed_or_is_another_is_not_opened(tmp_path, refused):
     place = tmp_path / "people.duckdb"
     code_table(open_table({"x": [1, 2]}), [ONE], place=place, version="v1").close()

@@ -269,16 +269,11 @@ def _alone(coded: CodedTable, requests: list[Request]) -> dict[Request, int | No
     results: dict[Request, int | None] = {}
     for chunk in _chunks(requests):
         values = tuple([aggregate(coded, measure) for _, measure in chunk])
-        fetched = coded.run(CodeStatement((), values, where))
-        for request, column in zip(chunk, fetched.columns, strict=True):
-            results[request] = _result(request[1], column[0].as_py())
+        fetched = coded.run_for_row(CodeStatement((), values, where))
+        for request, value in zip(chunk, fetched, strict=True):
+            additive = request[1].kind in ("count", "sum")
+            results[request] = 0 if value is None and additive else value
     return results
-
-
-def _result(measure: RowMeasure, value: Arrow) -> int | None:
-    if value is None:
-        return 0 if measure.kind in ("count", "sum") else None
-    return int(value)
 
 
 def _grouped(

@@ -8,17 +8,21 @@ can.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from hartley.engines.dialects.dialect import relation_of
 from hartley.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hartley.engines.coded.coding import ColumnCoding
     from hartley.engines.coded.digests import Watch
     from hartley.engines.dialects.dialect import Dialect, Store
 
+T = TypeVar("T")
 
 WORDS = {
     "and": "({} AND {})",
@@ -182,7 +186,26 @@ class CodedTable:
         return CodeColumn(self.places[name])
 
     def run(self, query: CodeStatement) -> Any:
-        """Run one statement and return its Arrow table: the only way to the engine.
+        """Run one statement and return its Arrow table."""
+        return self._fetched(query, self.store.fetch)
+
+    def run_for_row(self, query: CodeStatement) -> list[int | None]:
+        """Run one statement without keys and return its only row: whole numbers, or None."""
+        return [self._whole(value) for value in self._fetched(query, self.store.fetch_row)]
+
+    def _whole(self, value: object) -> int | None:
+        """Return a number as an engine gives it back; anything that is not whole is an error."""
+        if value is None or type(value) is int:
+            return value
+        if isinstance(value, Decimal) and value.is_finite() and value == int(value):
+            return int(value)
+        raise EngineError(
+            f"The engine {self.engine} did not answer with whole numbers",
+            hint="look at the engine with hartley doctor; what was charged stays paid",
+        )
+
+    def _fetched(self, query: CodeStatement, fetch: Callable[[str], T]) -> T:
+        """Run one statement: the only way to the engine.
 
         A statement is a tree, never text: a single SELECT over the coded copy that counts, adds and
         compares codes with whole numbers. Nothing else can be written.
@@ -192,7 +215,7 @@ class CodedTable:
         text = query.text(self.dialect, relation_of(self.store), len(self.codings))
         self.check_unchanged()
         try:
-            fetched = self.store.fetch(text)
+            fetched = fetch(text)
         except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
             if self.dialect.passes_on_ctrl_c(error):
                 raise KeyboardInterrupt from None
@@ -213,7 +236,8 @@ class CodedTable:
 
     def count(self) -> int:
         """Count the rows; the result is ``rows`` unless somebody changed the copy."""
-        rows: int = self.run(CodeStatement((), (Part("count rows"),))).column(0)[0].as_py()
+        (rows,) = self.run_for_row(CodeStatement((), (Part("count rows"),)))
+        assert rows is not None  # a count
         return rows
 
     def close(self) -> None:

@@ -75,7 +75,7 @@ class CopyJob:
         portable = self.source is not copy.dialect
         relation, dialect = relation_of(copy), copy.dialect
         text = row_sums_query(self.codings, relation, self.seeds, dialect, portable=portable)
-        return read_sums([column[0].as_py() for column in copy.fetch(text).columns])
+        return read_sums(copy.fetch_row(text))
 
     def compare(self, expected: Sequence[object], copy: Store) -> None:
         """Raise an error if a copy does not hold the rows of the coding statement."""
@@ -373,8 +373,8 @@ def _check_codes(
     for i in range(len(codings)):
         unknown = f"count(CASE WHEN c{i} = {UNKNOWN} THEN 1 END)"
         aggregates += [f"count(c{i}) AS a{i}", f"{unknown} AS b{i}", f"max(c{i}) AS d{i}"]
-    fetched = store.fetch(f"SELECT {', '.join(aggregates)} FROM {relation_of(store)}")  # noqa: S608 - our own names
-    rows, *counts = (column[0].as_py() for column in fetched.columns)
+    query = f"SELECT {', '.join(aggregates)} FROM {relation_of(store)}"  # noqa: S608 - our own names
+    rows, *counts = store.fetch_row(query)
     for i, coding in enumerate(codings):
         present, strange, largest = counts[3 * i : 3 * i + 3]
         assert largest is None or largest < coding.points

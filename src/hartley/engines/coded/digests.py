@@ -301,7 +301,6 @@ def _file_digest(path: Path, key: bytes) -> str:
 
 def _rows_digest(store: Store, note: str, codings: Sequence[ColumnCoding], key: bytes) -> str:
     text = row_sums_query(codings, relation_of(store), seeds_from(key), store.dialect)
-    fetched = store.fetch(text)
-    sums = read_sums([column[0].as_py() for column in fetched.columns])
+    sums = read_sums(store.fetch_row(text))
     content = f"{sums.rows}|{sums.first}|{sums.second}|{note}"
     return hmac.digest(key, content.encode(), "sha512").hex()

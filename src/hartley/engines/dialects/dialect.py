@@ -52,6 +52,10 @@ class Store(Protocol):
     def fetch(self, text: str) -> Any:
         """Run a statement and return its Arrow table."""
 
+    def fetch_row(self, text: str) -> tuple[Any, ...]:
+        """Run a statement and return its only row."""
+        return tuple(column[0].as_py() for column in self.fetch(text).columns)
+
     def close(self) -> None:
         """Release the connection and other resources."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.dialect import Dialect, taken, unwritable
+from hartley.engines.dialects.dialect import Dialect, Store, taken, unwritable
 from hartley.engines.dialects.probes import require_tried
 from hartley.engines.dialects.streams import reader
 from hartley.errors import EngineError, InputError, TableError
@@ -24,7 +24,7 @@ from hartley.files import PrivateFolder, sync_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hartley.engines.dialects.dialect import Holder, Job, Place, Store
+    from hartley.engines.dialects.dialect import Holder, Job, Place
 
 OLDEST, FIRST_UNTRIED = (1, 4), (1, 5)
 """The tested versions; a test compares them with pyproject.toml."""
@@ -35,6 +35,8 @@ INTEGERS = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64":
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 BYTES_PER_THREAD = 400_000_000
 """The memory that DuckDB may use for writing, per thread."""
+ROWS_PER_THREAD = 122_880
+"""The rows of a group, of which DuckDB gives a thread at least one."""
 LEAST_MEMORY = 200
 """Megabytes below which it cannot group a large table, even by spilling."""
 
@@ -188,8 +190,7 @@ class DuckDB(Dialect):
             store = EmbeddedStore(connection)
             try:
                 note = _fill(connection, job)
-                connection.execute("SET enable_external_access = false")
-                connection.execute("SET lock_configuration = true")
+                store.lock()
             except BaseException:
                 connection.close()
                 raise
@@ -225,9 +226,15 @@ class DuckDB(Dialect):
 
         del near
         self.require_tried_library()
-        locked: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
-        store = EmbeddedStore(duckdb.connect(str(Path(place)), read_only=True, config=locked))
-        return store, str(store.fetch("SELECT content FROM about").column(0)[0].as_py())
+        shut: dict[str, Any] = {"enable_external_access": "false"}
+        store = EmbeddedStore(duckdb.connect(str(Path(place)), read_only=True, config=shut))
+        try:
+            store.lock()
+            (note,) = store.fetch_row("SELECT content FROM about")
+        except BaseException:
+            store.close()
+            raise
+        return store, str(note)
 
     def holds_copy(self, place: Place, near: Holder | None) -> bool:
         """Tell whether there is a file: it gets its name when it is finished."""
@@ -325,7 +332,7 @@ def _limited(backend: Any, limit: str, shown: str) -> Iterator[None]:
         backend.con.execute(f"SET memory_limit = '{float(size) + 0.05:.2f} {unit}'")
 
 
-class EmbeddedStore:
+class EmbeddedStore(Store):
     """A copy inside DuckDB: in memory, or in a file that is only read."""
 
     dialect: Dialect = DUCKDB
@@ -335,12 +342,39 @@ class EmbeddedStore:
         self._connection = connection
 
     def fetch(self, text: str) -> Any:
+        """Run a statement and return its Arrow table."""
+        with self.run(text) as result:
+            return result.fetch_arrow_table()
+
+    def fetch_row(self, text: str) -> tuple[Any, ...]:
+        """Run a statement and return its only row, in two thirds of the time."""
+        with self.run(text) as result:
+            (row,) = result.fetchall()
+        return tuple(row)
+
+    @contextmanager
+    def run(self, text: str) -> Iterator[Any]:
         """Run a statement concurrently with those of other threads."""
         from hartley.engines.dialects.statement_stop import stoppable  # for agents alone
 
         # A cursor is a connection of its own: ending its statement ends no other one.
         with self._connection.cursor() as cursor, stoppable(cursor.interrupt):
-            return cursor.execute(text).fetch_arrow_table()
+            yield cursor.execute(text)
+
+    def lock(self) -> None:
+        """Let nothing leave the database from now on, and nothing change how it runs.
+
+        A thread reads whole groups of rows. If there is only one group, further threads would be
+        woken for nothing, at every question and in every process that has the copy open.
+        """
+        (locked,) = self.fetch_row("SELECT current_setting('lock_configuration')")
+        if locked:  # this process has the copy open already
+            return
+        (rows,) = self.fetch_row("SELECT count(*) FROM coded")
+        if rows <= ROWS_PER_THREAD:
+            self._connection.execute("SET threads = 1")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
 
     def close(self) -> None:
         """Close the database."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.dialect import (
     Dialect,
+    Store,
     builtin,
     marks_among,
     name_parts,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator, Sequence
 
-    from hartley.engines.dialects.dialect import Holder, Job, Place, Store
+    from hartley.engines.dialects.dialect import Holder, Job, Place
 
 
 class PostgreSQL(Dialect):
@@ -151,7 +152,7 @@ class PostgreSQL(Dialect):
 POSTGRESQL = PostgreSQL()
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """A table of a PostgreSQL database, read in transactions that cannot write."""
 
     dialect: Dialect = POSTGRESQL
@@ -179,7 +180,7 @@ class PostgresStore:
         """Leave the connection to its owner."""
 
 
-class _Unfinished:
+class _Unfinished(Store):
     """A table as the transaction that makes it sees it."""
 
     dialect: Dialect = POSTGRESQL

@@ -7,13 +7,13 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.dialects.dialect import Dialect, marks_among, name_parts, taken
+from hartley.engines.dialects.dialect import Dialect, Store, marks_among, name_parts, taken
 from hartley.engines.dialects.streams import as_declared, declared_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hartley.engines.dialects.dialect import Holder, Job, Place, Store
+    from hartley.engines.dialects.dialect import Holder, Job, Place
 
 ROWS = 100_000
 """Rows that are fetched at a time where memory must not grow with their number."""
@@ -153,7 +153,7 @@ class Spark(Dialect):
 SPARK = Spark()
 
 
-class SparkStore:
+class SparkStore(Store):
     """A view of a session: of a table, of Parquet files or of a checkpoint."""
 
     dialect: Dialect = SPARK

@@ -17,6 +17,7 @@ from hartley.agent.statistics import ranks, scans
 from hartley.agent.statistics.statistics import fits, totals
 from hartley.engines.coded.coded_copy import CodedTable
 from hartley.engines.coded.coding import ColumnCoding
+from hartley.engines.dialects.dialect import Store
 from hartley.engines.dialects.duckdb import DuckDB, EmbeddedStore
 from hartley.engines.dialects.registry import EMBEDDED
 from hartley.ranges.schema.schema import Column, Schema
@@ -308,7 +309,7 @@ def test_every_set_of_codes_is_counted_alone_and_in_one_grid():
 # --- scans --------------------------------------------------------------------------------------
 
 
-class Counting:
+class Counting(Store):
     """A store that keeps what is sent to it."""
 
     dialect = EMBEDDED

@@ -148,6 +148,8 @@ class SqliteLedgerStore(LedgerStore):
             self._only_read()
             return
         noted = self.write(self._format)
+        if not self.path.exists():
+            raise lasting(FileNotFoundError(), self.name)  # see unused_file.py
         if noted is None:
             self.write(self._create)
         elif not check_format(noted, self.name):
