@@ -311,7 +311,7 @@ def _position(
         wish=point.wish,
         bits=point.bits,
         price=bits_due(point.bits) if point.bits else "paid for" if point.paid else "free",
-        alone=f"{bits_due(point.bits_alone)} alone" if point.bits < point.bits_alone else "",
+        alone=f"({bits_due(point.bits_alone)} alone)" if point.bits < point.bits_alone else "",
         affordable=spendable.covers(point.bits),
         error=error_words(errors.main(point)),
         otherwise=errors.otherwise(point),

@@ -82,7 +82,7 @@ def test_after_an_answer_the_slider_begins_with_it_and_costs_what_a_quote_says(t
             priced = priced_question(curve, wish, 100.0)
             first = priced.positions[0]
             assert (priced.chosen, first.price, first.bits) == (0, "paid for", 0)
-            assert first.alone.endswith(" alone")
+            assert first.alone.endswith(" alone)")
             assert first.button == "Show the answer, free"
         charges = [position.bits for position in priced.positions]
         assert charges == sorted(set(charges))
@@ -90,7 +90,7 @@ def test_after_an_answer_the_slider_begins_with_it_and_costs_what_a_quote_says(t
             quote = agent.price(question, bits=position.wish)
             assert quote.bits == position.bits == float(position.spend.split()[1])
             lower = quote.bits < quote.bits_alone
-            assert position.alone == (f"{bits_due(quote.bits_alone)} alone" if lower else "")
+            assert position.alone == (f"({bits_due(quote.bits_alone)} alone)" if lower else "")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
