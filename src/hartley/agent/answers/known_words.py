@@ -405,16 +405,19 @@ def _windows(questions: Sequence[Question], schema: Schema) -> Iterator[_KnownWi
     for _, alike in groupby(by_form, key=form_of):
         steps: dict[Condition, Question] = {}
         for question in alike:
-            steps[_without_presence(question, schema)] = question
+            where = _without_presence(question, schema)
+            # Of one statistic at several steps, the finest says most.
+            if where not in steps or question.step < steps[where].step:
+                steps[where] = question
         for run in _runs([*steps]):
             keys = words.keys(run)
             if keys is not None:
-                where, by = words.around(run, keys)
-                yield _window([steps[condition] for condition in run], f"{by}{where}", schema)
+                common, by = words.around(run, keys)
+                yield _window([steps[condition] for condition in run], f"{by}{common}", schema)
                 continue
             for condition in run:
-                where = words.condition(condition)
-                around = f" where {where}" if where else ""
+                text = words.condition(condition)
+                around = f" where {text}" if text else ""
                 yield _window([steps[condition]], around, schema)
 
 

@@ -225,6 +225,14 @@ def test_of_several_rows_of_a_person_their_number_is_known():
     )
 
 
+def test_of_one_sum_in_two_steps_the_finest_is_named():
+    (asked,) = questions(AGE, bits=8).values()
+    for bits in ([4, 2], [2, 4]):
+        wishes = [Wish(f"SELECT {AGE}", bits=each) for each in bits]
+        row = {2: questions_of(DESK.plan(wishes, None, None))}
+        assert known_words(asked, row, PEOPLE) == known(AGE, AGE, bits=4)
+
+
 def test_names_that_are_not_plain_are_quoted_as_in_sql():
     columns = {
         "Ward, no.": {"kind": "public", "values": ["A'1", "B,2"]},
