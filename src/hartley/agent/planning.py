@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.rows.balances import Period
+    from hartley.agent.ledger.rows.state import Standing
     from hartley.agent.order import Row
     from hartley.agent.price_curve import PriceCurve, PricePoint
     from hartley.agent.pricing.public_parts import PublicParts
@@ -87,8 +88,9 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         absolute: whether errors are compared as numbers, not as shares of what the schema allows.
         vacuous: whether to plan answers that say no more than the schema, which are left out
             otherwise.
-        limits: what a charge must keep beside the budget, such as a daily cap. By default, the part
-            of the present year, quarter or month, which shows what all accounts spent in it.
+        limits: what a charge must keep beside the budget, such as a daily cap. By default, the
+            budget of the dataset and the part of the present year, quarter or month, which show
+            what all accounts spent.
 
     Example:
         >>> age = {"age": {"kind": "private", "range": [0, 7], "step": 1}}
@@ -110,7 +112,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
             if limit is not None:
                 limit = min(limit, place.balance.left)
             if limits is None:
-                beside = tuple(_of_period(place.standing.period))
+                beside = (_of_dataset(place.standing), *_of_period(place.standing.period))
         planner = _Planner(desk, own, spent, limit, absolute, vacuous, beside)
         shared = limit is not None and error is None and bits is None
         default = Wish("", error, bits, min_rows)
@@ -141,6 +143,18 @@ class ChargeLimit(NamedTuple):
     """Whether it leaves room for what a batch costs every type of the public columns."""
     words: str
     """What is left of it, as the end of a sentence."""
+
+
+def _of_dataset(standing: Standing) -> ChargeLimit:
+    """Return the budget of the dataset, which open columns of new data may have used up.
+
+    Allowances are parts of it, but they do not become smaller with it. The dataset is never charged
+    more than the account, so what fits here is not refused.
+    """
+    return ChargeLimit(
+        lambda parts: standing.after(parts, standing.rules).balance.holds(1),
+        "the budget of the dataset no longer covers that",
+    )
 
 
 def _of_period(period: Period | None) -> Iterator[ChargeLimit]:

@@ -109,7 +109,7 @@ def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
         return
     with remote, telling_refusals(json):
         quote = remote.price(list(asked), **wishes)
-        bounds = {name: wishes[name] for name in ("error", "bits")}
+        bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
         explanation = remote.explain(list(asked), **bounds) if explain else None
     if wants_json(json):
         more = {} if explanation is None else {"explanation": explanation}

@@ -244,6 +244,28 @@ def test_a_plan_keeps_what_is_left_of_the_period(tmp_path):
             agent.ask(wishes)
 
 
+@pytest.mark.slow
+def test_a_plan_keeps_what_is_left_of_the_dataset(tmp_path):
+    """Open columns of new data are charged to the dataset, and may leave less than allowances."""
+    columns = {
+        "a": {"kind": "private", "range": [0, 100], "step": 1},
+        "sex": {"kind": "open", "values": ["F", "M"]},
+    }
+    schema = {"table": {"name": "t"}, "columns": columns}
+    data = {"a": [1, 2, 50, 99], "sex": ["F", "M", "F", "M"]}
+    texts = ["SELECT MEDIAN(a) FROM t", "SELECT COUNT(*) FROM t WHERE a >= 50"]
+    with Agent(data, schema, ledger=tmp_path / "ledger.db", budget=10) as agent:
+        agent.allow("ann", 6)
+        for _ in range(6):
+            agent.update(data)
+        planned = agent.plan(texts, budget=6, analyst="ann")
+        assert planned.fits
+        assert 0 < planned.bits <= 3
+        assert agent.ask(planned.wishes, analyst="ann").bits == planned.bits
+        dear = agent.plan([Wish(texts[0], bits=6)], budget=6, analyst="ann")
+        assert dear.excluded[0][1].endswith("; the budget of the dataset no longer covers that")
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_plan_within_a_budget_is_never_refused(tmp_path, seed):
     """Periods, allowances and public columns at random: what a plan promises is answered."""

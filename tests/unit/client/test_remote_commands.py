@@ -60,6 +60,11 @@ def test_a_batch_a_curve_and_an_explanation(call):
     assert "Next useful price" in out
     code, out, _ = call("price", TALL, "--explain")
     assert json.loads(out)["explanation"]
+    # An error that holds from some rows on is explained with these rows, else it is refused.
+    young = "SELECT AVG(age) FROM people WHERE age < 45"
+    code, out, err = call("price", young, "--error", 5, "--min-rows", 2, "--explain")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["explanation"].startswith("2 questions: ")
 
 
 def test_a_refusal_marks_the_place(call):

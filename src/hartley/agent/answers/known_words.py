@@ -179,8 +179,14 @@ class _FilterWords:
     def _alone(self, condition: Condition) -> str:
         words = self.condition(condition)
         if not _private(columns_of(condition), self.schema):
-            return f"who is in the table{f' where {words}' if words else ''}"
+            return self._everybody(f" where {words}" if words else "", "")
         return words
+
+    def _everybody(self, where: str, by: str) -> str:
+        """Write a condition on nothing private; of several rows of a person, they are counted."""
+        if self.schema.rows_per_unit == 1:
+            return f"who is in the table{where}{by}"
+        return f"{where.removeprefix(' where ') or 'the whole table'}{by}"
 
     def keys(self, run: Sequence[Condition]) -> tuple[str, ...] | None:
         """Return the columns whose groups a run lists; None if it is no GROUP BY."""
@@ -203,16 +209,16 @@ class _FilterWords:
     def _groups(self, run: Sequence[Condition], keys: tuple[str, ...]) -> str:
         private = [key for key in keys if self.schema.columns[key].kind == "private"]
         where, by = self.around(run, keys)
-        known = [key for key in keys if key not in private]
+        known = [_name(key) for key in keys if key not in private]
         by_known = f" by {listed(known)}" if known else ""
         if len(private) == 1:
             return self._group(run, private[0]) + where + by_known
         if private:
             groups = counted(len({tuple(_tests(c)[k] for k in private) for c in run}), "group")
-            return f"{listed(private)} ({groups}){where}{by_known}"
+            return f"{listed([*map(_name, private)])} ({groups}){where}{by_known}"
         words = where.removeprefix(" where ")
         if not _private(columns_of(run[0]), self.schema):
-            return f"who is in the table{where}{by}"
+            return self._everybody(where, by)
         return f"{words}{by}"
 
     def around(self, run: Sequence[Condition], keys: tuple[str, ...]) -> tuple[str, str]:
@@ -242,8 +248,8 @@ class _FilterWords:
         width = _bin_width(tests, column)
         if width is not None:
             days = " days" if column.date else ""
-            return f"{key} in bins of {decimal_text(width)}{days}"
-        return f"{key} ({counted(len(tests), 'group')})" if counts else key
+            return f"{_name(key)} in bins of {decimal_text(width)}{days}"
+        return f"{_name(key)} ({counted(len(tests), 'group')})" if counts else _name(key)
 
     # --- conditions as in SQL ---
 
@@ -252,7 +258,7 @@ class _FilterWords:
         words = self._sql(condition, inside=inside)
         if len(words) <= LONGEST_CONDITION:
             return words
-        return f"a condition on {listed(dict.fromkeys(columns_of(condition)))}"
+        return f"a condition on {listed([*map(_name, dict.fromkeys(columns_of(condition)))])}"
 
     def _sql(self, condition: Condition, *, inside: bool) -> str:
         if isinstance(condition, Test):
@@ -263,7 +269,7 @@ class _FilterWords:
         return f"({joint.join(words)})" if inside else joint.join(words)
 
     def _test(self, test: Test, column: Column, *, inside: bool) -> str:
-        name = test.column
+        name = _name(test.column)
         if test.codes == ((0, column.points - 1),):
             return f"{name} IS NOT NULL"
         if column.values is not None:
@@ -329,17 +335,23 @@ def _category_words(test: Test, column: Column) -> list[str]:
     values = column.values or ()
     codes = [code for low, high in test.codes for code in range(low, high + 1)]
     named = [_literal(values[code]) for code in codes if code < len(values)]
-    words = []
+    name, words = _name(test.column), list[str]()
     if len(named) == 1:
-        words.append(f"{test.column} = {named[0]}")
+        words.append(f"{name} = {named[0]}")
     elif len(named) == len(values) - 1 > 2 and not column.other:
         (left_out,) = {*range(len(values))} - {*codes}
-        words.append(f"{test.column} <> {_literal(values[left_out])}")
+        words.append(f"{name} <> {_literal(values[left_out])}")
     elif named:
-        words.append(f"{test.column} IN ({', '.join(named)})")
+        words.append(f"{name} IN ({', '.join(named)})")
     if len(values) in codes:
-        words.append(f"{test.column} has another value")
+        words.append(f"{name} has another value")
     return words
+
+
+def _name(column: str) -> str:
+    """Write the name of a column, quoted as in SQL unless it is a plain word."""
+    escaped = column.replace('"', '""')
+    return column if column.isidentifier() else f'"{escaped}"'
 
 
 def _literal(value: object) -> str:
@@ -393,16 +405,19 @@ def _windows(questions: Sequence[Question], schema: Schema) -> Iterator[_KnownWi
     for _, alike in groupby(by_form, key=form_of):
         steps: dict[Condition, Question] = {}
         for question in alike:
-            steps[_without_presence(question, schema)] = question
+            where = _without_presence(question, schema)
+            # Of one statistic at several steps, the finest says most.
+            if where not in steps or question.step < steps[where].step:
+                steps[where] = question
         for run in _runs([*steps]):
             keys = words.keys(run)
             if keys is not None:
-                where, by = words.around(run, keys)
-                yield _window([steps[condition] for condition in run], f"{by}{where}", schema)
+                common, by = words.around(run, keys)
+                yield _window([steps[condition] for condition in run], f"{by}{common}", schema)
                 continue
             for condition in run:
-                where = words.condition(condition)
-                around = f" where {where}" if where else ""
+                text = words.condition(condition)
+                around = f" where {text}" if text else ""
                 yield _window([steps[condition]], around, schema)
 
 
@@ -447,7 +462,7 @@ def _form_words(form: Form, schema: Schema) -> tuple[str, Fraction]:
     for column, value in times:
         share = abs(value) / factor
         sign = ("-" if value < 0 else "") if not words else (" - " if value < 0 else " + ")
-        words += f"{sign}{'' if share == 1 else f'{decimal_text(share, 6)} '}{column}"
+        words += f"{sign}{'' if share == 1 else f'{decimal_text(share, 6)} '}{_name(column)}"
     return words, factor
 
 

@@ -209,6 +209,52 @@ def test_of_several_rows_of_a_person_their_number_is_known():
         "Known: the number of rows where diagnosis = 'none' up to 3."
     )
 
+    # Where their number is private, COUNT(*) tells it.
+    table |= {"rows": "private", "max_rows": 1000}
+    columns = {name: column for name, column in COLUMNS.items() if column["kind"] != "public"}
+    desk = Desk(Schema.read({"table": table, "columns": columns}), 1000)
+    old = "COUNT(*) FROM t WHERE age >= 65"
+    assert known(AGE, "COUNT(*) FROM t", old, desk=desk) == (
+        "Known: how many rows of a person count for the whole table, age >= 65."
+    )
+    women = "COUNT(*) FROM t WHERE sex = 'F'"
+    assert known(AGE, women, desk=desk) == ("Known: how many rows of a person count for sex = 'F'.")
+    by_sex = "sex, COUNT(*) FROM t GROUP BY sex"
+    assert known(AGE, by_sex, desk=desk) == (
+        "Known: how many rows of a person count for the whole table by sex."
+    )
+
+
+def test_of_one_sum_in_two_steps_the_finest_is_named():
+    (asked,) = questions(AGE, bits=8).values()
+    for bits in ([4, 2], [2, 4]):
+        wishes = [Wish(f"SELECT {AGE}", bits=each) for each in bits]
+        row = {2: questions_of(DESK.plan(wishes, None, None))}
+        assert known_words(asked, row, PEOPLE) == known(AGE, AGE, bits=4)
+
+
+def test_names_that_are_not_plain_are_quoted_as_in_sql():
+    columns = {
+        "Ward, no.": {"kind": "public", "values": ["A'1", "B,2"]},
+        'the "kind"': {"kind": "private", "values": ["a", "b", "c"]},
+        "dose (mg)": {"kind": "private", "range": [0, 20], "step": "0.5"},
+        "größe": {"kind": "private", "range": [0, 20], "step": 1},
+    }
+    desk = Desk(Schema.read({"table": {"name": "t"}, "columns": columns}), 1000)
+    dose = 'AVG("dose (mg)") FROM t'
+    assert known(dose, 'COUNT(*) FROM t WHERE "dose (mg)" >= 3', desk=desk) == (
+        'Known: "dose (mg)" >= 3.'
+    )
+    by_ward = '"Ward, no.", SUM("dose (mg)") FROM t GROUP BY "Ward, no."'
+    assert known(dose, by_ward, desk=desk).startswith(
+        'Known: the sum of "dose (mg)" by "Ward, no." up to '
+    )
+    kind = '"the ""kind""", COUNT(*) FROM t GROUP BY "the ""kind"""'
+    assert known(kind, kind, desk=desk) == 'Known: "the ""kind""" (3 groups).'
+    assert known("AVG(größe) FROM t", "COUNT(*) FROM t WHERE größe >= 3", desk=desk) == (
+        "Known: größe >= 3."
+    )
+
 
 # --- every sentence is true -----------------------------------------------------------------------
 
