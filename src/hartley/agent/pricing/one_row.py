@@ -148,7 +148,7 @@ def _product_of_singles(  # noqa: PLR0913 - what a price rests on, each by name
             continue
         # Over all records, the other questions make no difference: which records pass its filter,
         # the range of its form over them and their codes depend on its own columns alone.
-        key = (grid.over, grid.under, grid.least, grid.most, absent)
+        key = (grid.over, grid.under, grid.least, grid.most, grid.anchored, absent)
         if key not in question.alone:
             question.alone[key] = single(k, listed, atoms, grid)
         product *= question.alone[key]
