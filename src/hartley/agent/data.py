@@ -225,7 +225,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
     if table is None:
         raise InputError(
             f"There is no coded copy of '{schema.name}' and no table to make it from",
-            hint="pass the table, or name the place of the copy",
+            hint="pass the table (--table), or name the place of the copy (--place)",
         )
     version = secrets.token_hex(16)
     where = None if place is None else place_of(place, version, table)

@@ -18,6 +18,7 @@ from hartley.agent.data import state_of
 from hartley.agent.ledger.auditable_ledger import opened_ledger
 from hartley.agent.ledger.overview import list_charges, read_overview
 from hartley.agent.ledger.rows.balances import period_words
+from hartley.agent.ledger.stores.unused_file import new_ledger_file, remove_unused_ledger
 from hartley.agent.questions.batch import from_plain
 from hartley.engines.coded.copying import is_database
 from hartley.engines.dialects.registry import EMBEDDED
@@ -85,6 +86,7 @@ class OpeningAgent(Agent):
             update: whether the table is a new version of a dataset in the ledger.
         """
         read = Schema.read(schema)
+        new_file = new_ledger_file(ledger)
         self.ledger = opened_ledger(ledger, create=budget is not None)  # a typo creates no ledger
         self._owns_ledger = self.ledger is not ledger
         try:
@@ -100,6 +102,8 @@ class OpeningAgent(Agent):
             )
         except BaseException:
             self._close_ledger()
+            if new_file is not None:  # made for nothing
+                remove_unused_ledger(new_file)
             raise
 
     def update(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hartley.agent.data import state_of
 from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.ledger.stores.unused_file import remove_unused_ledger
+from hartley.agent.ledger.stores.unused_file import new_ledger_file, remove_unused_ledger
 from hartley.agent.opening_agent import OpeningAgent
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import Role, open_accounts
@@ -76,17 +76,15 @@ def prepare(settings: ServiceSettings) -> Prepared:
 @contextmanager
 def _ledger_kept_if_used(address: str) -> Iterator[Ledger]:
     """Open a ledger; after an error, remove its file if it was made here and has no row."""
-    place = address.removeprefix("sqlite:///")
-    path = Path(place)
-    is_new_file = "://" not in place and not path.exists()
-    if is_new_file:
-        require_writable_folder(path)
+    new_file = new_ledger_file(address)
+    if new_file is not None:
+        require_writable_folder(new_file)
     try:
         with closing(open_ledger(address)) as ledger:
             yield ledger
     except BaseException:
-        if is_new_file:
-            remove_unused_ledger(path)
+        if new_file is not None:
+            remove_unused_ledger(new_file)
         raise
 
 

@@ -17,7 +17,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.planning_agent import Agent
 from hartley.agent.repricing import verify_prices
 from hartley.engines.coded import copying
-from hartley.errors import InputError, OptionError
+from hartley.errors import HartleyError, InputError, OptionError
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
@@ -191,7 +191,7 @@ def test_a_ledger_that_was_given_stays_open_and_an_own_one_is_closed(tmp_path, p
             Agent(None, schema, ledger=ledger)  # its copy was in memory
     with pytest.raises(InputError):
         Agent({"age": [1]}, schema, ledger=tmp_path / "own.db", budget=3)
-    assert {path.name for path in tmp_path.iterdir()} == {"ledger.db", "own.db"}
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
 
 
 def test_an_agent_that_is_closed_or_of_another_process_charges_nothing(
@@ -212,3 +212,29 @@ def test_an_agent_that_is_closed_or_of_another_process_charges_nothing(
             act(OLD)
     with open_ledger(ledger) as opened:
         assert opened.head() == head
+
+
+@pytest.mark.parametrize("fault", ["no table", "a column less", "too small a budget"])
+def test_a_first_start_that_fails_leaves_no_ledger(tmp_path, people, schema, fault):
+    place, data, budget = tmp_path / "ledger.db", people, 8
+    if fault == "no table":
+        data = None
+    elif fault == "a column less":
+        data = {name: values for name, values in people.items() if name != "age"}
+    else:
+        budget = "0.5"  # the open column costs one bit
+    with pytest.raises(HartleyError):
+        Agent(data, schema, ledger=place, budget=budget)
+    assert not list(tmp_path.iterdir())
+    Agent(people, schema, ledger=place, budget=8).close()
+    assert place.exists()
+    with pytest.raises(HartleyError):
+        Agent({"age": [1]}, schema, ledger=place, budget=8, update=True)
+    assert place.exists()  # it has rows
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "no\0name", "there/is/none/l.db"], ids=len)
+def test_a_ledger_that_cannot_be_made_is_named(tmp_path, people, schema, name):
+    with pytest.raises(HartleyError):
+        Agent(people, schema, ledger=f"{tmp_path}/{name}", budget=8)
+    assert not list(tmp_path.iterdir())

@@ -388,7 +388,7 @@ def open_store(address: str | os.PathLike[str], *, create: bool = True) -> Ledge
 
         return PostgresLedgerStore(text, create=create)
     path = text.removeprefix("sqlite:///")
-    if not path or "://" in path or path == ":memory:":
+    if not path or "://" in path or "\0" in path or path == ":memory:":
         raise OptionError(
             "The address of the ledger is neither a file nor a database",
             hint="name a file, sqlite:///file or postgresql://user@host/database",

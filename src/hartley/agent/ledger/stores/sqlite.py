@@ -95,7 +95,14 @@ class SqliteLedgerStore(LedgerStore):
     def __init__(self, path: Path, *, create: bool = True) -> None:
         # Connections may be opened after the process has changed its working folder.
         self.path, self.name = path.absolute(), f"'{path}'"
-        if not path.exists() and not (create and path.absolute().parent.is_dir()):
+        try:
+            there = path.exists()
+        except OSError as error:  # too long a name, or a folder that may not be looked into
+            raise InputError(
+                f"The file of the ledger {self.name} cannot be looked at ({type(error).__name__})",
+                hint="check the path, and who may read the folder",
+            ) from None
+        if not there and not (create and path.absolute().parent.is_dir()):
             missing = "file" if path.absolute().parent.is_dir() else "folder"
             raise InputError(
                 f"The {missing} of the ledger {self.name} does not exist",

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hartley.agent.ledger.stores.sqlite import BESIDE
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def new_ledger_file(ledger: object) -> Path | None:
+    """Return the file that opening a ledger would make; None if it exists, or is no file."""
+    text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
+    place = text.removeprefix("sqlite:///")
+    if not place or "://" in place or os.path.exists(place):  # noqa: PTH110 - names no file: False
+        return None
+    return Path(place)
 
 
 def remove_unused_ledger(path: Path) -> None:
