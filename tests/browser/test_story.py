@@ -235,7 +235,8 @@ def test_the_whole_path_without_a_mouse(hospital, visitors):
         raise AssertionError(f"{name} is not reached")
 
     page.goto(visitor.url)
-    page.keyboard.type(token)  # the field has the focus
+    page.wait_for_function("document.activeElement.id === 'token'")  # the field gets the focus
+    page.keyboard.type(token)
     page.keyboard.press("Enter")
     page.wait_for_selector("#question")
     tab_to("question")
