@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,18 @@ def test_who_asks_while_the_data_are_replaced_gets_one_version_or_the_other(driv
     }
     assert set(seen) <= possible
     assert seen
+
+
+def test_threads_open_one_copy_at_the_same_time(ledger, people, schema):
+    Agent(people, schema, ledger=ledger, budget=9).close()
+    together = threading.Barrier(4)
+
+    def opened():
+        together.wait()
+        return Agent(None, schema, ledger=ledger)
+
+    for _ in range(5):
+        with ThreadPoolExecutor(4) as pool:
+            agents = [each.result() for each in [pool.submit(opened) for _ in range(4)]]
+        for agent in agents:
+            agent.close()

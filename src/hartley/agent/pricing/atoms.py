@@ -406,12 +406,7 @@ def _gather(owners: Sequence[int], states: dict[int, AtomState], asked: int) -> 
     if owners == list(range(asked)):
         # One term each: a term stands for its question.
         new = tuple.__new__  # what Atom(...) calls: a price forms many
-        return tuple(
-            [
-                new(Atom, (bits_of(mask), points, ranges, held))
-                for mask, (points, ranges, held) in states.items()
-            ]
-        )
+        return tuple([new(Atom, (bits_of(mask), *state)) for mask, state in states.items()])
     by_questions: dict[tuple[int, ...], AtomState] = {}
     for mask, state in states.items():
         key = tuple(dict.fromkeys([owners[place] for place in bits_of(mask)]))

@@ -122,7 +122,6 @@ def price_part(  # noqa: PLR0913 - what a price rests on, each by name
     else:
         outputs = _outputs_of_all(listed, atoms, grids)
     joint = _shared(listed, outputs, atoms, grids, windows)
-
     singles = _product_of_singles(listed, atoms, grids, windows, joint, absent=absent, whole=whole)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
     return PartPrice(tuple(numbers), atoms.columns, atoms.points + absent, singles, kinds, joint)

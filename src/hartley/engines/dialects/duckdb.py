@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import tempfile
+import threading
 import weakref
 from contextlib import contextmanager
 from functools import cache
@@ -39,6 +40,7 @@ ROWS_PER_THREAD = 122_880
 """The rows of a group, of which DuckDB gives a thread at least one."""
 LEAST_MEMORY = 200
 """Megabytes below which it cannot group a large table, even by spilling."""
+_LOCKING = threading.Lock()
 
 
 class DuckDB(Dialect):
@@ -367,14 +369,15 @@ class EmbeddedStore(Store):
         A thread reads whole groups of rows. If there is only one group, further threads would be
         woken for nothing, at every question and in every process that has the copy open.
         """
-        (locked,) = self.fetch_row("SELECT current_setting('lock_configuration')")
-        if locked:  # this process has the copy open already
-            return
-        (rows,) = self.fetch_row("SELECT count(*) FROM coded")
-        if rows <= ROWS_PER_THREAD:
-            self._connection.execute("SET threads = 1")
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
+        with _LOCKING:  # all connections of a process to one copy share its configuration
+            (locked,) = self.fetch_row("SELECT current_setting('lock_configuration')")
+            if locked:  # this process has the copy open already
+                return
+            (rows,) = self.fetch_row("SELECT count(*) FROM coded")
+            if rows <= ROWS_PER_THREAD:
+                self._connection.execute("SET threads = 1")
+            self._connection.execute("SET enable_external_access = false")
+            self._connection.execute("SET lock_configuration = true")
 
     def close(self) -> None:
         """Close the database."""
