@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "measures": BELOW_MEASURES,
     "policies": BELOW_MEASURES | {"measures", "chart"},
     "guarantees": BELOW_GUARANTEES,
-    "agent": ROOTS | {"engines", "ranges", "guarantees"},
+    "agent": ROOTS | {"kernels", "engines", "ranges", "guarantees"},
     "adversaries": BELOW_GUARANTEES | {"chart"},
     "datasets": ROOTS | {"engines", "ranges"},
     "studies": BELOW_GUARANTEES | {"chart", "guarantees", "adversaries", "datasets"},

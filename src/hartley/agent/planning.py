@@ -12,12 +12,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import useful_words
-from hartley.agent.asking import open_desk, quote as quote_plans
+from hartley.agent.asking import open_desk, quick_price, quote as quote_plans
 from hartley.agent.order import NOTHING, Charges, Ordering, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.price_curve import curve_of, own_rows
-from hartley.agent.pricing.price import price
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish, in_known_cells
 from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
@@ -303,7 +302,7 @@ class _Planner:
         (selection,) = self.desk.plan([wish], None, None)
         labels = vacuous_labels(selection, public_count=self.desk.public_count)
         if labels and not self.vacuous:
-            cells = price(selection.questions, self.desk.schema).cells
+            cells = quick_price(selection.questions, self.desk.schema)
             prices = self.desk.useful(selection, labels, cells)
             words = f"; {useful_words(prices)}" if prices else ""
             return _Draft(entry, excluded=f"it would say no more than the schema{words}")
@@ -495,7 +494,7 @@ class _Planner:
         return PlannedQuestion(
             entry=entry,
             chosen=draft.chosen,
-            cells=price(selection.questions, self.desk.schema).cells,
+            cells=quick_price(selection.questions, self.desk.schema),
             errors=self.desk.errors(self.known(selection)),
             full_errors=self.desk.errors(self.known(selection), fullest=True),
             score=draft.level.score,

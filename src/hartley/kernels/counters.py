@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 
 GOLDEN, FIRST, SECOND = (
     np.uint64(0x9E3779B97F4A7C15),

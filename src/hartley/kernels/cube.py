@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.errors import EngineError, TableError
-from hartley.kernels import compiled
 from hartley.kernels.classes import (
     Cells,
     class_sizes,
@@ -25,6 +24,7 @@ from hartley.kernels.classes import (
     occupied_cells,
     over_classes,
 )
+from hartley.kernels.compiling import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 from hartley.kernels.components import find_root, join, number_trees
 from hartley.kernels.kd_tree import Tree, build_tree, least_distance, nearest_rows, squared_distance
 from hartley.kernels.mdav import plain_mdav

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numba
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 from hartley.kernels.counters import GOLDEN, ONE, bounded_draw, first_state, mixed
 from hartley.kernels.releasing import Steps, inlined, release
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 from hartley.kernels.kd_tree import (
     Tree,
     build_tree,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 from hartley.kernels.unique_pairs import merged_cells, places_of_pair
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.errors import EngineError
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 from hartley.kernels.components import join_edges, merge_forests, number_trees
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hartley.kernels import compiled
+from hartley.kernels.compiling import compiled
 from hartley.kernels.counters import GOLDEN, bounded_draw, first_state
 
 if TYPE_CHECKING:

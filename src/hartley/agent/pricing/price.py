@@ -19,7 +19,7 @@ from hartley.agent.pricing.regions import CellGrid
 from hartley.agent.pricing.worst_case import PriceCase, Pricer, contributions
 from hartley.agent.questions.batch import COUNT, ORDER
 from hartley.errors import Refused
-from hartley.exact import bits_at_least, floor_power
+from hartley.exact import bits_at_least
 from hartley.wording import bits_up, counted, noun_for
 
 if TYPE_CHECKING:
@@ -201,13 +201,14 @@ def open_factor(schema: Schema) -> int:
     return comb(prod(sizes) + r - (schema.rows == "public"), r)
 
 
-def steps_for_bits(
+def steps_within(
     questions: Sequence[Question],
-    bits: object,
+    limit: int,
     schema: Schema,
     coarse: Collection[Question] = (),
+    known: dict[object, tuple[Fraction, ...]] | None = None,
 ) -> tuple[Fraction, ...]:
-    """Return the finest steps at which a batch costs at most floor(2^bits) cells.
+    """Return the finest steps at which a batch costs at most a limit of K cells.
 
     Counts stay exact or become constant; those in ``coarse`` may also have cells of several rows,
     where a person has several. Sums and order statistics share one scale, each in
@@ -216,6 +217,9 @@ def steps_for_bits(
     and S / (K - 2), a lone coarse count of r rows ceil(r / (K - 1)). The price of the result is
     computed again. Costs a few dozen evaluations of the price.
 
+    ``known`` keeps steps for further batches, which get the same where all prices are the same. It
+    belongs to one agent: how fast a search ends shows no question of another one.
+
     Example:
         >>> from fractions import Fraction
         >>> from hartley.agent.questions.batch import All, Form, Question, Statistic
@@ -223,23 +227,8 @@ def steps_for_bits(
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(90), step=Fraction(1))
         >>> form = Form((("age", 1),), 0, Fraction(1))
         >>> total = Question(Statistic.SUM, All(), form, None, 0, 900)
-        >>> steps_for_bits([total], 2, Schema("people", {"age": age}))
+        >>> steps_within([total], 4, Schema("people", {"age": age}))
         (Fraction(30, 1),)
-    """
-    return steps_within(questions, floor_power(bits, what="wished price"), schema, coarse)
-
-
-def steps_within(
-    questions: Sequence[Question],
-    limit: int,
-    schema: Schema,
-    coarse: Collection[Question] = (),
-    known: dict[object, tuple[Fraction, ...]] | None = None,
-) -> tuple[Fraction, ...]:
-    """Return the finest steps at which a batch costs at most a number of cells.
-
-    ``known`` keeps steps for further batches, which get the same where all prices are the same. It
-    belongs to one agent: how fast a search ends shows no question of another one.
     """
     exact = _Search(questions, schema, limit)
     name = None if known is None else exact.name

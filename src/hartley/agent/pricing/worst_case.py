@@ -69,6 +69,14 @@ _Priced: TypeAlias = dict[tuple[int, bool], PartPrice]
 """The groups that were priced at some steps, by their names and whether the row may be absent."""
 
 
+def prices_absence(schema: Schema) -> bool:
+    """Whether a price counts that the row may be absent."""
+    opened = any(column.kind == "open" for column in schema.columns.values())
+    # Where open columns were paid for, the number of rows was paid for with them: the factor of
+    # private rows, C(m + r, r), counts how many of the r rows there are.
+    return schema.rows == "private" and not opened
+
+
 class Pricer:
     """Prices one batch at any steps; atoms are formed once."""
 
@@ -80,10 +88,7 @@ class Pricer:
         self._resolved = Resolved(questions, schema, silent)
         ignored = {*silent, *self._resolved.opaque}
         self._asked = [number for number in range(len(questions)) if number not in ignored]
-        opened = any(column.kind == "open" for column in schema.columns.values())
-        # Where open columns were paid for, the number of rows was paid for with them: the factor
-        # of private rows, C(m + r, r), counts how many of the r rows there are.
-        self._absent = schema.rows == "private" and not opened
+        self._absent = prices_absence(schema)
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[int, ...], _Group] = {}
         self._crowd: frozenset[int] = frozenset()

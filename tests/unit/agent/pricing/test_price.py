@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from hartley.agent.pricing import worst_case as worst
 from hartley.agent.pricing.given_price import price_given
-from hartley.agent.pricing.price import open_factor, price, steps_for_bits
+from hartley.agent.pricing.price import open_factor, price, steps_within
 from hartley.agent.pricing.regions import elementary, regions
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
@@ -20,6 +20,10 @@ from hartley.ranges.schema.schema import Column, Schema
 ROWS = 100
 LENGTHS = st.integers(1, 400)
 STEPS = st.fractions(Fraction(1, 3), 500, max_denominator=6)
+
+
+def steps_for_bits(questions, bits, schema):
+    return steps_within(questions, floor_power(bits), schema)
 
 
 def column(name, points, kind="private", **options):
