@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from hartley.agent.ledger.ledger import open_ledger
 from hartley.service import administration
 
 AVERAGE = "SELECT AVG(age) FROM people"
@@ -145,6 +146,17 @@ def test_a_plan_keeps_the_daily_cap(live):
     left_out = ana.post("/v1/datasets/people/plan", json=body | {"budget": 6}).json()
     assert left_out["questions"] == []
     assert "more today" in left_out["excluded"][0]["reason"]
+
+
+def test_a_plan_says_nothing_of_a_period_that_all_accounts_share(live):
+    with open_ledger(live.place.settings.ledger) as ledger:
+        ledger.record("people", "period", {"per": "year", "bits": 3})
+    body = {"questions": [AVERAGE], "bits": 1}
+    before = live.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    assert live.api("ben").ask(bits=2).json()["bits"] == 2
+    after = live.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    assert before == after
+    assert (after["period"], after["limited_by"]) == (None, None)
 
 
 def test_an_idempotency_key_gives_the_same_reply(live):

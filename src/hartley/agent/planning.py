@@ -105,14 +105,15 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         limit = None if budget is None else floor_power(budget)
         own: tuple[Row, ...] = ()
         spent = NOTHING
-        beside = tuple(limits or ())
+        period, beside = None, tuple(limits or ())
         if opened is not None:
             place = opened.read_as(desk.schema.name, analyst, lambda _, place: place)
             own, spent = own_rows(desk, opened, analyst), place.account.parts
             if limit is not None:
                 limit = min(limit, place.balance.left)
             if limits is None:
-                beside = (_of_dataset(place.standing), *_of_period(place.standing.period))
+                period = place.standing.period
+                beside = (_of_dataset(place.standing), *_of_period(period))
         planner = _Planner(desk, own, spent, limit, absolute, vacuous, beside)
         shared = limit is not None and error is None and bits is None
         default = Wish("", error, bits, min_rows)
@@ -133,7 +134,13 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         )
         # The quote knows exactly what the period is charged, which may be less than the account.
         exceeded = None if limits is None else planner.refusal(chosen)
-        return replace(result, remaining=quote.remaining, refusal=quote.refusal, exceeded=exceeded)
+        return replace(
+            result,
+            remaining=quote.remaining,
+            period=period,
+            refusal=quote.refusal,
+            exceeded=exceeded,
+        )
 
 
 class ChargeLimit(NamedTuple):

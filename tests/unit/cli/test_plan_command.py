@@ -64,6 +64,13 @@ def test_a_plan_is_written_asked_and_charged_as_it_says(call, questions, tmp_pat
     assert code == 0
     assert "As one batch: 0 bits instead of" in out
     assert "Left: " in out
+    assert "of the part of" not in out
+    code, _, _ = call("ledger", "budget", tmp_path / "ledger.db", "--per-year", 1)
+    assert code == 0
+    code, out, _ = call("plan", batch, *words, "--text")
+    assert code == 0
+    assert " in all, and 1 bit of the part of the year " in out
+    assert out.endswith("; the part of the year limits the plan.\n")
 
 
 def test_a_plan_as_text_names_prices_orders_and_what_does_not_fit(call, questions):
