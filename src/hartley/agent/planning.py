@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import useful_words
-from hartley.agent.asking import open_desk, quote as quote_plans
+from hartley.agent.asking import ChargeLimit, open_desk, quote as quote_plans
 from hartley.agent.order import NOTHING, Charges, Ordering, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
@@ -26,7 +26,7 @@ from hartley.exact import bits_at_least, floor_power
 from hartley.wording import bits_down, bits_up, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.ledger import Ledger
@@ -129,27 +129,16 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         )
         if opened is None or not chosen:
             return result
-        quote = quote_plans(
-            desk, [draft.selection for draft in chosen], opened, analyst, vacuous=True
-        )
         # The quote knows exactly what the period is charged, which may be less than the account.
-        exceeded = None if limits is None else planner.refusal(chosen)
+        selections = [draft.selection for draft in chosen]
+        quote = quote_plans(desk, selections, opened, analyst, vacuous=True, limits=limits or ())
         return replace(
             result,
             remaining=quote.remaining,
             period=period,
             refusal=quote.refusal,
-            exceeded=exceeded,
+            exceeded=quote.exceeded,
         )
-
-
-class ChargeLimit(NamedTuple):
-    """What a charge must keep beside the budget, and how to say it."""
-
-    holds: Callable[[PublicParts], bool]
-    """Whether it leaves room for what a batch costs every type of the public columns."""
-    words: str
-    """What is left of it, as the end of a sentence."""
 
 
 def _of_dataset(standing: Standing) -> ChargeLimit:
@@ -376,12 +365,6 @@ class _Planner:
         """Return the first limit beside the budget that a batch exceeds; a repeat exceeds none."""
         limits = () if charge.free else self.limits
         return next((limit for limit in limits if not limit.holds(charge.parts)), None)
-
-    def refusal(self, drafts: Sequence[_Draft]) -> str | None:
-        """Say which limit beside the budget refuses some questions as one batch, if one does."""
-        charge = self._charge(drafts)
-        limit = self._exceeded(charge)
-        return None if limit is None else f"The batch costs {charge.words} and {limit.words}"
 
     def shared(self, drafts: Sequence[_Draft]) -> tuple[list[_Draft], bool | None]:
         """Share the budget: exclude what does not fit, then make the largest errors small."""

@@ -174,7 +174,9 @@ async def _show_priced(  # noqa: PLR0913 - what a page shows beside the price, e
         points = await price_points(visit.service, identity, name, text, bits)
         chosen = points.wish or decimal_text(opened.schema.default_bits)
         may_spend = identity.scope.includes(TokenScope.ASK)
-        priced = priced_question(points.curve, chosen, opened.own.remaining, may_spend=may_spend)
+        priced = priced_question(
+            points.curve, chosen, opened.own.remaining, may_spend=may_spend, today=opened.today
+        )
         if priced is None:
             raise Refused(
                 "No price up to 12 bits reveals more than the schema",

@@ -36,6 +36,20 @@ def test_only_what_was_priced_is_asked(house):
     assert [c.cells for c in house.service.ledger.history("people", "emil")] == [4]
 
 
+def test_a_price_beyond_the_daily_cap_cannot_be_asked(house):
+    window = house.window(house.analyst("edda", bits="9"))
+    house.service.accounts.set_daily_cap("edda", 2, by="owner")
+    for wish, able in (("2", True), ("3", False)):
+        window.get("/d/people/ask")
+        window.post("/d/people/price", question=MEDIAN, wish=wish)
+        button = re.search(r'<button class="primary" id="spend"[^>]*>', window.reply.text)[0]
+        assert (" disabled" not in button) is able
+        assert ("daily cap leaves 2 bits" in window.reply.text.split('id="short"')[1]) is not able
+    window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend="3 3.0")
+    assert "may spend 2 bits more today" in window.reply.text
+    assert house.service.ledger.history("people", "edda") == []
+
+
 @pytest.mark.parametrize(("bits", "cells"), [("1", 2), ("2", 4)])
 def test_what_is_charged_is_what_the_button_says(house, bits, cells):
     name = f"erna{bits}"
