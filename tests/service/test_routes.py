@@ -230,6 +230,30 @@ def test_history_in_pages_from_both_ends(live):
         assert seen == (texts[::-1] if newest else texts)
 
 
+def test_a_row_of_the_history_says_its_price_and_what_it_added(live):
+    """Questions about different regions share a budget, so a price may add less than it is."""
+    ana, ben = live.api("ana"), live.api("ben")
+    north = "SELECT MEDIAN(age) FROM people WHERE region = 'north'"
+    south = north.replace("north", "south")
+    assert ben.ask(south, bits=4).json()["bits"] == 4  # of others, nothing is seen
+    charged = [ana.ask(text, bits=bits).json()["bits"] for text, bits in ((north, 2), (south, 3))]
+    assert charged == [2, 1]
+    live.place.allow("ana", 9)  # an allowance that changes in between adds nothing
+    charged.append(ana.ask(north, bits=3).json()["bits"])
+    assert charged[2] == 0
+    rows = ana.get("/v1/datasets/people/history").json()["rows"]
+    assert [row["bits"] for row in rows] == [2, 3, 1]
+    assert [row["added_bits"] for row in rows] == charged
+    spent = ana.get("/v1/datasets/people/budget").json()["spent_bits"]
+    assert sum(charged) == pytest.approx(spent)
+    newest = {"limit": 1, "newest": True}
+    (last,) = ana.get("/v1/datasets/people/history", params=newest).json()["rows"]
+    assert last == rows[-1]
+    assert ana.get(f"/v1/datasets/people/answers/{rows[1]['id']}").json()["added_bits"] == 1
+    (other,) = ben.get("/v1/datasets/people/history").json()["rows"]
+    assert (other["bits"], other["added_bits"]) == (4, 4)
+
+
 def test_a_search_of_the_history_goes_through_all_pages(live, monkeypatch):
     monkeypatch.setattr("hartley.service.service.ROWS_SEARCHED", 2)
     api = live.api("ana")

@@ -376,6 +376,7 @@ class Service:
             "time": charge.time,
             "question": charge.note,
             "bits": charge.bits,
+            "added_bits": charge.added_bits,
             "answered": charge.answered,
             "present": (charge.version, charge.schema) == (opened.version, opened.schema_version),
         }

@@ -222,6 +222,7 @@ def test_the_account_is_seen_and_nothing_of_others(people, hosted):
     assert charges[-1].question == "SELECT COUNT(*) FROM people WHERE age = 2"
     assert charges[-1].answered
     assert charges[-1].present
+    assert charges[-1].added == answer.bits
     (seen_again,) = people.answers(charges[-1])
     assert seen_again.reading == answer.reading
     assert people.answers(charges[-1].row)[0].reading == answer.reading
