@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from hartley.agent.ledger.ledger import open_ledger
 from hartley.service import administration
 
 AVERAGE = "SELECT AVG(age) FROM people"
@@ -147,6 +148,60 @@ def test_a_plan_keeps_the_daily_cap(live):
     assert "more today" in left_out["excluded"][0]["reason"]
 
 
+def test_a_price_knows_the_daily_cap(live):
+    owner, ana, ben = live.api("owner"), live.api("ana"), live.api("ben")
+    assert ana.price(bits=4).json()["affordable"]
+    assert owner.put("/v1/accounts/ana/daily_cap", json={"bits": 3}).status_code == 200
+    assert ana.ask(COUNT, bits=1).json()["bits"] == 1
+    median = "SELECT MEDIAN(age) FROM people"
+    dear = ana.price(median, bits=4).json()
+    words = "The question costs 4 bits and the account may spend 2 bits more today"
+    assert (dear["affordable"], dear["refusal"]) == (False, words)
+    assert dear["text"].endswith(f"It would be refused: {words}.")
+    refused = ana.ask(median, bits=4)
+    assert refused.json()["error"]["message"] == words
+    assert refused.json()["error"]["code"] == "daily_cap"
+    assert dear["remaining_bits"] == 9
+    # Others spend what they like: neither the quote nor its words change.
+    assert ben.price(median, bits=4).json()["affordable"]
+    assert ben.ask(median, bits=4).json()["bits"] == 4
+    assert ana.price(median, bits=4).json() == dear
+    # What is covered is answered, and what is paid for stays free where nothing is left.
+    assert ana.price(median, bits=2).json()["affordable"]
+    assert ana.ask(median, bits=2).json()["bits"] == 2
+    assert ana.price(median, bits=2).json()["affordable"]
+    # What is beyond the allowance is refused for that.
+    live.place.allow("ana", 4)
+    assert "the allowance of the account" in ana.price(median, bits=6).json()["refusal"]
+
+
+def test_a_price_knows_that_a_cap_counts_what_adds_nothing(live):
+    """Questions about different regions share a budget; a cap counts each of them."""
+    owner, ana = live.api("owner"), live.api("ana")
+    north = "SELECT MEDIAN(age) FROM people WHERE region = 'north'"
+    south = north.replace("north", "south")
+    assert owner.put("/v1/accounts/ana/daily_cap", json={"bits": 3}).status_code == 200
+    assert ana.ask(north, bits=2).json()["bits"] == 2
+    priced = ana.price(south, bits=2, curve=True).json()
+    assert (priced["bits"], priced["affordable"]) == (0, False)
+    assert "costs 2 bits and the account may spend 1 bit more today" in priced["refusal"]
+    assert ana.ask(south, bits=2).json()["error"]["message"] == priced["refusal"]
+    (point,) = [each for each in priced["curves"][0]["points"] if each["wish_bits"] == "2"]
+    assert (point["bits"], point["charged_cells"]) == (0, "4")
+    assert ana.price(south, bits=1).json()["affordable"]
+
+
+def test_a_plan_says_nothing_of_a_period_that_all_accounts_share(live):
+    with open_ledger(live.place.settings.ledger) as ledger:
+        ledger.record("people", "period", {"per": "year", "bits": 3})
+    body = {"questions": [AVERAGE], "bits": 1}
+    before = live.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    assert live.api("ben").ask(bits=2).json()["bits"] == 2
+    after = live.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    assert before == after
+    assert (after["period"], after["limited_by"]) == (None, None)
+
+
 def test_an_idempotency_key_gives_the_same_reply(live):
     api, key = live.api("ana"), {"Idempotency-Key": "k1"}
     first = api.ask(bits=1, headers=key).json()
@@ -173,6 +228,30 @@ def test_history_in_pages_from_both_ends(live):
             if after is None:
                 break
         assert seen == (texts[::-1] if newest else texts)
+
+
+def test_a_row_of_the_history_says_its_price_and_what_it_added(live):
+    """Questions about different regions share a budget, so a price may add less than it is."""
+    ana, ben = live.api("ana"), live.api("ben")
+    north = "SELECT MEDIAN(age) FROM people WHERE region = 'north'"
+    south = north.replace("north", "south")
+    assert ben.ask(south, bits=4).json()["bits"] == 4  # of others, nothing is seen
+    charged = [ana.ask(text, bits=bits).json()["bits"] for text, bits in ((north, 2), (south, 3))]
+    assert charged == [2, 1]
+    live.place.allow("ana", 9)  # an allowance that changes in between adds nothing
+    charged.append(ana.ask(north, bits=3).json()["bits"])
+    assert charged[2] == 0
+    rows = ana.get("/v1/datasets/people/history").json()["rows"]
+    assert [row["bits"] for row in rows] == [2, 3, 1]
+    assert [row["added_bits"] for row in rows] == charged
+    spent = ana.get("/v1/datasets/people/budget").json()["spent_bits"]
+    assert sum(charged) == pytest.approx(spent)
+    newest = {"limit": 1, "newest": True}
+    (last,) = ana.get("/v1/datasets/people/history", params=newest).json()["rows"]
+    assert last == rows[-1]
+    assert ana.get(f"/v1/datasets/people/answers/{rows[1]['id']}").json()["added_bits"] == 1
+    (other,) = ben.get("/v1/datasets/people/history").json()["rows"]
+    assert (other["bits"], other["added_bits"]) == (4, 4)
 
 
 def test_a_search_of_the_history_goes_through_all_pages(live, monkeypatch):

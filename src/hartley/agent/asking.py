@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.answer import certificate_of
 from hartley.agent.answers.known_words import known_words
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.pricing.known_types import SplitMemory
+    from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
     from hartley.agent.quotes import Wish
@@ -134,6 +135,15 @@ def open_desk(
             opened.close()
 
 
+class ChargeLimit(NamedTuple):
+    """What a charge must keep beside the budget, and how to say it."""
+
+    holds: Callable[[PublicParts], bool]
+    """Whether it leaves room for what a batch costs every type of the public columns."""
+    words: str
+    """What is left of it, as the end of a sentence."""
+
+
 def quote(  # noqa: PLR0913 - what a quote rests on, each by name
     desk: Desk,
     plans: Sequence[Selection],
@@ -142,12 +152,14 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
     *,
     vacuous: bool = False,
     name_rows: bool = True,
+    limits: Sequence[ChargeLimit] = (),
 ) -> Quote:
     """Return the price of plans: alone and, with a ledger, what would be charged now.
 
     Numbers that would say no more than the schema are named with the next price that reveals
     more, unless ``vacuous`` accepts them. With ``name_rows``, the explanation names rows of the
-    ledger by their numbers, which count the rows of all accounts.
+    ledger by their numbers, which count the rows of all accounts. ``limits`` are what a charge must
+    keep beside the budgets of the ledger, such as a daily cap.
     """
 
     def in_known_cells(plan: Selection) -> Selection:
@@ -165,6 +177,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
             [to_plain(question) for question in questions],
             desk.prices(questions),
         )
+    exceeded = None if offer is None else _exceeded(offer, limits)
     texts = tuple(plan.text for plan in plans)
     labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
     useful = tuple(
@@ -178,11 +191,12 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         bits=priced.bits
         if offer is None
         else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
-        affordable=None if offer is None else offer.refusal is None,
+        affordable=None if offer is None else offer.refusal is None and exceeded is None,
         errors=tuple(desk.errors(plan) for plan in plans),
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
         remaining=None if offer is None else offer.balance.remaining,
         refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
+        exceeded=exceeded,
         explanation="\n".join(
             [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
         ),
@@ -196,6 +210,15 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
             for plan, first in zip(plans, useful, strict=True)
         ),
     )
+
+
+def _exceeded(offer: Offer, limits: Sequence[ChargeLimit]) -> str | None:
+    """Say which limit beside the budgets a charge would exceed; a repeat is not charged."""
+    if not offer.unpaid:
+        return None
+    cost = bits_up(bits_at_least(offer.terms.account_cells))
+    words = (each.words for each in limits if not each.holds(offer.terms.account_parts))
+    return next((f"The question costs {cost} and {each}" for each in words), None)
 
 
 def explain(

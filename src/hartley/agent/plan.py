@@ -15,6 +15,7 @@ from hartley.wording import bits_down, bits_up, counted, first_of, rounded
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from hartley.agent.ledger.rows.balances import Period
     from hartley.agent.order import Ordering
     from hartley.agent.quotes import Wish
     from hartley.agent.workload import WorkloadEntry
@@ -95,6 +96,9 @@ class Plan:
     """The cells that the batch may cost; None without a budget."""
     remaining: float | None = None
     """The bits left to the account; None without a ledger."""
+    period: Period | None = None
+    """The part of the budget for the present year, quarter or month; None if there is none, and in
+    a service, where it would show what other accounts spent."""
     refusal: str | None = None
     """Which budget of the ledger does not cover the batch; None if all do."""
     exceeded: str | None = None
@@ -117,6 +121,22 @@ class Plan:
         if self.limit is None:
             return None if self.remaining is None else accepted
         return self.batch <= self.limit and accepted
+
+    @property
+    def limited_by(self) -> str | None:
+        """Which has least left, where the budget has a part by period; None where it has not.
+
+        "period" for that part, "left" for what is left to the account in all, "both" where these
+        are equal, and "budget" for the budget of the plan itself if it is less than they are.
+        """
+        if self.period is None or self.remaining is None:
+            return None
+        left = {"left": self.remaining, "period": self.period.balance.remaining}
+        least = min(left.values())
+        if self.limit is not None and bits_at_most(self.limit) < least:
+            return "budget"
+        names = [name for name, bits in left.items() if bits == least]
+        return names[0] if len(names) == 1 else "both"
 
     @property
     def wishes(self) -> list[Wish]:
@@ -152,6 +172,8 @@ class Plan:
             "best_order": self._order(self.best) | {"proved": self.best.best},
             "budget_cells": None if self.limit is None else write_integer(self.limit),
             "remaining_bits": self.remaining,
+            "period": self._period(),
+            "limited_by": self.limited_by,
             "fits": self.fits,
             "refusal": self.refusal or self.exceeded,
             "errors_as": "numbers" if self.absolute else "shares of the range",
@@ -160,6 +182,16 @@ class Plan:
             "sharing_proved": self.proved,
             "questions": [question.to_dict() for question in self.questions],
             "excluded": [{"question": text, "reason": reason} for text, reason in self.excluded],
+        }
+
+    def _period(self) -> dict[str, Any] | None:
+        if self.period is None:
+            return None
+        return {
+            "per": self.period.per,
+            "name": self.period.name,
+            "remaining_bits": self.period.balance.remaining,
+            "next": self.period.following,
         }
 
     @staticmethod
@@ -228,11 +260,27 @@ class Plan:
             )
             lines.append(f"Largest weighted error: {self._score_words()}; {known}.")
         if self.remaining is not None:
-            lines.append(f"Left: {bits_down(self.remaining)}.")
+            lines.append(f"Left: {bits_down(self.remaining)}{self._period_words()}.")
         refusal = self.refusal or self.exceeded
         if refusal is not None:
             lines.append(f"It would be refused: {refusal}.")
         return lines
+
+    def _period_words(self) -> str:
+        """Say what is left of the present period, and which of both limits the plan."""
+        if self.period is None or self.limited_by is None:
+            return ""
+        limiting = {
+            "period": f"the part of the {self.period.per} limits",
+            "left": "what is left in all limits",
+            "both": "both limit",
+            "budget": "its own budget limits",
+        }
+        return (
+            f" in all, and {bits_down(self.period.balance.remaining)} of the part of "
+            f"{self.period.words} until {self.period.following}; "
+            f"{limiting[self.limited_by]} the plan"
+        )
 
     def _score_words(self) -> str:
         assert self.largest is not None

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import useful_words
-from hartley.agent.asking import open_desk, quick_price, quote as quote_plans
+from hartley.agent.asking import ChargeLimit, open_desk, quick_price, quote as quote_plans
 from hartley.agent.order import NOTHING, Charges, Ordering, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
@@ -25,7 +25,7 @@ from hartley.exact import bits_at_least, floor_power
 from hartley.wording import bits_down, bits_up, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.ledger import Ledger
@@ -104,14 +104,15 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         limit = None if budget is None else floor_power(budget)
         own: tuple[Row, ...] = ()
         spent = NOTHING
-        beside = tuple(limits or ())
+        period, beside = None, tuple(limits or ())
         if opened is not None:
             place = opened.read_as(desk.schema.name, analyst, lambda _, place: place)
             own, spent = own_rows(desk, opened, analyst), place.account.parts
             if limit is not None:
                 limit = min(limit, place.balance.left)
             if limits is None:
-                beside = (_of_dataset(place.standing), *_of_period(place.standing.period))
+                period = place.standing.period
+                beside = (_of_dataset(place.standing), *_of_period(period))
         planner = _Planner(desk, own, spent, limit, absolute, vacuous, beside)
         shared = limit is not None and error is None and bits is None
         default = Wish("", error, bits, min_rows)
@@ -127,21 +128,16 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         )
         if opened is None or not chosen:
             return result
-        quote = quote_plans(
-            desk, [draft.selection for draft in chosen], opened, analyst, vacuous=True
-        )
         # The quote knows exactly what the period is charged, which may be less than the account.
-        exceeded = None if limits is None else planner.refusal(chosen)
-        return replace(result, remaining=quote.remaining, refusal=quote.refusal, exceeded=exceeded)
-
-
-class ChargeLimit(NamedTuple):
-    """What a charge must keep beside the budget, and how to say it."""
-
-    holds: Callable[[PublicParts], bool]
-    """Whether it leaves room for what a batch costs every type of the public columns."""
-    words: str
-    """What is left of it, as the end of a sentence."""
+        selections = [draft.selection for draft in chosen]
+        quote = quote_plans(desk, selections, opened, analyst, vacuous=True, limits=limits or ())
+        return replace(
+            result,
+            remaining=quote.remaining,
+            period=period,
+            refusal=quote.refusal,
+            exceeded=quote.exceeded,
+        )
 
 
 def _of_dataset(standing: Standing) -> ChargeLimit:
@@ -368,12 +364,6 @@ class _Planner:
         """Return the first limit beside the budget that a batch exceeds; a repeat exceeds none."""
         limits = () if charge.free else self.limits
         return next((limit for limit in limits if not limit.holds(charge.parts)), None)
-
-    def refusal(self, drafts: Sequence[_Draft]) -> str | None:
-        """Say which limit beside the budget refuses some questions as one batch, if one does."""
-        charge = self._charge(drafts)
-        limit = self._exceeded(charge)
-        return None if limit is None else f"The batch costs {charge.words} and {limit.words}"
 
     def shared(self, drafts: Sequence[_Draft]) -> tuple[list[_Draft], bool | None]:
         """Share the budget: exclude what does not fit, then make the largest errors small."""

@@ -65,6 +65,9 @@ class PricePoint:
     """The errors if at least so many rows count, where their number is private."""
     paid: bool = False
     """Whether the account was charged for all of it before."""
+    charged: int | None = None
+    """The cells of the charge to the account, for the type of the public columns that costs most: a
+    daily cap counts them, also where less is added to what is spent. None without a ledger."""
 
     @property
     def free(self) -> bool:
@@ -108,6 +111,7 @@ class PricePoint:
             "wish_bits": self.wish,
             "due_bits": self.due_bits,
             "due_cells": None if self.due is None else str(self.due),
+            "charged_cells": None if self.charged is None else write_integer(self.charged),
             "worst_errors": {label: str(error) for label, error in self.errors},
             "errors_if_rows_count": {
                 str(some.rows): {label: str(error) for label, error in some.errors}
@@ -407,6 +411,7 @@ def _point(
         None if offer is None else offer.terms.due,
         errors_if(desk, answered),
         paid=offer is not None and not offer.unpaid,
+        charged=None if offer is None else offer.terms.account_cells,
     )
 
 

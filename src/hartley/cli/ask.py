@@ -21,7 +21,7 @@ from hartley.cli.options import (
     read_roles,
     reads_tables,
 )
-from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.cli.output import Format, console, print_curves, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
 from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
@@ -287,25 +287,16 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if table is not None and rows is None and ledger is None:
         rows = _count_rows(open_tables([table], reading, warn=False))
     asked = _asked(question, file)
+    options: dict[str, Any] = {"ledger": ledger, "rows": rows, "analyst": analyst}
+    options |= {"error": error, "bits": bits, "min_rows": min_rows}
     if curve or html is not None or csv is not None:
-        options = {"ledger": ledger, "rows": rows, "analyst": analyst}
-        wish = {"error": error, "bits": bits, "min_rows": min_rows}
         with telling_refusals(json):
-            curves = [_curve(each, schema, wish | options) for each in asked]
-        _show_curves(curves, html, csv, json)
+            curves = [_curve(each, schema, options) for each in asked]
+            whys = [price(each, schema, **options).explanation for each in asked if explain]
+        print_curves(curves, whys, json, _written_curve(curves, html, csv))
         return
     with telling_refusals(json):
-        quote = price(
-            asked,
-            schema,
-            ledger=ledger,
-            rows=rows,
-            error=error,
-            bits=bits,
-            min_rows=min_rows,
-            analyst=analyst,
-            vacuous=vacuous,
-        )
+        quote = price(asked, schema, vacuous=vacuous, **options)
     if wants_json(json):
         print_json(quote.to_dict() | ({"explanation": quote.explanation} if explain else {}))
         return
@@ -350,10 +341,8 @@ def _curve(
     return price_curve(question, schema, **options)
 
 
-def _show_curves(
-    curves: list[PriceCurve], html: Path | None, csv: Path | None, json: bool | None
-) -> None:
-    """Write and print curves; a file holds one."""
+def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None) -> dict[str, str]:
+    """Write a curve; a file holds one. Return the files by their kinds."""
     from hartley.files import check_files, write_whole, written_together
     from hartley.reports import write_html
 
@@ -369,13 +358,7 @@ def _show_curves(
             written["html"] = str(write_html(curves[0], html))
         if csv is not None:
             written["csv"] = str(write_whole(csv, curves[0].csv()))
-    if wants_json(json):
-        content = [curve.to_dict() for curve in curves]
-        print_json(content[0] | written if len(content) == 1 else {"curves": content})
-        return
-    say("\n\n".join(map(str, curves)))
-    for name, place in written.items():
-        say(f"{'Report' if name == 'html' else 'Points'}: {place}")
+    return written
 
 
 def _count_rows(table: Table) -> int:

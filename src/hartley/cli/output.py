@@ -13,7 +13,7 @@ import typer
 from hartley.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import Console
     from rich.segment import Segment
@@ -55,6 +55,33 @@ def print_json(content: Mapping[str, Any]) -> None:
 def say(text: str, *, nl: bool = True) -> None:
     """Print a line; control characters in names are escaped."""
     typer.echo(_written_out(text), nl=nl)
+
+
+def print_curves(
+    curves: Sequence[Any],
+    explanations: Sequence[str],
+    json: bool | None,
+    written: Mapping[str, str] | None = None,
+) -> None:
+    """Print the curves of questions, where asked for with their explanations, and what was written.
+
+    Args:
+        curves: the curves of an agent or of a service.
+        explanations: one per curve, or none.
+        json: whether to print JSON; None for the default.
+        written: the files that were written, by the kind of each.
+    """
+    if wants_json(json):
+        whys = [{"explanation": why} for why in explanations] or [{}] * len(curves)
+        content = [curve.to_dict() | why for curve, why in zip(curves, whys, strict=True)]
+        print_json({**content[0], **(written or {})} if len(content) == 1 else {"curves": content})
+        return
+    texts = list(map(str, curves))
+    if explanations:
+        texts = [f"{curve}\n\n{why}" for curve, why in zip(texts, explanations, strict=True)]
+    say("\n\n".join(texts))
+    for name, place in (written or {}).items():
+        say(f"{'Report' if name == 'html' else 'Points'}: {place}")
 
 
 def print_certificate(certificate: Certificate, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hartley.cli.output import console, print_json, say, wants_json
+from hartley.cli.output import console, print_curves, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
 from hartley.files import read_text_file
@@ -97,19 +97,15 @@ def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
     curve: bool,
 ) -> None:
     """Show prices of a service, and print them as ``hartley price`` does."""
+    bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
     if curve:
-        wishes = {name: value for name, value in wishes.items() if name != "vacuous"}
         with remote, telling_refusals(json):
-            curves = [remote.curve(each, **wishes) for each in asked]
-        if wants_json(json):
-            content = [each.to_dict() for each in curves]
-            print_json(content[0] if len(content) == 1 else {"curves": content})
-            return
-        say("\n\n".join(map(str, curves)))
+            curves = [remote.curve(each, **bounds) for each in asked]
+            explanations = [remote.explain(each, **bounds) for each in asked if explain]
+        print_curves(curves, explanations, json)
         return
     with remote, telling_refusals(json):
         quote = remote.price(list(asked), **wishes)
-        bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
         explanation = remote.explain(list(asked), **bounds) if explain else None
     if wants_json(json):
         more = {} if explanation is None else {"explanation": explanation}

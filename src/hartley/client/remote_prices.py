@@ -76,7 +76,7 @@ class RemoteQuote(RemoteResult):
 
     @property
     def affordable(self) -> bool | None:
-        """Whether the allowance covers what would be charged."""
+        """Whether the allowance and the daily cap cover what would be charged."""
         affordable: bool | None = self.content["affordable"]
         return affordable
 

@@ -360,6 +360,10 @@ class RemoteCharge:
     time: str
     question: str
     bits: float
+    """Its price after the account's earlier rows, which a daily cap counts."""
+    added: float
+    """What it added to what the account has spent: the ``bits`` of its answer. Less than its price
+    where questions about different public groups share the allowance."""
     answered: bool
     present: bool
     """Whether it is about the present version of the data."""
@@ -367,5 +371,5 @@ class RemoteCharge:
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> RemoteCharge:
         """Read a row of the history."""
-        names = ("id", "time", "question", "bits", "answered", "present")
+        names = ("id", "time", "question", "bits", "added_bits", "answered", "present")
         return cls(*(row[name] for name in names))

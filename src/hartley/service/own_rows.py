@@ -6,14 +6,18 @@ import hashlib
 import hmac
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.ledger.rows.entries import canonical, question_digest, read_integer
+from hartley.agent.ledger.rows.state import read_standing
 from hartley.agent.ledger.stores.chain import find
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hartley.agent.ledger.ledger import Ledger
     from hartley.agent.ledger.rows.balances import Balance
     from hartley.agent.ledger.rows.entries import Entry
@@ -91,7 +95,11 @@ class OwnCharge:
     questions: tuple[Any, ...]
     answers: tuple[str | None, ...]
     cells: int
-    """The charge to the account."""
+    """The charge to the account after its earlier rows, for the type of the public columns that
+    costs most."""
+    added: Fraction
+    """By which factor it let grow what the account has spent. Types that different questions are
+    about share an allowance, so this may be less than the charge."""
 
     @property
     def answered(self) -> bool:
@@ -102,6 +110,11 @@ class OwnCharge:
     def bits(self) -> float:
         """The charge in bits."""
         return bits_at_least(self.cells)
+
+    @property
+    def added_bits(self) -> float:
+        """What it added to what the account has spent, in bits: the ``bits`` of its answer."""
+        return bits_at_least(self.added.numerator, self.added.denominator)
 
 
 def own_charges(  # noqa: PLR0913 - what a page is, each by name
@@ -121,7 +134,8 @@ def own_charges(  # noqa: PLR0913 - what a page is, each by name
 
     def work(transaction: Transaction) -> list[OwnCharge]:
         rows = transaction.reserved_by(dataset, analyst, start, limit=limit, newest=newest)
-        return [_own_charge(transaction, row) for row in rows]
+        added = _added(transaction, rows)
+        return [_own_charge(transaction, row, added[row.sequence]) for row in rows]
 
     return ledger.store.read(work)
 
@@ -132,7 +146,24 @@ def own_charge(ledger: Ledger, dataset: str, analyst: str, sequence: int) -> Own
     return charges[0] if charges and charges[0].sequence == sequence else None
 
 
-def _own_charge(transaction: Transaction, entry: Entry) -> OwnCharge:
+def _added(transaction: Transaction, rows: Sequence[Entry]) -> dict[int, Fraction]:
+    """Return by which factor each of some successive charges let the account's spending grow.
+
+    Every row holds what its account has spent after it, so rows of other accounts are not read.
+    """
+    factors: dict[int, Fraction] = {}
+    before = None
+    for row in sorted(rows, key=lambda each: each.sequence):
+        if before is None:  # of a page, only the row before it is missing
+            earlier = transaction.latest(row.dataset, row.account, until=row.sequence - 1)
+            before = 1 if earlier is None else read_standing(earlier)[1].spent
+        after = read_standing(row)[1].spent
+        factors[row.sequence] = Fraction(after, before)
+        before = after
+    return factors
+
+
+def _own_charge(transaction: Transaction, entry: Entry, added: Fraction) -> OwnCharge:
     content = entry.told
     version, questions = content["version"], tuple(content["questions"])
     digests = [
@@ -149,6 +180,7 @@ def _own_charge(transaction: Transaction, entry: Entry) -> OwnCharge:
         questions=questions,
         answers=tuple(known.get(digest) for digest in digests),
         cells=read_integer(entry.account_cells),
+        added=added,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.asking import quote
-from hartley.agent.planning import ChargeLimit, plan
+from hartley.agent.asking import ChargeLimit, quote
+from hartley.agent.planning import plan
 from hartley.agent.price_curve import price_curve
 from hartley.errors import OptionError
 from hartley.exact import bits_at_most
@@ -175,7 +175,15 @@ class Service:
             ticket.check()
             own = own_balance(hosted.own(account))
             # Rows of the ledger are not named by their numbers, which count all rows.
-            quoted = quote(desk, plans, self.ledger, account, vacuous=vacuous, name_rows=False)
+            quoted = quote(
+                desk,
+                plans,
+                self.ledger,
+                account,
+                vacuous=vacuous,
+                name_rows=False,
+                limits=self._limits(account),
+            )
             content = self._quoted(quoted, own)
             if explain:
                 content["explanation"] = quoted.explanation
@@ -202,6 +210,17 @@ class Service:
             "given": [self.ids.name(row) for row in shown.given],
         }
 
+    def _limits(self, account: str) -> list[ChargeLimit]:
+        """Return what a charge to an account must keep beside its allowance: its daily cap.
+
+        It counts the charge for the type of the public columns that costs most.
+        """
+        left = self.accounts.left_today(account)
+        if left is None:
+            return []
+        words = f"the account may spend {bits_down(bits_at_most(left))} more today"
+        return [ChargeLimit(lambda parts: parts.most <= left, words)]
+
     async def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         self,
         identity: Identity,
@@ -222,7 +241,7 @@ class Service:
             plans = opened.agent.desk.plan(list(wishes), None, None)
             self.resources.count_items(identity, "prices", wishes, plans)
             ticket.check()
-            own, today = own_balance(hosted.own(account)), self.accounts.left_today(account)
+            own = own_balance(hosted.own(account))
             planned = plan(
                 list(wishes),
                 opened.agent,
@@ -233,7 +252,7 @@ class Service:
                 absolute=absolute,
                 vacuous=vacuous,
                 # The part of a period is not looked at, which would show what others spent.
-                limits=[] if today is None else [_daily_limit(today)],
+                limits=self._limits(account),
             )
             refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
             return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
@@ -357,6 +376,7 @@ class Service:
             "time": charge.time,
             "question": charge.note,
             "bits": charge.bits,
+            "added_bits": charge.added_bits,
             "answered": charge.answered,
             "present": (charge.version, charge.schema) == (opened.version, opened.schema_version),
         }
@@ -390,14 +410,6 @@ class Service:
             raise not_found("certificate")
         certificate: dict[str, Any] = content["answers"][0]["certificate"]
         return certificate
-
-
-def _daily_limit(left: int) -> ChargeLimit:
-    """Return what a daily cap leaves, in cells; it counts the type that costs most."""
-    return ChargeLimit(
-        lambda parts: parts.most <= left,
-        f"the account may spend {bits_down(bits_at_most(left))} more today",
-    )
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column

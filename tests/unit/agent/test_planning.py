@@ -244,6 +244,43 @@ def test_a_plan_keeps_what_is_left_of_the_period(tmp_path):
             agent.ask(wishes)
 
 
+@pytest.mark.parametrize(
+    ("part", "budget", "limited_by", "words"),
+    [
+        (4, 8, "period", "the part of the year limits the plan"),
+        (9, 8, "left", "what is left in all limits the plan"),
+        (6, None, "both", "both limit the plan"),
+        (9, 2, "budget", "its own budget limits the plan"),
+        (None, 8, None, ""),
+    ],
+)
+def test_a_plan_says_what_is_left_of_the_period_and_which_limits_it(
+    tmp_path, part, budget, limited_by, words
+):
+    with Agent(DATA, TINY, ledger=tmp_path / "ledger.db", budget=6) as agent:
+        agent.set_budget(part, per="year")
+        agent.ask(SUM, bits=1)
+        planned = agent.plan([Wish(MEDIAN, bits=1)], budget=budget)
+        assert (planned.remaining, planned.limited_by) == (5, limited_by)
+        content = planned.to_dict()
+        assert content["limited_by"] == limited_by
+        if part is None:
+            assert content["period"] is None
+            assert str(planned).endswith("Left: 5 bits.")
+            return
+        period = agent.state.period
+        assert content["period"] == {
+            "per": "year",
+            "name": period.name,
+            "remaining_bits": part - 1,
+            "next": period.following,
+        }
+        assert str(planned).endswith(
+            f"Left: 5 bits in all, and {part - 1} bits of the part of the year {period.name} "
+            f"until {period.following}; {words}."
+        )
+
+
 @pytest.mark.slow
 def test_a_plan_keeps_what_is_left_of_the_dataset(tmp_path):
     """Open columns of new data are charged to the dataset, and may leave less than allowances."""

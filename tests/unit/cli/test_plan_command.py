@@ -64,6 +64,13 @@ def test_a_plan_is_written_asked_and_charged_as_it_says(call, questions, tmp_pat
     assert code == 0
     assert "As one batch: 0 bits instead of" in out
     assert "Left: " in out
+    assert "of the part of" not in out
+    code, _, _ = call("ledger", "budget", tmp_path / "ledger.db", "--per-year", 1)
+    assert code == 0
+    code, out, _ = call("plan", batch, *words, "--text")
+    assert code == 0
+    assert " in all, and 1 bit of the part of the year " in out
+    assert out.endswith("; the part of the year limits the plan.\n")
 
 
 def test_a_plan_as_text_names_prices_orders_and_what_does_not_fit(call, questions):
@@ -118,8 +125,31 @@ def test_a_curve_is_printed_and_written(call, tmp_path):
     assert csv.read_text().startswith("bits_alone,cells,bits,")
     code, out, _ = call("price", median, *words, "--curve", "--json")
     assert json.loads(out)["next_useful"]["cells"] == "3"
-    code, out, _ = call("price", median, "SELECT AVG(age) FROM people", *words, "--curve", "--json")
+    average = "SELECT AVG(age) FROM people"
+    code, out, _ = call("price", median, average, *words, "--curve", "--json")
     assert len(json.loads(out)["curves"]) == 2
     code, _, err = call("price", median, median, *words, "--curve", "--csv", tmp_path / "two.csv")
     assert code == 2
     assert "A report is of one question" in err
+
+
+def test_a_curve_is_shown_with_its_explanation(call, tmp_path):
+    questions = "SELECT MEDIAN(age) FROM people", "SELECT AVG(income) FROM people"
+    words = ("--schema", SCHEMA, "--rows", 5000, "--bits", 2)
+    explained = []
+    for question in questions:
+        _, out, _ = call("price", question, *words, "--explain", "--json")
+        explained.append(json.loads(out)["explanation"])
+    assert explained[0] != explained[1]
+    code, out, _ = call("price", *questions, *words, "--curve", "--explain", "--json")
+    assert code == 0
+    assert [curve["explanation"] for curve in json.loads(out)["curves"]] == explained
+    html = tmp_path / "curve.html"  # a report is of the curve, and the explanation is printed
+    code, out, _ = call("price", questions[0], *words, "--html", html, "--explain", "--json")
+    content = json.loads(out)
+    assert (content["explanation"], content["html"]) == (explained[0], str(html))
+    code, out, _ = call("price", *questions, *words, "--curve", "--explain", "--text")
+    first, why, second, also_why = out.split("\n\n")
+    assert "prices of SELECT MEDIAN(age)" in first
+    assert "prices of SELECT AVG(income)" in second
+    assert [why, also_why.rstrip("\n")] == explained

@@ -9,6 +9,7 @@ from hartley.agent.price_curve import price_curve
 from hartley.agent.quotes import Wish
 from hartley.client.remote_agent import connect
 from hartley.errors import InputError, NotPermitted, OptionError, Refused, Stale
+from hartley.service.accounts import open_accounts
 
 pytestmark = pytest.mark.slow
 QUESTIONS = [
@@ -71,6 +72,19 @@ def test_prices_read_like_those_of_the_agent(people, beside):
     assert people.explain(question, bits=3) == beside.price(question, bits=3).explanation
     wide = people.price("SELECT SUM(age) FROM people WHERE age < 20", error="50.5")
     assert wide.errors[0][0][1] <= 50.5
+
+
+def test_a_quote_knows_the_daily_cap(hosted, people):
+    median = "SELECT MEDIAN(age) FROM people"
+    with open_accounts(str(hosted.ledger)) as accounts:
+        accounts.set_daily_cap("ana", 2, by="owner")
+    assert people.price(median, bits=2).affordable is True
+    quote = people.price(median, bits=3)
+    assert (quote.affordable, quote.remaining) == (False, 24)
+    assert quote.refusal == "The question costs 3 bits and the account may spend 2 bits more today"
+    assert f"It would be refused: {quote.refusal}." in quote._repr_html_()
+    with pytest.raises(Refused, match="more today"):
+        people.ask(median, bits=3)
 
 
 def test_an_explanation_says_what_the_own_account_knows_and_names_no_row(hosted, people):
@@ -208,6 +222,7 @@ def test_the_account_is_seen_and_nothing_of_others(people, hosted):
     assert charges[-1].question == "SELECT COUNT(*) FROM people WHERE age = 2"
     assert charges[-1].answered
     assert charges[-1].present
+    assert charges[-1].added == answer.bits
     (seen_again,) = people.answers(charges[-1])
     assert seen_again.reading == answer.reading
     assert people.answers(charges[-1].row)[0].reading == answer.reading

@@ -59,7 +59,12 @@ def test_a_batch_a_curve_and_an_explanation(call):
     assert code == 0
     assert "Next useful price" in out
     code, out, _ = call("price", TALL, "--explain")
-    assert json.loads(out)["explanation"]
+    why = json.loads(out)["explanation"]
+    assert why
+    code, out, _ = call("price", TALL, "--curve", "--explain")
+    assert (code, json.loads(out)["explanation"]) == (0, why)
+    code, out, _ = call("price", TALL, TALL, "--curve", "--explain", "--text")
+    assert (code, out.count("Next useful price"), out.count(why)) == (0, 2, 2)
     # An error that holds from some rows on is explained with these rows, else it is refused.
     young = "SELECT AVG(age) FROM people WHERE age < 45"
     code, out, err = call("price", young, "--error", 5, "--min-rows", 2, "--explain")

@@ -62,7 +62,8 @@ class Quote:
     """What would be charged now, after all that the account was charged before: the ``bits`` of the
     answer. Without a ledger, the same as ``bits_alone``."""
     affordable: bool | None
-    """Whether the budget covers what would be charged, exactly; None without a ledger."""
+    """Whether the budget covers what would be charged, exactly, and in a service also what the
+    account may spend today; None without a ledger."""
     errors: tuple[tuple[tuple[str, Fraction], ...], ...]
     """For every text, the label of each of its numbers and the worst-case error."""
     levels: tuple[tuple[int, ...], ...]
@@ -79,6 +80,8 @@ class Quote:
     """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
     """Which budget does not cover what would be charged, in words; None if all do."""
+    exceeded: str | None = None
+    """Which other limit would be exceeded, such as a daily cap, in words; None if none would."""
     given: tuple[int, ...] = ()
     """The rows of the asking account that the price rests on. ``ask(..., given=quote)`` prices from
     them, and never charges more than ``bits``."""
@@ -106,7 +109,7 @@ class Quote:
             "given": list(self.given),
             "remaining_bits": self.remaining,
             "affordable": self.affordable,
-            "refusal": self.refusal,
+            "refusal": self.refusal or self.exceeded,
             "questions": [
                 {
                     "text": text,
@@ -195,8 +198,9 @@ class Quote:
         lines += self._remarks()
         if self.remaining is not None:
             lines.append(f"Left: {marked_bits(self.remaining, up=False, words=True)}.")
-        if self.refusal is not None:
-            lines.append(f"It would be refused: {self.refusal}.")
+        refusal = self.refusal or self.exceeded
+        if refusal is not None:
+            lines.append(f"It would be refused: {refusal}.")
         return "\n".join(lines)
 
     def _remarks(self) -> list[str]:

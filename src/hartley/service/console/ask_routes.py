@@ -174,7 +174,9 @@ async def _show_priced(  # noqa: PLR0913 - what a page shows beside the price, e
         points = await price_points(visit.service, identity, name, text, bits)
         chosen = points.wish or decimal_text(opened.schema.default_bits)
         may_spend = identity.scope.includes(TokenScope.ASK)
-        priced = priced_question(points.curve, chosen, opened.own.remaining, may_spend=may_spend)
+        priced = priced_question(
+            points.curve, chosen, opened.own.remaining, may_spend=may_spend, today=opened.today
+        )
         if priced is None:
             raise Refused(
                 "No price up to 12 bits reveals more than the schema",
@@ -273,7 +275,7 @@ async def budget(request: Request, name: str) -> Response:
     if content["daily_cap_bits"] is not None:
         cap = bits_left(parse_bits(content["daily_cap_bits"]))
         today = bits_due(content["spent_today_bits"])
-        remarks.append(f"At most {cap} in a day (UTC); {today} spent today.")
+        remarks.append(f"At most {cap} in a day (UTC), by the prices; {today} of that today.")
     rest = parse_bits(opened.own.bits) - opened.own.spent
     if bits_left(rest) != bits_left(opened.own.remaining):
         # What is left is a whole number of cells: of 4,096 / 384, ten.
@@ -286,7 +288,7 @@ async def budget(request: Request, name: str) -> Response:
         spent=opened.own.spent,
         remaining=opened.own.remaining,
         bits=parse_bits(opened.own.bits),
-        paid=[PaidQuestion(row["time"][:10], row["bits"]) for row in rows["rows"]],
+        paid=[PaidQuestion(row["time"][:10], row["added_bits"]) for row in rows["rows"]],
         remarks=remarks,
     )
     return page("budget.html", await visit.frame("Budget", name), dataset=opened.card, budget=view)
@@ -324,11 +326,14 @@ async def _answer_words(visit: Visit, name: str, row: Mapping[str, Any]) -> str:
 
 
 def _shown_charge(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the history; ``added`` is empty where the price is what it added."""
     state = "answered" if row["answered"] else "pending"
+    less = row["added_bits"] < row["bits"]
     return {
         "id": row["id"],
         "text": row["question"],
         "bits": due_number(row["bits"]),
+        "added": due_number(row["added_bits"]) if less else "",
         "time": row["time"][:16].replace("T", " "),
         "answered": row["answered"],
         "present": row["present"],

@@ -21,7 +21,7 @@ MOST_DAYS = 30
 
 @dataclass(frozen=True)
 class PaidQuestion:
-    """One paid batch: its day and its bits."""
+    """One paid batch: its day and the bits that it added to what is spent."""
 
     day: str
     bits: float

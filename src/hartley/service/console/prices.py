@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hartley.exact import bits_at_most
 from hartley.service.console.pictures import (
     DrawnPrice,
     Scale,
@@ -44,7 +45,8 @@ class SliderPosition:
     """What would be charged now, in words."""
     alone: str
     """The price if the account had asked nothing before, in words; empty if it is the same."""
-    affordable: bool
+    short: str
+    """Why it cannot be asked for: the allowance or the daily cap, in words; empty if it can."""
     error: str
     otherwise: str
     """The error for other numbers of rows, in words; empty if it holds for any."""
@@ -67,6 +69,7 @@ class SliderPosition:
             "alone": self.alone,
             "button": self.button,
             "able": self.affordable,
+            "short": self.short,
             "said": self.said,
             "error": self.error,
             "otherwise": self.otherwise,
@@ -78,6 +81,11 @@ class SliderPosition:
             "x": self.x,
             "y": self.y,
         }
+
+    @property
+    def affordable(self) -> bool:
+        """Whether it can be asked for."""
+        return not self.short
 
     @property
     def free(self) -> bool:
@@ -127,12 +135,20 @@ class SpendableBits:
 
     remaining: float
     may_spend: bool = True
+    today: int | None = None
+    """What its daily cap leaves, in cells; None without a cap."""
 
-    def covers(self, due: float) -> bool:
-        """Say whether a charge can be paid."""
-        return due <= (self.remaining + SLACK if self.may_spend else 0.0)
+    def short(self, point: PricePoint) -> str:
+        """Say why a price cannot be paid; empty if it can."""
+        if point.bits > (self.remaining + SLACK if self.may_spend else 0.0):
+            return "Your allowance does not cover this price."
+        # A cap counts what is charged for the most expensive type of the public columns.
+        charged = 0 if point.paid else point.charged or 0
+        if self.today is None or charged <= self.today:
+            return ""
+        return f"Your daily cap leaves {bits_left(bits_at_most(self.today))} until midnight UTC."
 
-    def words(self, due: float) -> str:
+    def words(self, due: float, *, able: bool = True) -> str:
         """Say what is left, now and after a charge that can be paid.
 
         What is left is a whole number of cells, so the difference is an upper bound.
@@ -140,16 +156,16 @@ class SpendableBits:
         Example:
             >>> SpendableBits(5.0).words(1.0)
             'You have 5 bits left; after this question, at most 4 bits.'
-            >>> SpendableBits(1.0).words(1.0), SpendableBits(1.0).words(2.0)
+            >>> SpendableBits(1.0).words(1.0), SpendableBits(1.0).words(2.0, able=False)
             ('You have 1 bit left; after this question, none.', 'You have 1 bit left.')
             >>> SpendableBits(2.0).words(0.0)
             'You have 2 bits left, and this answer costs none.'
         """
         now = f"You have {bits_left(self.remaining)} left"
+        if not able:
+            return f"{now}."
         if not due:
             return f"{now}, and this answer costs none."
-        if not self.covers(due):
-            return f"{now}."
         rest = bits_left(max(self.remaining - due, 0.0))
         after = "none" if rest == bits_left(0.0) else f"at most {rest}"
         return f"{now}; after this question, {after}."
@@ -232,11 +248,17 @@ class ShownErrors:
 
 
 def priced_question(
-    curve: PriceCurve, wish: object, remaining: float, *, may_spend: bool = True
+    curve: PriceCurve,
+    wish: object,
+    remaining: float,
+    *,
+    may_spend: bool = True,
+    today: int | None = None,
 ) -> PricedQuestion | None:
     """Return a curve with a slider; None if no price on it reveals anything.
 
-    Without ``may_spend``, the token may only repeat what is paid for.
+    Without ``may_spend``, the token may only repeat what is paid for. ``today`` is what the daily
+    cap of the account leaves, in cells.
 
     The slider has one position per whole number of bits, the first useful price, the last one and
     the price that was wished for.
@@ -249,7 +271,7 @@ def priced_question(
     errors = ShownErrors.of(useful)
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     sizes = [float(errors.main(point)) for point in points]
-    spendable = SpendableBits(remaining, may_spend)
+    spendable = SpendableBits(remaining, may_spend, today)
     positions = tuple(
         _position(useful, point, errors, spendable, (xs.place(point.bits), y))
         for point, y in zip(points, heights(sizes), strict=True)
@@ -307,12 +329,13 @@ def _position(
     following = next((other for other in useful if other.bits > point.bits), None)
     more = _finest(useful, point.bits + 1)
     better = more is not None and errors.main(more) < errors.main(point)
+    short = spendable.short(point)
     return SliderPosition(
         wish=point.wish,
         bits=point.bits,
         price=bits_due(point.bits) if point.bits else "paid for" if point.paid else "free",
         alone=f"({bits_due(point.bits_alone)} alone)" if point.bits < point.bits_alone else "",
-        affordable=spendable.covers(point.bits),
+        short=short,
         error=error_words(errors.main(point)),
         otherwise=errors.otherwise(point),
         others=errors.others(point),
@@ -323,7 +346,7 @@ def _position(
             if following is not None
             else ""
         ),
-        left=spendable.words(point.bits),
+        left=spendable.words(point.bits, able=not short),
         x=drawn[0],
         y=drawn[1],
     )

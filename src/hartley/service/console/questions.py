@@ -51,6 +51,8 @@ class OpenDataset:
     schema: Schema
     rows: int
     own: OwnBalance
+    today: int | None
+    """What the daily cap of the account leaves, in cells; None without a cap."""
 
 
 async def open_dataset(service: Service, identity: Identity, name: str) -> OpenDataset:
@@ -62,7 +64,11 @@ async def open_dataset(service: Service, identity: Identity, name: str) -> OpenD
         state = service.ledger.state(name)
         own = own_balance(hosted.own(identity.account))
         return OpenDataset(
-            dataset_card(schema, state.rows), schema, state.rows or schema.max_rows or 0, own
+            dataset_card(schema, state.rows),
+            schema,
+            state.rows or schema.max_rows or 0,
+            own,
+            service.accounts.left_today(identity.account),
         )
 
     return await service.lanes.quick(lambda: hosted.run(work))
@@ -174,7 +180,7 @@ def read_curve(content: dict[str, Any]) -> PriceCurve:
 
 
 def _point(content: dict[str, Any]) -> PricePoint:
-    due = content["due_cells"]
+    due, charged = content["due_cells"], content["charged_cells"]
     return PricePoint(
         limit=floor_power(content["wish_bits"]),
         cells=read_integer(content["cells"]),
@@ -187,6 +193,7 @@ def _point(content: dict[str, Any]) -> PricePoint:
             for rows, errors in content["errors_if_rows_count"].items()
         ),
         paid=content["paid"],
+        charged=None if charged is None else read_integer(charged),
     )
 
 

@@ -36,6 +36,36 @@ def test_only_what_was_priced_is_asked(house):
     assert [c.cells for c in house.service.ledger.history("people", "emil")] == [4]
 
 
+def test_a_price_beyond_the_daily_cap_cannot_be_asked(house):
+    window = house.window(house.analyst("edda", bits="9"))
+    house.service.accounts.set_daily_cap("edda", 2, by="owner")
+    for wish, able in (("2", True), ("3", False)):
+        window.get("/d/people/ask")
+        window.post("/d/people/price", question=MEDIAN, wish=wish)
+        button = re.search(r'<button class="primary" id="spend"[^>]*>', window.reply.text)[0]
+        assert (" disabled" not in button) is able
+        assert ("daily cap leaves 2 bits" in window.reply.text.split('id="short"')[1]) is not able
+    window.post("/d/people/ask", question=MEDIAN, quoted=MEDIAN, spend="3 3.0")
+    assert "may spend 2 bits more today" in window.reply.text
+    assert house.service.ledger.history("people", "edda") == []
+
+
+def test_the_history_says_what_a_question_added(house):
+    """Questions about different groups of a public column share the allowance."""
+    window = house.window(house.analyst("edwin", bits="9"))
+    women, men = (f"{MEDIAN} WHERE sex = '{sex}'" for sex in "FM")
+    window.ask(women, "2")
+    window.ask(men, "2")
+    rows = window.get("/d/people/history").text.split("<tbody>")[1].split("<tr>")[1:]
+    bits = [re.search(r'data-label="bits">(.*?)</td>', row)[1] for row in rows]
+    assert bits == ['2 <small class="soft">0 added</small>', "2"]  # the newest first
+    answer = re.search(r"/answers/(\w+)", rows[0])[1]
+    shown = window.get(f"/d/people/answers/{answer}").text
+    assert "UTC with 2 bits, which added 0 bits to what you have spent." in shown
+    table = window.get("/d/people/budget").text.split("The numbers")[1]
+    assert re.findall(r'<td class="number">(\d+)</td>', table) == ["2", "2"]  # bits, questions
+
+
 @pytest.mark.parametrize(("bits", "cells"), [("1", 2), ("2", 4)])
 def test_what_is_charged_is_what_the_button_says(house, bits, cells):
     name = f"erna{bits}"

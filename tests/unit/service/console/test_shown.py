@@ -36,6 +36,10 @@ SCHEMA = Schema.read(
         },
     }
 )
+AGED = {
+    "table": {"name": "people"},
+    "columns": {"age": {"kind": "private", "range": [0, 15], "step": 1}},
+}
 QUESTIONS = [
     "SELECT AVG(age) FROM people",
     "SELECT COUNT(*) FROM people WHERE age >= 40",
@@ -121,6 +125,26 @@ def test_a_price_above_the_balance_cannot_be_paid():
     assert priced.now.left.startswith("You have 2 bits left")
     barred = priced_question(curve_of(QUESTIONS[0]), "3", 100.0, may_spend=False)
     assert not any(position.affordable for position in barred.positions)
+
+
+def test_a_price_above_the_daily_cap_cannot_be_paid_today(tmp_path):
+    question = "SELECT MEDIAN(age) FROM people"
+    with Agent({"age": [3, 4]}, AGED, ledger=tmp_path / "ledger.db", budget=20) as agent:
+        agent.ask(question, bits=1)
+        curve = agent.curve(question)
+    priced = priced_question(curve, "2", 19.0, today=3)
+    able = {position.bits: position.affordable for position in priced.positions}
+    assert able[0.0]
+    assert able[1.0]
+    assert not able[2.0]
+    for position in priced.positions:
+        assert position.plain()["short"] == position.short
+        assert bool(position.short) is not position.affordable
+    assert priced.positions[-1].short == "Your daily cap leaves 1.584 bits until midnight UTC."
+    none = priced_question(curve, "2", 19.0, today=0)  # what is paid for is free all the same
+    assert [position.affordable for position in none.positions][:2] == [True, False]
+    short = priced_question(curve, "2", 1.0, today=3).positions[-1].short
+    assert short == "Your allowance does not cover this price."
 
 
 def test_a_curve_travels_through_the_reply_of_the_api():

@@ -35,6 +35,7 @@ function showPosition(position) {
   spend.value = position.spend;
   const stale = element("priced").classList.contains("stale");
   spend.disabled = stale || !position.able || spend.dataset.barred === "yes";
+  say("short-words", position.short);
   element("short").hidden = position.able || spend.dataset.spends === "no";
   const mark = element("curve-mark");
   mark.setAttribute("cx", `${position.x}%`);
