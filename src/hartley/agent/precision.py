@@ -100,18 +100,13 @@ def steps_for_error(
     return tuple(Fraction(1) if step is None else step for step in steps)
 
 
-def with_min_rows(
-    selection: Selection,
-    error: object,
-    min_rows: object,
-    *,
-    public_count: PublicCount | None = None,
-) -> Selection:
+def with_min_rows(selection: Selection, error: object, min_rows: object) -> Selection:
     """Return a selection that promises an error only if at least so many rows count.
 
-    Marks the averages and spreads whose error depends on a private number of rows. Their steps are
-    then chosen for that number, before the data is read: more rows make an error smaller, and fewer
-    rows get a true, wider interval.
+    Marks the averages and spreads whose number of rows does not follow from the schema. Their steps
+    are then chosen for that number, before the data is read: more rows make an error smaller, and
+    fewer rows get a true, wider interval. This also holds where public columns choose fewer rows: a
+    price without the table does not know how many there are, and must not be below the charge.
     """
     wish, number = _wished(error), parse_number(min_rows, name="the least number of rows")
     if number.denominator != 1 or number < 1:
@@ -123,24 +118,22 @@ def with_min_rows(
         selection,
         items=tuple(
             replace(item, min_rows=_least_rows(selection, item, int(number)))
-            if _needs_rows(selection, item, wish, public_count)
+            if _needs_rows(selection, item, wish)
             else item
             for item in selection.items
         ),
     )
 
 
-def _needs_rows(
-    selection: Selection, item: Item, wish: Fraction, public_count: PublicCount | None
-) -> bool:
-    """Whether an error can only be promised for a number of rows, and that number is private."""
+def _needs_rows(selection: Selection, item: Item, wish: Fraction) -> bool:
+    """Whether an error needs a number of rows, and the schema does not say which."""
     if (
         item.reach is None
         or item.kind not in DIVIDED
         or _range_width(item) <= 2 * _in_units(item, wish)
     ):
         return False
-    return _known_rows(selection, item, public_count) is None
+    return _known_rows(selection, item, None) is None
 
 
 def _least_rows(selection: Selection, item: Item, number: int) -> int:
@@ -185,11 +178,12 @@ def _steps(
     rows = _known_rows(selection, item, public_count)
     if rows is not None and rows <= item.sample:  # NULL for any data
         return [*_constants(selection, item), *counts]
-    if rows is None:
-        if item.min_rows is None:
-            raise _unpromised(selection, item, wish)
-        # A sample of one row has no variance: it is NULL, and exact.
-        rows = max(item.min_rows, 1 + item.sample)
+    if item.min_rows is not None:
+        # A sample of one row has no variance: it is NULL, and exact. More rows that are public
+        # make the same error cheaper.
+        rows = max(item.min_rows, 1 + item.sample, rows or 0)
+    elif rows is None:
+        raise _unpromised(selection, item, wish)
     if item.kind is NumberKind.AVERAGE:
         return [*counts, (item.sum, _within(total, 2 * scaled * rows))]
     return [*counts, *_spread_steps(selection, item, wish, rows)]
@@ -476,7 +470,8 @@ def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
     sure = _range_width(item) * abs(item.scale) * _unscaled(item) / 2
     return Refused(
         f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: the "
-        "number of rows it is about is private, and with few rows the answer can be far off",
+        "schema does not say how many rows it is about, and with few of them the answer can be far "
+        "off",
         hint="give min_rows= too (--min-rows) to get the error if that many rows count, give bits= "
         "instead, ask for SUM and COUNT with an error for the sum, or allow an "
         f"error of {rounded(sure, up=True)}, which the range alone guarantees",

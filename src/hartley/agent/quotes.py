@@ -229,9 +229,7 @@ class Desk:
         selection = parse(wish.text, self.schema, self.rows)
         if wish.error is not None:
             if wish.min_rows is not None:
-                selection = with_min_rows(
-                    selection, wish.error, wish.min_rows, public_count=self.public_count
-                )
+                selection = with_min_rows(selection, wish.error, wish.min_rows)
             steps = steps_for_error(
                 selection,
                 wish.error,

@@ -178,8 +178,10 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
         balance = _balance_content(state.balance)
         print_json({"name": name, "balance": balance, "period": _period_content(state)})
         return
-    say(f"Dataset {name}: {_cost(state.balance)} of {state.budget} bits are spent over all time.")
-    say(f"Of that, {period_words(state.period)}.")
+    budget = _exact(state.budget)
+    say(f"Dataset {name}: {_cost(state.balance)} of {budget} bits are spent over all time.")
+    words = period_words(state.period)
+    say(f"{words[0].upper()}{words[1:]}." if state.period is None else f"Of that, {words}.")
 
 
 def _only_dataset(ledger: Ledger, dataset: str | None) -> str:
@@ -240,7 +242,7 @@ def population_command(
     say(f"Population {name}: {entry.told['promise']}.")
     if population.datasets:
         spent, remaining = _cost(population.balance), _remaining(population.balance)
-        say(f"{spent} of {population.balance.bits} bits are spent, {remaining} are left.")
+        say(f"{spent} of {_exact(population.balance.bits)} bits are spent, {remaining} are left.")
 
 
 def _refuse_exchanged(name: str, ledger: str) -> None:
@@ -403,7 +405,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
         own = ledger.balance(dataset, analyst)
         out.print(
             f"[bold]{escape(dataset)}[/bold]: {escape(analyst)} has spent {_cost(own)} of "
-            f"{own.bits} bits, {_remaining(own)} are left"
+            f"{_exact(own.bits)} bits, {_remaining(own)} are left"
         )
     table = _table("row", "time", "analyst", "bits", "questions", "answered", "asked")
     for charge in ledger.history(dataset, analyst):
@@ -434,8 +436,8 @@ def _print_population(population: Population) -> None:
     balance = population.balance
     names = escape(", ".join(population.datasets)) or "no dataset yet"
     console().print(
-        f"population [bold]{escape(population.name)}[/bold]: {_cost(balance)} of {balance.bits} "
-        f"bits spent, {_remaining(balance)} left; {names}"
+        f"population [bold]{escape(population.name)}[/bold]: {_cost(balance)} of "
+        f"{_exact(balance.bits)} bits spent, {_remaining(balance)} left; {names}"
     )
 
 
@@ -446,8 +448,9 @@ def _print_state(state: State) -> None:
     rows = "private number of rows" if state.rows is None else f"{state.rows:,} rows"
     tightest = f" of {escape(state.balance.tightest)}" if state.balance.tightest else ""
     out.print(
-        f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of {state.budget} bits "
-        f"spent, {_remaining(state.balance)}{tightest} left; {rows}, version {state.version}"
+        f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of "
+        f"{_exact(state.budget)} bits spent, {_remaining(state.balance)}{tightest} left; {rows}, "
+        f"version {state.version}"
     )
     if state.period is not None:
         from hartley.agent.ledger.rows.balances import period_words
@@ -491,3 +494,10 @@ def _remaining(balance: Balance) -> str:
     from hartley.wording import decimals_down
 
     return decimals_down(balance.remaining)
+
+
+def _exact(bits: Fraction) -> str:
+    """Write a budget as a decimal, where it is one."""
+    from hartley.wording import exactly
+
+    return exactly(bits)

@@ -86,6 +86,33 @@ def test_the_wish_of_a_question_counts_before_that_of_the_call():
     assert desk.plan([Wish(text, bits=3)], 1, None, 10)[0].items[0].min_rows is None
 
 
+def test_a_price_without_the_table_is_not_exceeded_where_public_columns_choose_the_rows(tmp_path):
+    # A price from the schema and the ledger does not know how many rows are in the north.
+    values = {"x": [9.0, *[1.0] * 99], "job": ["care"] * 100, "area": ["north", *["south"] * 99]}
+    ledger, wish = tmp_path / "ledger.db", {"error": "0.5", "min_rows": 80}
+    for aggregate in AGGREGATES:
+        text = "SELECT AVG(x) FROM people WHERE area = 'north'".replace("AVG", aggregate)
+        with hartley.Agent(values, SMALL, ledger=ledger, budget=60) as agent:
+            without = hartley.price(text, SMALL, ledger=ledger, vacuous=True, **wish)
+            planned = hartley.plan([Wish(text, **wish)], SMALL, ledger=ledger, vacuous=True)
+            within = agent.price(text, vacuous=True, **wish)
+            answer = agent.ask(planned.wishes, vacuous=True)[0]
+        assert answer.bits <= within.bits <= without.bits == planned.bits
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_more_rows_that_public_columns_choose_make_a_promised_error_cheaper(aggregate, tmp_path):
+    values = {"x": [9.0, *[1.0] * 99], "job": ["care"] * 100, "area": ["north", *["south"] * 99]}
+    text = "SELECT AVG(x) FROM people WHERE area = 'south'".replace("AVG", aggregate)
+    with hartley.Agent(values, SMALL, ledger=tmp_path / "ledger.db", budget=60) as agent:
+        counted = agent.price(text, error="0.5", vacuous=True)
+        few = agent.price(text, error="0.5", min_rows=4, vacuous=True)
+        many = agent.price(text, error="0.5", min_rows=100, vacuous=True)
+        answer = agent.ask(text, error="0.5", min_rows=4, vacuous=True)
+    assert few.cells == counted.cells >= many.cells
+    assert answer.promised
+
+
 # --- the promise ---------------------------------------------------------------------------------
 
 

@@ -348,7 +348,11 @@ def test_a_part_of_the_budget_for_every_year_stops_questions(call, asked):
     code, out, _ = call("ledger", "show", asked, "--json")
     (dataset,) = json.loads(out)["datasets"]
     assert (code, dataset["period"]["balance"]["remaining_bits"]) == (0, 2)
-    assert call("ledger", "budget", asked, "--no-period", "--total", "9", "--text")[0] == 0
+    code, out, _ = call("ledger", "budget", asked, "--no-period", "--total", "8.5", "--text")
+    assert (code, out.splitlines()[-1]) == (0, "The budget has no parts by period.")
+    assert "of 8.5 bits are spent" in out
+    assert "of 8.5 bits spent" in call("ledger", "show", asked, "--text")[1]
+    assert call("ledger", "budget", asked, "--total", "9", "--text")[0] == 0
     code, out, _ = call("ledger", "show", asked, "--json")
     (dataset,) = json.loads(out)["datasets"]
     assert "period" not in dataset

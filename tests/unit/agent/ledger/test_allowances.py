@@ -18,19 +18,22 @@ def test_raising_the_budget_shows_the_new_promise(ledger, q):
 
 def test_a_budget_is_never_lowered_below_what_is_spent_or_allotted(ledger, q):
     ledger.reserve("people", None, q(1), lambda _: 9)
-    with pytest.raises(OptionError, match="exceed the budget"):
+    with pytest.raises(OptionError, match="exceed the budget") as refused:
         ledger.record("people", "budget", {"bits": 3})
+    assert refused.value.hint == "give more bits"
     ledger.record("people", "allowance", {"analyst": "ann", "bits": 5})
-    with pytest.raises(OptionError, match="allowances together"):
+    with pytest.raises(OptionError, match="allowances together") as refused:
         ledger.record("people", "budget", {"bits": 4})
+    assert refused.value.hint == "give more bits, or lower the allowances first"
     ledger.record("people", "budget", {"bits": 5})
 
 
 def test_allowances_are_hard_parts_of_the_budget(ledger, q, two):
     ledger.record("people", "allowance", {"analyst": "ann", "bits": "2.5"})
     ledger.record("people", "allowance", {"analyst": "bob", "bits": 5})
-    with pytest.raises(OptionError, match="allowances together"):
+    with pytest.raises(OptionError, match="allowances together") as too_many:
         ledger.record("people", "allowance", {"analyst": "eve", "bits": "0.6"})
+    assert too_many.value.hint == "give fewer bits, or raise the budget first"
     with pytest.raises(Refused):
         ledger.reserve("people", "ann", q(1), lambda _: 6)
     ledger.reserve("people", "ann", q(1), lambda _: 5)

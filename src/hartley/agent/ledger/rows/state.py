@@ -373,9 +373,12 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
     if problem is None:
         return
     if kind in {"budget", "allowance", "period"}:
-        raise OptionError(
-            f"The {kind} cannot be set: {problem}", hint="give more bits, or lower the allowances"
-        )
+        hint = "give more bits"
+        if standing.balance.holds(1) and standing.allotted > standing.budget:
+            hint = "give more bits, or lower the allowances first"
+            if kind == "allowance":
+                hint = "give fewer bits, or raise the budget first"
+        raise OptionError(f"The {kind} cannot be set: {problem}", hint=hint)
     charge = standing.open // (1 if before is None else before.open)
     raise Refused(
         f"The open columns cost {bits_up(bits_at_least(charge))}: {problem}",
