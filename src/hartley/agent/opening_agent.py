@@ -245,7 +245,7 @@ class OpeningAgent(Agent):
 def _about_others(overview: Overview) -> list[str]:
     """Return the promises of the period and of the population, and whether one was broken."""
     period = overview.state.period
-    lines = [] if period is None else [f"Of that, {period_words(period)}."]
+    lines = [] if period is None else [f"By period: {period_words(period)}."]
     population = overview.state.population
     if population is not None:
         shared = population.balance

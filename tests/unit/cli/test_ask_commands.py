@@ -339,7 +339,7 @@ def test_a_part_of_the_budget_for_every_year_stops_questions(call, asked):
     code, out, _ = call("ledger", "budget", asked, "--per-year", "2", "--text")
     assert code == 0
     assert "Dataset people: 2 of 8 bits are spent over all time." in out
-    assert "Of that, at most 2 bits in every year; in 20" in out
+    assert "Of that, at most 2 bits in every year; of those for 20" in out
     words = ("--schema", SCHEMA, "--ledger", asked, "--text")
     code, _, err = call("ask", TALL, "--bits", "3", *words)
     assert code != 0

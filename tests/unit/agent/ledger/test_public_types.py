@@ -235,13 +235,13 @@ def test_the_next_version_starts_from_the_largest(agent):
 
 def test_a_year_has_its_part(agent):
     words = agent.set_budget(2, per="year")
-    assert words.startswith("at most 2 bits in every year; in 20")
+    assert words.startswith("at most 2 bits in every year; of those for 20")
     agent.ask("SELECT SUM(a) FROM t", bits=2)
     quote = agent.price("SELECT COUNT(*) FROM t WHERE a > 2")
     assert quote.affordable is False
     with pytest.raises(Refused, match="the part of the year"):
         agent.ask("SELECT COUNT(*) FROM t WHERE a > 2")
-    assert "Of that, at most 2 bits in every year" in agent.summary()
+    assert "By period: at most 2 bits in every year" in agent.summary()
     assert "2 bits are spent and 0 bits left" in agent.summary()
     agent.set_budget(None, per="year")
     assert agent.ask("SELECT COUNT(*) FROM t WHERE a > 2").bits == 1

@@ -219,14 +219,14 @@ def period_words(period: Period | None) -> str:
 
     Example:
         >>> from fractions import Fraction
-        >>> print(period_words(Period("year", Fraction(8), "2027")))
-        at most 8 bits in every year; in 2027 0 bits are spent and 8 bits left until 2028-01-01
+        >>> period_words(Period("year", Fraction(8), "2027")).split("; ")[1]
+        'of those for 2027, 0 bits are spent and 8 bits left until 2028-01-01'
     """
     if period is None:
         return "the budget has no parts by period"
     spent, remaining = period.balance.spent_bits, period.balance.remaining
     return (
-        f"at most {exactly(period.bits)} {noun_for(period.bits, 'bit')} in every {period.per}; in "
-        f"{period.name} {bits_up(spent)} {verb_for(spent, 'is')} spent and "
+        f"at most {exactly(period.bits)} {noun_for(period.bits, 'bit')} in every {period.per}; "
+        f"of those for {period.name}, {bits_up(spent)} {verb_for(spent, 'is')} spent and "
         f"{bits_down(remaining)} left until {period.following}"
     )
