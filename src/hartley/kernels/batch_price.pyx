@@ -930,6 +930,7 @@ cdef int hull(
     """Find the range of a question's direction over the atoms in which some questions count."""
     cdef int s, place = b.place[k]
     cdef bint some = False
+    low[0] = high[0] = 0
     for s in range(b.states):
         if b.state[s].alive & looked_at == alive:
             low[0] = min(low[0], b.state[s].low[place]) if some else b.state[s].low[place]
