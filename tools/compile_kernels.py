@@ -7,6 +7,7 @@ all the same, and computes every price in Python.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from setuptools.errors import BaseError, CCompilerError
 
 SOURCE = Path("src/hartley/kernels/batch_price.pyx")
 MODULE = "hartley.kernels.batch_price"
+COMPILED = (".so", ".pyd")
 
 
 class CompileKernels(BuildHookInterface):  # type: ignore[type-arg]  # its configuration is unused
@@ -28,8 +30,10 @@ class CompileKernels(BuildHookInterface):  # type: ignore[type-arg]  # its confi
         """Compile, and tell the builder what there is to add to the wheel."""
         source = Path(self.root, SOURCE)
         if version == "editable":
-            for compiled_before in source.parent.glob(f"{source.stem}.*.so"):
-                compiled_before.unlink()  # it may have been made from another text
+            for compiled_before in source.parent.glob(f"{source.stem}.*"):
+                if compiled_before.suffix in COMPILED:
+                    # It may have been made from another text, and removed by another build.
+                    compiled_before.unlink(missing_ok=True)
         self._made = TemporaryDirectory()
         try:
             compiled = compile_module(source, Path(self._made.name))
@@ -40,7 +44,10 @@ class CompileKernels(BuildHookInterface):  # type: ignore[type-arg]  # its confi
             )
             return
         if version == "editable":
-            shutil.copy2(compiled, source.parent)
+            # Whole at once: a process may load it, or another build write it, at the same time.
+            beside = source.parent / f"{os.getpid()}.{compiled.name}"
+            shutil.copy2(compiled, beside)
+            beside.replace(source.parent / compiled.name)
             return
         build_data["force_include"][str(compiled)] = f"hartley/kernels/{compiled.name}"
         build_data["pure_python"] = False

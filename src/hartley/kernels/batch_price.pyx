@@ -45,7 +45,7 @@ cdef enum:  # limits
     MOST_TYPES = 64
     MOST_PRICED = 256
 
-cdef long long FAR = 1LL << 62  # numbers of records are counted up to here: more never decide
+cdef long long FAR = 1LL << 62  # numbers of records are counted up to here, and prices below it
 
 
 class Undecided(Exception):
@@ -183,7 +183,7 @@ def flat_columns(columns):
 
 
 def flat_question(int statistic, grid, split, columns):
-    """Write a question as whole numbers of 64 bits; nothing if it has larger ones.
+    """Write a question as whole numbers of 64 bits; nothing if that does not hold it.
 
     Args:
         statistic: its place in ``Statistic``.
@@ -192,6 +192,9 @@ def flat_question(int statistic, grid, split, columns):
         columns: those of the schema, by name.
     """
     numbers = {name: number for number, name in enumerate(columns)}
+    named = [column for column, _ in (*split.direction, *split.known)]
+    if len({*named}) < len(named):
+        return b""  # no translated form names a column twice
     codes = [statistic, grid.constant, grid.over, grid.under, grid.least, grid.most]
     codes += [split.scale, split.constant]
     codes += [len(split.direction), len(split.known), len(split.terms)]
@@ -201,6 +204,8 @@ def flat_question(int statistic, grid, split, columns):
         for tests in term:  # of known columns, and of private ones
             codes.append(len(tests))
             for column, (ranges, missing) in tests:
+                if any(low < 0 for low, _ in ranges):
+                    return b""  # no translated test names a code that is none
                 codes += [numbers[column], missing, len(ranges)]
                 codes += [code for pair in ranges for code in pair]
     return whole_numbers(codes)
@@ -230,7 +235,7 @@ cdef Py_ssize_t after_tests(Batch *b, Py_ssize_t at) except -1:
     at += 1
     while tests > 0:
         amount = number_at(b, at + 2)
-        if not 0 <= amount <= b.length:
+        if not 0 <= amount <= (b.length - at - 3) // 2:
             raise ValueError("A test is cut off; hint: write it with flat_question")
         at += 3 + 2 * <Py_ssize_t> amount
         tests -= 1
@@ -240,26 +245,26 @@ cdef Py_ssize_t after_tests(Batch *b, Py_ssize_t at) except -1:
 cdef int read(Batch *b) except -1:
     """Read the questions that have more than one answer."""
     cdef Py_ssize_t at = 0
-    cdef long long columns, known, terms
+    cdef long long statistic, columns, known, terms
     cdef Question *q
     cdef int t
     while at < b.length:
         if b.questions >= MOST_QUESTIONS:
             raise Undecided
         q = &b.question[b.questions]
-        q.statistic, q.constant = <int> number_at(b, at), number_at(b, at + 1) != 0
+        statistic, q.constant = number_at(b, at), number_at(b, at + 1) != 0
         q.over, q.under = number_at(b, at + 2), number_at(b, at + 3)
         q.least, q.most = number_at(b, at + 4), number_at(b, at + 5)
         q.scale, q.shift = number_at(b, at + 6), number_at(b, at + 7)
         columns, known, terms = number_at(b, at + 8), number_at(b, at + 9), number_at(b, at + 10)
-        if not (0 <= columns <= b.known and 0 <= known <= b.known):
+        if not (0 <= columns <= b.known and 0 <= known <= b.known and terms >= 0):
             raise ValueError("A question is not whole; hint: write it with flat_question")
-        if not (COUNT <= q.statistic <= ORDER and q.over > 0 and q.under > 0 and q.scale):
+        if not (COUNT <= statistic <= ORDER and q.over > 0 and q.under > 0 and q.scale):
             raise ValueError("A question is not whole; hint: write it with flat_question")
         if columns > MOST_COLUMNS or known > MOST_COLUMNS or terms > MOST_TERMS:
             raise Undecided
         q.columns, q.known, q.terms, q.direction = <int> columns, <int> known, <int> terms, at + 11
-        q.form = -1
+        q.statistic, q.form = <int> statistic, -1
         at = q.direction + 2 * (q.columns + q.known)
         for t in range(q.terms):
             q.term[t], q.bit[t] = at, -1
@@ -336,6 +341,10 @@ cdef int refine(Batch *b) except -1:
         for t in range(q.terms):
             if q.bit[t] >= 0:
                 take_tests(b, q.term[t], 1LL << q.bit[t])
+    # Columns of forms come last, as in ``Resolved.refine``: the cap there is for every column, and
+    # another order could keep below it where that one does not.
+    for k in range(b.questions):
+        q = &b.question[k]
         for at in range(q.direction + 2 * q.columns, q.direction + 2 * (q.columns + q.known), 2):
             column_of(b, number_at(b, at))
     b.types, start.mask = 1, (1LL << b.bits) - 1
@@ -531,7 +540,7 @@ cdef Priced *part_price(Batch *b, Members *group, bint absent) except NULL:
         cells = price_part(b, absent, &silent)
     else:
         cells = price_unseen(b, group, absent)
-    if b.priced >= MOST_PRICED:
+    if cells >= FAR or b.priced >= MOST_PRICED:  # records were counted no further
         raise Undecided
     known = &b.price[b.priced]
     known.first, known.second, known.absent = first, second, absent
@@ -731,6 +740,7 @@ cdef int find_directions(Batch *b) except -1:
             known = &b.direction[place]
             if (
                 known.columns == new.columns
+                and known.size == new.size
                 and memcmp(known.column, new.column, new.size * sizeof(int)) == 0
                 and memcmp(known.times, new.times, new.size * sizeof(long long)) == 0
             ):
@@ -920,6 +930,7 @@ cdef int hull(
     """Find the range of a question's direction over the atoms in which some questions count."""
     cdef int s, place = b.place[k]
     cdef bint some = False
+    low[0] = high[0] = 0
     for s in range(b.states):
         if b.state[s].alive & looked_at == alive:
             low[0] = min(low[0], b.state[s].low[place]) if some else b.state[s].low[place]
@@ -1039,7 +1050,7 @@ cdef long long crossings(Batch *b, int k, long long low, long long high) except 
     cdef long long gaps = high - low, length, first, last
     if q.constant or q.statistic == COUNT:
         return 0
-    length = (q.scale if q.scale > 0 else -q.scale) * gaps
+    length = magnitude(q.scale) * gaps
     if q.statistic == SUM:
         return min(crossed(q, length), gaps)
     if q.statistic == SQUARES:
@@ -1053,7 +1064,7 @@ cdef long long crossings(Batch *b, int k, long long low, long long high) except 
 cdef long long squares_crossed(Batch *b, int k, long long low, long long high) except -1:
     """Return the same of squares, before it is compared with the gaps."""
     cdef Question *q = &b.question[b.asked[k].question]
-    cdef long long length = (q.scale if q.scale > 0 else -q.scale) * (high - low)
+    cdef long long length = magnitude(q.scale) * (high - low)
     cdef long long first, last
     value_range(b, k, low, high, &first, &last)
     if first < 0 < last:
@@ -1077,7 +1088,7 @@ cdef long long crossings_of_hull(Batch *b, int k, long long low, long long high)
         first, last = first * first, last * last
         first, last = (0 if around_zero else min(first, last)), max(first, last)
     if first > 0 or last < 0:
-        return min(crossed(q, last if first > 0 else -first), values)
+        return min(crossed(q, last if first > 0 else magnitude(first)), values)
     if q.statistic == SUM and asked.first_shift == asked.last_shift and first % q.scale == 0:
         values -= 1  # the form itself takes the value zero
     return min(crossed(q, last - first), values)
@@ -1184,9 +1195,14 @@ cdef int rank(Batch *b, int members) except -1:
     return independent
 
 
+cdef long long magnitude(long long number) except -1:
+    """Return a number without its sign. A minus sign alone is not checked for overflow."""
+    return number if number >= 0 else 0 - number
+
+
 cdef long long gcd(long long first, long long second) except -1:
     """Return the greatest common divisor, 0 of two zeros."""
-    second = second if second >= 0 else -second
+    second = magnitude(second)
     while second:
         first, second = second, first % second
     return first

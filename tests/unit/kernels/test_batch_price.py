@@ -1,6 +1,8 @@
 """The compiled form of the price: it equals the form in Python, and no charge rests on it."""
 
 import hashlib
+from array import array
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -142,6 +144,49 @@ def test_no_product_is_cut_off(times):
         assert quick_price(batch, schema) == price(batch, schema).cells
 
 
+@pytest.mark.parametrize("statistic", [Statistic.SUM, Statistic.SQUARES, Statistic.ORDER])
+@pytest.mark.parametrize("step", [1, 2**62])
+@pytest.mark.parametrize("where", [All(), Leaf("sick", ((1, 1),))])
+def test_the_least_number_of_64_bits_loses_no_sign(statistic, step, where):
+    schema = Schema("people", {"sick": whole("sick", 1)})
+    form = Form((("sick", -(2**63)),), 0, Fraction(1))
+    batch = [Question(statistic, where, form, None, -(2**63), 0, Fraction(step))]
+    assert quick_price(batch, schema) == price(batch, schema).cells
+
+
+def test_more_records_than_are_counted_cut_no_price_off():
+    schema = Schema("people", {name: whole(name, 2**42) for name in "ab"})
+    batch = [total(("a", 1), step=2000), total(("a", 1), ("b", 1), step=4000)]
+    assert 2**62 < price(batch, schema).cells < 2**63
+    assert quick_price(batch, schema) == price(batch, schema).cells
+
+
+def test_types_beyond_the_cap_of_python_are_not_priced_together():
+    """Python looks at columns of filters first, and there are too many types of these."""
+    wards = [f"ward{number:02}" for number in range(15)]
+    columns = {name: replace(whole(name, 1), kind="public") for name in wards}
+    columns |= {"year": replace(whole("year", 15), kind="public"), "age": whole("age", 9)}
+
+    def people(year, *names):
+        tests = [Leaf(name, ((0, 0),)) for name in names]
+        return All((*tests, Leaf("year", ((year, year),)), Leaf("age", ((0, 4),))))
+
+    counts = [people(15, *wards), *(people(k, name) for k, name in enumerate(wards))]
+    batch = [total(("age", 1), ("year", 1), step=3)]
+    batch += [Question(Statistic.COUNT, where, None, None, 0, PEOPLE) for where in counts]
+    schema = Schema("people", columns)
+    assert quick_price(batch, schema) == price(batch, schema).cells
+
+
+def test_forms_and_tests_that_no_text_is_translated_to_are_left_to_python():
+    schema = Schema("people", {"age": whole("age", 9), "size": whole("size", 9)})
+    twice = total(("age", 1), ("age", 1))
+    below = Question(Statistic.COUNT, Leaf("age", ((-5, 3),)), None, None, 0, PEOPLE)
+    for batch in ([twice, total(("age", 1))], [below]):
+        assert asking._compiled_price(tuple(batch), schema) is None
+        assert quick_price(batch, schema) == price(batch, schema).cells
+
+
 def test_groups_without_a_common_column_may_have_more_than_64_bits_together():
     schema = Schema("people", {name: whole(name, 2**40) for name in "abc"})
     batch = [total((name, 1)) for name in "abc"]
@@ -172,6 +217,19 @@ def test_texts_that_are_cut_off_or_changed_are_errors_or_prices():
         else:
             priced, undecided = priced + (cells is not None), undecided + (cells is None)
     assert min(refused, priced, undecided) > 50
+
+
+def test_numbers_of_things_that_are_not_there_are_errors():
+    """A sanitizer sees what these read or write beyond its place; a test sees that they raise."""
+    columns = array("q", [5, 0]).tobytes()
+    start = [0, 0, 1, 1, 0, PEOPLE, 1, 0, 0, 0]
+    terms = 2**32 - 200  # 200 if its lower half alone were read
+    many = [*start, -terms, *[0] * 400]
+    # The last range of the second test is missing, and the tests are compared.
+    cut_off = [*start, 2, 0, 1, 0, 0, 1, 1, 2, 0, 1, 0, 0, 1, 1]
+    for numbers in (many, cut_off, [2**32, *start[1:], 0]):
+        with pytest.raises(ValueError, match="hint: write it with flat_question"):
+            batch_price.price_batch(columns, array("q", numbers).tobytes(), absent=False)
 
 
 # --- no charge rests on it ----------------------------------------------------------------------
