@@ -15,7 +15,7 @@ from hartley.agent.asking import quick_price
 from hartley.agent.pricing.known_types import memory_of
 from hartley.agent.pricing.price import price
 from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.questions.condition import united
+from hartley.agent.questions.condition import EVERY, united
 from hartley.agent.repricing import verify_prices
 from hartley.kernels import batch_price
 from hartley.ranges.schema.schema import Column, Schema
@@ -64,8 +64,7 @@ def draw_question(rng, schema):
         step = rng.choice([1, 1, 1, PEOPLE + 1, 7])  # exact, constant, in cells of several rows
         return Question(statistic, where, None, None, 0, PEOPLE, Fraction(step))
     names = sorted(rng.sample(list(schema.columns), rng.randint(0, min(3, len(schema.columns)))))
-    signs = (1, 2, 6) if statistic is Statistic.SQUARES else (1, 2, -1, -3, 4)
-    terms = tuple((name, rng.choice(signs)) for name in names)
+    terms = tuple((name, rng.choice((1, 2, -1, -3, 4))) for name in names)
     ends = [sorted((0, times * (schema.columns[name].points - 1))) for name, times in terms]
     constant = rng.choice([0, 0, 4, -5])
     low, high = constant + sum(e[0] for e in ends), constant + sum(e[1] for e in ends)
@@ -77,6 +76,7 @@ def draw_question(rng, schema):
         width = max(low * low, high * high, 1)
         least, most = 0, PEOPLE * width
     step = max(Fraction(rng.randint(1, 12 * width), rng.randint(1, 12)), Fraction(1))
+    step = rng.choice([step, step, Fraction(1)])  # the finest cells: values are fewer than cells
     quantile = Fraction(1, 2) if statistic is Statistic.ORDER else None
     return Question(
         statistic, where, Form(terms, constant, Fraction(1)), quantile, least, most, step
@@ -132,11 +132,11 @@ def whole(name, high):
     return Column(name, "private", low=Fraction(0), high=Fraction(high), step=Fraction(1))
 
 
-def total(*terms, statistic=Statistic.SUM, step=1):
+def total(*terms, statistic=Statistic.SUM, step=1, where=EVERY):
     most = 2**62
     form = Form(terms, 0, Fraction(1))
     least = 0 if statistic is Statistic.SQUARES else -most
-    return Question(statistic, All(), form, None, least, most, Fraction(step))
+    return Question(statistic, where, form, None, least, most, Fraction(step))
 
 
 def test_numbers_beyond_64_bits_are_left_to_python():
@@ -188,6 +188,84 @@ def test_types_beyond_the_cap_of_python_are_not_priced_together():
     batch += [Question(Statistic.COUNT, where, None, None, 0, PEOPLE) for where in counts]
     schema = Schema("people", columns)
     assert quick_price(batch, schema) == price(batch, schema).cells
+
+
+def up_to(column, code):
+    return Leaf(column, ((0, code),))
+
+
+def count(where):
+    return Question(Statistic.COUNT, where, None, None, 0, PEOPLE)
+
+
+@pytest.mark.parametrize("rows", ["public", "private"])
+@pytest.mark.parametrize("high", [21, 10**6])
+def test_kinds_of_records_up_to_the_cap_and_beyond_it(high, rows):
+    most = None if rows == "public" else PEOPLE
+    schema = Schema("people", {n: whole(n, high) for n in "ab"}, None, 1, rows, most)
+    linked = [total(("a", 1), ("b", times), step=high) for times in (1, -1)]
+    counts = [count(up_to("a", code)) for code in range(20)]
+    counts += [count(up_to("b", code)) for code in range(20)]
+    at_the_cap = linked + counts[1:]  # 20 times 21 kinds, and 256 + 4 times 41 terms are allowed
+    assert quick_price(at_the_cap, schema) == price(at_the_cap, schema).cells
+    beyond = linked + counts
+    assert asking._compiled_price(tuple(beyond), schema) == price(beyond, schema).cells
+
+
+@pytest.mark.parametrize(("by_a", "by_b", "decided"), [(4, 18, True), (7, 11, False)])
+def test_somebody_absent_has_room_beside_all_kinds_of_records(by_a, by_b, decided):
+    schema = Schema("people", {n: whole(n, 99) for n in "ab"}, None, 1, "private", PEOPLE)
+    batch = [total(("a", 1), ("b", 1), step=50)]  # every present record counts
+    batch += [count(up_to("a", code)) for code in range(by_a)]
+    batch += [count(up_to("b", code)) for code in range(by_b)]
+    cells = asking._compiled_price(tuple(batch), schema)
+    assert cells == (price(batch, schema).cells if decided else None)  # of 95 and of 96 kinds
+
+
+@pytest.mark.parametrize("kind", [All, Either])
+def test_filters_over_two_columns_up_to_the_cap_and_beyond_it(kind):
+    """Of conjunctions there are 21 kinds of records; of the others too many, all alike."""
+    schema = Schema("people", {name: whole(name, 10**6) for name in "ab"})
+    batch = [count(kind((up_to("a", code), up_to("b", code)))) for code in range(20)]
+    assert quick_price(batch, schema) == price(batch, schema).cells
+
+
+@pytest.mark.parametrize("times", [-10, 10])
+@pytest.mark.parametrize("first", ["ward", "year"])
+def test_values_of_known_columns_with_the_same_truth_are_one_type(times, first):
+    names = ("ward", "year")
+    columns = {name: replace(whole(name, 9), kind="public") for name in names}
+    schema = Schema("people", columns | {"age": whole("age", 9)})
+    squares = total(("age", 1), (first, times), statistic=Statistic.SQUARES, step=100)
+    nobody_else = count(All((Leaf("ward", ((0, 0),)), Leaf("year", ((0, 0),)), up_to("age", 4))))
+    batch = [squares, nobody_else]
+    assert asking._compiled_price(tuple(batch), schema) == price(batch, schema).cells
+
+
+def test_a_filter_that_a_public_value_fulfils_asks_for_no_private_column():
+    columns = {name: whole(name, 9) for name in "abc"}
+    schema = Schema("people", columns | {"ward": replace(whole("ward", 1), kind="public")})
+    few, many = up_to("a", 3), Leaf("a", ((6, 9),))
+    batch = [total(("a", 1), step=10, where=where) for where in (few, many)]
+    batch.append(total(("c", 1), step=10, where=Either((few, up_to("ward", 0)))))
+    assert asking._compiled_price(tuple(batch), schema) == price(batch, schema).cells == 6
+
+
+def test_a_count_of_everybody_costs_nothing_beside_others():
+    schema = Schema("people", {name: whole(name, 9) for name in "abcd"})
+    batch = [total(("c", 1), step=10, where=up_to("a", 4))]
+    batch.append(total(("d", 1), step=10, where=up_to("b", 4)))
+    batch.append(count(Either((up_to("a", 5), Leaf("a", ((3, 9),)), up_to("b", 3)))))
+    assert asking._compiled_price(tuple(batch), schema) == price(batch, schema).cells == 4
+
+
+def test_groups_of_the_last_questions_of_many_have_prices_of_their_own():
+    names = "abcdefghijklmnopqrst"
+    schema = Schema("people", {name: whole(name, 20 + k) for k, name in enumerate(names)})
+    batch = []
+    for k, name in enumerate(names):
+        batch += [*(count(up_to(name, code)) for code in range(4)), total((name, 1), step=21 - k)]
+    assert asking._compiled_price(tuple(batch), schema) == price(batch, schema).cells
 
 
 def test_forms_and_tests_that_no_text_is_translated_to_are_left_to_python():
