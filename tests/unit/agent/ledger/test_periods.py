@@ -161,8 +161,9 @@ def test_open_columns_of_new_data_count_in_the_period(ledger):
     ask(ledger, 1, 2)
     ledger.record("people", "version", {"rows": 5, "open_factor": 4})
     assert ledger.state("people").period.balance.spent == 8
-    with pytest.raises(Refused, match="the charges in the year 2027 exceed its part"):
+    with pytest.raises(Refused, match="the charges in the year 2027 exceed its part") as refused:
         ledger.record("people", "version", {"rows": 5, "open_factor": 2})
+    assert "raise the part of the year 2027 first" in refused.value.hint
     assert ledger.verify().holds
     assert refusal(ledger.entries()) is None
 

@@ -380,9 +380,12 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
                 hint = "give fewer bits, or raise the budget first"
         raise OptionError(f"The {kind} cannot be set: {problem}", hint=hint)
     charge = standing.open // (1 if before is None else before.open)
+    limit = "budget"
+    if standing.period is not None and standing.balance.holds(1):
+        limit = f"part of {standing.period.words}"
     raise Refused(
         f"The open columns cost {bits_up(bits_at_least(charge))}: {problem}",
-        hint="raise the budget first, or open fewer columns",
+        hint=f"raise the {limit} first, or open fewer columns",
         requested=bits_at_least(charge),
         remaining=None if before is None else before.balance.remaining,
     )
