@@ -36,6 +36,20 @@ def test_a_price_that_rose_is_shown_again_and_nothing_is_charged(hospital, visit
     assert "Charged 1 bit" in page.text_content("#answer")
 
 
+def test_a_question_typed_before_the_script_has_come_is_priced(hospital, visitors):
+    visitor = visitors()
+    page = visitor.log_in(hospital.analyst("gesa"))
+    held = []
+    page.route("**/console.js*", lambda route: held.append(route))  # noqa: PLW0108 - built-ins are not taken
+    page.goto(page.url, wait_until="commit")
+    page.fill("#question", COUNT)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("document.readyState === 'interactive'")
+    for request in held:
+        request.continue_()
+    page.wait_for_selector("#spend")
+
+
 @pytest.mark.parametrize("scope", ["price", "repeat"])
 def test_a_token_that_may_not_spend_says_so(hospital, visitors, look, price, scope):
     visitor = visitors()

@@ -118,6 +118,9 @@ if (form) {
     event.preventDefault();
     price(button);
   });
+  const question = element("question");
+  // Somebody may have typed before this file had come.
+  if (question.value !== question.defaultValue) question.dispatchEvent(new Event("input"));
 }
 
 document.addEventListener("click", async (event) => {
