@@ -459,7 +459,8 @@ def smallest(
     """Return the smallest scale that fits, between one that does not and one that does.
 
     What fits depends on ceil(jump / scale) alone, and only ever stops fitting below; so the answer
-    is a jump divided by a whole number. Halving finds the neighbourhood, single steps the place.
+    is a jump divided by a whole number. Halving finds it: a middle of few digits, within an eighth
+    of the distance, always lies between both, however near they are.
 
     Example:
         >>> smallest(lambda w: -(-10 // w) <= 3, [Fraction(10)], Fraction(1, 9), Fraction(10))
@@ -471,12 +472,11 @@ def smallest(
         if following <= low or not fits(following):
             return high
         high = following
-        middle = ((low + high) / 2).limit_denominator(10**9)
-        if low < middle < high:
-            if fits(middle):
-                high = middle
-            else:
-                low = middle
+        middle = ((low + high) / 2).limit_denominator(math.ceil(4 / (high - low)))
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
 
 
 def size_of(question: Question, schema: Schema) -> int:

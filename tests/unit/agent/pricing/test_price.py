@@ -9,10 +9,11 @@ from hypothesis import assume, given, settings, strategies as st
 
 from hartley.agent.pricing import worst_case as worst
 from hartley.agent.pricing.given_price import price_given
-from hartley.agent.pricing.price import open_factor, price, steps_within
+from hartley.agent.pricing.price import open_factor, price, smallest, steps_within
 from hartley.agent.pricing.regions import elementary, regions
 from hartley.agent.pricing.told import ToldBefore
 from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
+from hartley.agent.quotes import Desk
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.ranges.schema.schema import Column, Schema
@@ -399,3 +400,26 @@ def test_bits_of_a_price_are_never_below_the_truth():
     found = price([total("x")], schema)
     assert found.cells == 3
     assert floor_power(Fraction(found.bits)) >= 3
+
+
+@pytest.mark.parametrize("limit", [2**31, 2**31 + 12_345, 2**40 - 1])
+def test_the_search_halves_however_near_the_scales_are(limit):
+    jumps, tried = [Fraction(1), Fraction(3_000_001, 2**31), Fraction(5, 2**33)], []
+
+    def fits(scale):
+        tried.append(scale)
+        assert len(tried) < 500
+        return sum(ceil(jump / scale) for jump in jumps) <= limit
+
+    scale = smallest(fits, jumps, Fraction(1, 2**50), Fraction(1))
+    below = max(jump / (jump // scale + 1) for jump in jumps)
+    assert fits(scale)
+    assert not fits(below)
+
+
+def test_fine_cells_of_wide_columns_are_found():
+    wide = {"kind": "private", "range": [-50, 2**31], "step": 1}
+    narrow = {"kind": "private", "range": [-1000, -950], "step": "0.5"}
+    schema = Schema.read({"table": {"name": "people"}, "columns": {"x": wide, "y": narrow}})
+    (plan,) = Desk(schema, 1000).plan("SELECT SUM(0.5*x + 5), SUM(-7*y) FROM people", 1, None)
+    assert len(plan.questions) == 2
