@@ -14,7 +14,7 @@ from hartley.agent.questions.selection import Item, NumberKind
 from hartley.agent.questions.values import PLACES
 from hartley.errors import OptionError, Refused
 from hartley.exact import parse_number
-from hartley.wording import decimal_text, rounded
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,8 +73,8 @@ def steps_for_error(
     """Return the coarsest steps that keep every item within an error for any data.
 
     Counts stay exact where a person has one row, or something is divided by them. An average or a
-    spread needs a public number of rows, or one that ``with_min_rows`` assumes: with few rows its
-    error is as large as that of the sum, so nothing can be promised before the data is read.
+    spread may rest on one row, and has then the error of its sum, unless the number of rows is
+    public or ``with_min_rows`` assumes one: an error is then cheaper.
 
     Example:
         >>> from hartley.agent.questions.question import parse
@@ -178,12 +178,9 @@ def _steps(
     rows = _known_rows(selection, item, public_count)
     if rows is not None and rows <= item.sample:  # NULL for any data
         return [*_constants(selection, item), *counts]
-    if item.min_rows is not None:
-        # A sample of one row has no variance: it is NULL, and exact. More rows that are public
-        # make the same error cheaper.
-        rows = max(item.min_rows, 1 + item.sample, rows or 0)
-    elif rows is None:
-        raise _unpromised(selection, item, wish)
+    # A sample of one row has no variance: it is NULL, and exact. More rows that are public make
+    # the same error cheaper.
+    rows = max(item.min_rows or 0, 1 + item.sample, rows or 0)
     if item.kind is NumberKind.AVERAGE:
         return [*counts, (item.sum, _within(total, 2 * scaled * rows))]
     return [*counts, *_spread_steps(selection, item, wish, rows)]
@@ -232,24 +229,23 @@ def _worst(
     width = Fraction(first)
     if item.kind is not NumberKind.ORDER:
         rows = _known_rows(selection, item, public_count)
-        if rows is None and at_least is not None:
-            # More rows make the error no larger. A sample of one row is NULL, and exact.
-            rows = min(max(at_least, 1 + item.sample), item.rows[1])
+        if rows is None:  # more rows make the error no larger
+            rows = min(max(at_least or 0, 1 + item.sample), item.rows[1])
         width = _divided_width(selection, item, counted, rows)
     error = min(width, _range_width(item)) * abs(item.scale) / 2
     return error * _unscaled(item) if item.kind is NumberKind.VARIANCE else error
 
 
-def _divided_width(selection: Selection, item: Item, counted: int, rows: int | None) -> Fraction:
+def _divided_width(selection: Selection, item: Item, counted: int, rows: int) -> Fraction:
     """Return the largest width of what is divided by the number of rows, in units of the form."""
     if counted:  # the number of rows is not known exactly
         return _range_width(item)
-    if rows is not None and rows <= item.sample:  # NULL for any data
+    if rows <= item.sample:  # NULL for any data
         return Fraction(0)
     if item.kind is not NumberKind.AVERAGE:
         return _spread_width(selection, item, rows)
     assert item.sum is not None
-    return Fraction(_width(selection.questions[item.sum]), rows or 1)
+    return Fraction(_width(selection.questions[item.sum]), rows)
 
 
 # --- answers that say no more than the schema -----------------------------------------------------
@@ -403,7 +399,7 @@ def _unscaled(item: Item) -> Fraction:
     return abs(item.scale) if item.kind is NumberKind.VARIANCE else Fraction(1)
 
 
-def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fraction:
+def _spread_width(selection: Selection, item: Item, rows: int) -> Fraction:
     """Return the largest width of a variance or a deviation, in units of its form."""
     assert item.sum is not None
     assert item.squares is not None
@@ -411,13 +407,10 @@ def _spread_width(selection: Selection, item: Item, rows: int | None) -> Fractio
     off = _width(selection.questions[item.sum])
     squares_off = _width(selection.questions[item.squares])
     largest = item.reach[1]  # of a form that begins at 0
-    if rows is None:  # few rows are the worst
-        width = Fraction(squares_off + 2 * largest * off)
-    else:
-        off = min(off, rows * largest)
-        width = Fraction(squares_off, rows) + _squared_mean_width(off, rows, largest)
-        if item.sample:
-            width = width * rows / (rows - 1)
+    off = min(off, rows * largest)
+    width = Fraction(squares_off, rows) + _squared_mean_width(off, rows, largest)
+    if item.sample:
+        width = width * rows / (rows - 1)
     return width if item.kind is NumberKind.VARIANCE else root_up(width) + WIDEST_ROOT
 
 
@@ -433,7 +426,9 @@ def _range_width(item: Item) -> Fraction:
     if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
         return width
     variance = width**2 / 4 * (2 if item.sample else 1)
-    return variance if item.kind is NumberKind.VARIANCE else root_up(variance) + WIDEST_ROOT
+    if item.kind is NumberKind.VARIANCE or not variance:
+        return variance
+    return root_up(variance) + WIDEST_ROOT
 
 
 def _known_rows(selection: Selection, item: Item, public_count: PublicCount | None) -> int | None:
@@ -464,17 +459,3 @@ def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
     return [
         (place, _capped(question, question.most - question.least)) for place, question in questions
     ]
-
-
-def _unpromised(selection: Selection, item: Item, wish: Fraction) -> Refused:
-    sure = _range_width(item) * abs(item.scale) * _unscaled(item) / 2
-    return Refused(
-        f"An error of {decimal_text(wish, PLACES)} cannot be promised for {item.label}: the "
-        "schema does not say how many rows it is about, and with few of them the answer can be far "
-        "off",
-        hint="give min_rows= too (--min-rows) to get the error if that many rows count, give bits= "
-        "instead, ask for SUM and COUNT with an error for the sum, or allow an "
-        f"error of {rounded(sure, up=True)}, which the range alone guarantees",
-        text=selection.text,
-        place=item.place,
-    )

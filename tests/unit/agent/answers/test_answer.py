@@ -148,17 +148,21 @@ def test_steps_are_the_coarsest_that_keep_an_error():
     assert steps_for_error(whole, 50) == (100_001,)  # the range alone promises that
 
 
-def test_an_average_over_a_private_count_cannot_be_promised():
+def test_an_average_over_a_private_count_may_rest_on_one_row():
     selection = asked("SELECT AVG(age) FROM people WHERE tall > 150")
-    with pytest.raises(Refused) as caught:
-        steps_for_error(selection, 1)
-    assert "cannot be promised for AVG(age)" in caught.value.problem
-    assert "an error of 50," in caught.value.hint
-    assert selection.text[slice(*caught.value.place)] == "AVG(age)"
-    sure = steps_for_error(selection, 50)
+    assert steps_for_error(selection, 1) == (3, 1)
+    assert worst_errors(selection.with_steps([3, 1])) == (1,)
+    assert steps_for_error(selection, 0) == (1, 1)
+    sure = steps_for_error(selection, 50)  # the range alone promises that
     assert worst_errors(selection.with_steps(sure)) == (50,)
     told = steps_for_error(selection, 1, public_count=lambda _: 20)
     assert told == (41, 1)
+
+
+def test_a_deviation_of_equal_values_is_exact_without_a_root():
+    selection = asked("SELECT STDDEV_POP(age), STDDEV_SAMP(age) FROM people WHERE age = 7")
+    steps = steps_for_error(selection, 0)
+    assert worst_errors(selection.with_steps(steps)) == (0, 0)
 
 
 def test_groups_of_public_columns_have_public_counts():

@@ -236,7 +236,7 @@ class Neighbours:
     def planned(self, texts, wish):
         try:
             return questions_of(self.desk.plan(list(texts), **wish))
-        except Refused:  # an error that cannot be promised, or too few bits
+        except Refused:  # too few bits
             return []
 
     def plain_cells(self, question):
