@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from collections import Counter
+from contextlib import closing, suppress
 from decimal import Decimal
 from fractions import Fraction
 
@@ -382,6 +384,41 @@ def test_a_copy_that_was_changed_or_is_another_is_not_opened(tmp_path, refused):
         open_coded(place, [ONE], version="v1")
     with refused(InputError, "There is no coded copy none.duckdb"):
         open_coded(tmp_path / "none.duckdb", [ONE])
+
+
+STRANGE = (
+    *("0", "null", "1e999", "[]", "{}", '""', "x", "", "NaN", "[" * 9999, "9" * 5000),
+    *(0, -1, 1, 3.0, True, None, "", "2", "v1", [], [[]], [0], {}, {"a": 0}, 10**30, math.inf),
+)
+"""Texts stand in for the whole note, the rest for one of its fields."""
+
+
+def test_a_note_of_another_form_gives_no_copy_or_the_same_one(tmp_path, refused):
+    place = tmp_path / "people.duckdb"
+    code_table(open_table({"x": [1, 2]}), [ONE], place=place, version="v1").close()
+    with duckdb.connect(str(place)) as connection:
+        (true,) = connection.execute("SELECT content FROM about").fetchone()
+    note = json.loads(true)
+    changed = [None, *(text for text in STRANGE if isinstance(text, str))]
+    for name in note:
+        changed.append(json.dumps({n: value for n, value in note.items() if n != name}))
+        changed += [json.dumps(note | {name: value}) for value in STRANGE]
+    found = set()
+    for content in changed:
+        with duckdb.connect(str(place)) as connection:
+            connection.execute("UPDATE about SET content = ?", [content])
+        with suppress(InputError), closing(open_coded(place, [ONE], version="v1")) as opened:
+            found.add((opened.rows, type(opened.rows), opened.version))
+    assert found == {(2, int, "v1")}  # the ledger of a copy, or its sources, may be missing
+    for content in ("0", "null", json.dumps(note | {"rows": 0}), json.dumps(note | {"rows": None})):
+        with duckdb.connect(str(place)) as connection:
+            connection.execute("UPDATE about SET content = ?", [content])
+        with refused(InputError, "people.duckdb", "was changed after it was made"):
+            open_coded(place, [ONE], version="v1")
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("DELETE FROM about")
+    with refused(InputError, "people.duckdb"):
+        open_coded(place, [ONE], version="v1")
 
 
 def test_a_place_that_cannot_be_is_refused(tmp_path, refused):

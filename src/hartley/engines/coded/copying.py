@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hartley.engines.tables.table import Table
 
 FORMAT = 1
+UNREADABLE = LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError
+"""What a note of another form raises where it is read."""
 MARK = 12
 """The number of digits of a version's random name in the name of its copy."""
 SOME_MARK = rf"[0-9a-f]{{{MARK}}}"
@@ -177,7 +180,6 @@ def open_coded(
         if owner is not None and version is not None:
             digest, watch = sealed(place, codings, version, owner, near)
         store, content = keeper(place, near).open_copy(place, near)
-        note = json.loads(content)
     except (InputError, EngineError):
         raise
     except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
@@ -186,19 +188,19 @@ def open_coded(
             f"({type(error).__name__})",
             hint="check the name, or make the copy first",
         ) from None
-    wrong = None
-    if note["format"] != FORMAT or note["columns"] != _described(codings):
-        wrong = "was made for another schema", "make a new copy in another place"
-    elif version is not None and note["version"] != version:
-        wrong = "holds another version of the data", "open the copy that belongs to this version"
-    else:
-        sources = tuple(FileState(*state) for state in note.get("sources", ()))
-        opened = CodedTable(
-            tuple(codings), note["rows"], note["version"], store, sources, digest, watch
-        )
-        if opened.count() == note["rows"]:
-            return opened
-        wrong = "was changed after it was made", "make a new copy in another place"
+    wrong = "was changed after it was made", "make a new copy in another place"
+    with suppress(*UNREADABLE):
+        note = json.loads(content)
+        if note["format"] != FORMAT or note["columns"] != _described(codings):
+            wrong = "was made for another schema", "make a new copy in another place"
+        elif version is not None and note["version"] != version:
+            wrong = "holds another version of the data", "open the copy of this version"
+        else:
+            rows, name = int(note["rows"]), str(note["version"])
+            sources = tuple(FileState(*state) for state in note.get("sources", ()))
+            opened = CodedTable(tuple(codings), rows, name, store, sources, digest, watch)
+            if opened.count() == note["rows"]:
+                return opened
     store.close()
     raise InputError(f"The coded copy {Path(place).name} {wrong[0]}", hint=wrong[1])
 
