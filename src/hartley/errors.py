@@ -14,6 +14,7 @@
     ├── Pending               an answer that is paid for and not there yet
     ├── UndefinedMeasure      a number that the theory does not define for this range
     └── EngineError           the engine or an optional package failed or is absent
+        └── ReplyError        a reply that no service of this version gives
 
 Every message is one sentence that names the culprit and ends with a hint. No message ever
 carries a value taken from the data.
@@ -147,6 +148,10 @@ class UndefinedMeasure(HartleyError):  # noqa: N818 - reads as what it says: the
 
 class EngineError(HartleyError):
     """The engine or an optional package failed or is absent."""
+
+
+class ReplyError(EngineError):
+    """A reply of a service that is cut off, or that no service of this version gives."""
 
 
 def _rebuild(kind: type[HartleyError], problem: str, hint: str) -> HartleyError:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
+from hartley.client import reply_forms as forms
 from hartley.client.remote_prices import RemoteCurve, RemotePlan, RemoteQuote
-from hartley.client.remote_results import (
-    RemoteAnswer,
-    RemoteBatch,
-    RemoteCharge,
-    reading_reply,
-)
+from hartley.client.remote_results import RemoteAnswer, RemoteBatch, RemoteCharge
 from hartley.client.service_connection import ServiceConnection
 from hartley.errors import InputError
 from hartley.exact import check_bits
@@ -23,7 +19,7 @@ from hartley.wording import bits_down, bits_up, counted, exactly, listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PAGE = 200
 """Rows of the history in one request."""
@@ -37,49 +33,50 @@ class RemoteSchema:
 
     @cached_property
     def _about(self) -> dict[str, Any]:
-        about: dict[str, Any] = self._connection.get("datasets", self.name)
+        about: dict[str, Any] = self._connection.get("datasets", self.name, form=forms.ABOUT)
         return about
 
     @property
     def rows(self) -> int | None:
         """The public number of rows; None if it is private."""
-        with reading_reply():
-            rows: int | None = self._about["rows"]
-            return rows
+        rows: int | None = self._about["rows"]
+        return rows
 
     @property
     def record_bits(self) -> float:
         """The size of a record in bits."""
-        with reading_reply():
-            return float(self._about["record_bits"])
+        return float(self._about["record_bits"])
 
     def describe(self) -> str:
         """Return the schema in words."""
-        with reading_reply():
-            return str(self._about["description"])
+        return str(self._about["description"])
 
     __str__ = describe
 
     def to_toml(self) -> str:
         """Return the schema as the text of a file that ``Schema.read`` reads."""
-        return str(self._connection.get("datasets", self.name, "schema"))
+        return str(self._connection.get("datasets", self.name, "schema", form=forms.schema))
 
     def dummy_data(self, n: int = 1000, seed: int = 0) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
         """Return an Arrow table of invented rows over the schema's domain, to write queries on."""
         import pyarrow as pa
 
-        reply = self._connection.get("datasets", self.name, "dummy", rows=n, seed=seed)
-        declared = parse_toml(self.to_toml(), what="schema")
-        with reading_reply():
-            columns: dict[str, list[Any]] = reply["columns"]
-            for name, fields in declared["columns"].items():
+        declared = parse_toml(self.to_toml(), what="schema")["columns"]
+        made = []
+
+        def form(reply: Any) -> None:  # noqa: ANN401 - nested plain values
+            columns = forms.dummy(reply, n)
+            for name, fields in declared.items():
                 ends = fields.get("range") or fields.get("values") or [None]
                 if name in columns and isinstance(ends[0], dt.date):
                     columns[name] = [
                         None if text is None else dt.date.fromisoformat(text)
                         for text in columns[name]
                     ]
-            return pa.table(columns)
+            made.append(pa.table(columns))
+
+        self._connection.get("datasets", self.name, "dummy", form=form, rows=n, seed=seed)
+        return made[0]
 
 
 class RemoteAgent:
@@ -115,9 +112,7 @@ class RemoteAgent:
             vacuous: whether to accept answers that say no more than the schema.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
-        reply = self._post("price", body)
-        with reading_reply():
-            return RemoteQuote(reply)
+        return RemoteQuote(self._post("price", body, partial(forms.quote, texts=_texts(body))))
 
     def ask(  # noqa: PLR0913 - each is one choice of the user's
         self,
@@ -156,9 +151,13 @@ class RemoteAgent:
         if most_bits is not None:
             body["most_bits"] = most_bits
         # One key for all attempts of this call: a reply that was lost on the way is not paid twice.
-        reply = self._post("ask", body, key=str(uuid.uuid4()))
-        with reading_reply():
-            return RemoteAnswer.read(reply) if "question" in body else _batch(reply)
+        alone = "question" in body
+
+        def form(reply: Any) -> None:  # noqa: ANN401 - nested plain values
+            forms.answers({"answers": [reply]} if alone else reply, _texts(body), most_bits)
+
+        reply = self._post("ask", body, form, key=str(uuid.uuid4()))
+        return RemoteAnswer.read(reply) if alone else _batch(reply)
 
     def curve(
         self,
@@ -171,9 +170,8 @@ class RemoteAgent:
     ) -> RemoteCurve:
         """Return the prices of a question at which some error becomes smaller, up to some bits."""
         body = _asked(question, error, bits, min_rows) | {"curve": True, "most": _number(most)}
-        reply = self._post("price", body)
-        with reading_reply():
-            return RemoteCurve(reply["curves"][0])
+        reply = self._post("price", body, partial(forms.curve, texts=_texts(body)))
+        return RemoteCurve(reply["curves"][0])
 
     def plan(
         self,
@@ -198,9 +196,7 @@ class RemoteAgent:
             body["budget"] = _number(budget)
         if weights is not None:
             body["weights"] = [_number(weight) for weight in weights]
-        reply = self._post("plan", body)
-        with reading_reply():
-            return RemotePlan(reply)
+        return RemotePlan(self._post("plan", body, partial(forms.plan, texts=_texts(body))))
 
     def explain(
         self,
@@ -212,14 +208,20 @@ class RemoteAgent:
     ) -> str:
         """Explain a price: its atoms and factors."""
         body = _asked(question, error, bits, min_rows, vacuous=True) | {"explain": True}
-        reply = self._post("price", body)
-        with reading_reply():
-            return RemoteQuote(reply).explanation
+        more = {"explanation": forms.text}
+        form = partial(forms.quote, texts=_texts(body), more=more)
+        return RemoteQuote(self._post("price", body, form)).explanation
 
-    def _post(self, verb: str, body: dict[str, Any], key: str | None = None) -> Any:  # noqa: ANN401 - nested plain values
+    def _post(
+        self,
+        verb: str,
+        body: dict[str, Any],
+        form: Callable[[Any], None],
+        key: str | None = None,
+    ) -> Any:  # noqa: ANN401 - nested plain values
         text = body.get("question")
         path = ("datasets", self.dataset, verb)
-        return self._connection.post(*path, body=body, key=key, text=text)
+        return self._connection.post(*path, body=body, form=form, key=key, text=text)
 
     # --- the account ---
 
@@ -227,39 +229,35 @@ class RemoteAgent:
         """Return every batch that the account paid for, oldest first."""
         charges: list[RemoteCharge] = []
         after: str | None = None
+        path, known = ("datasets", self.dataset, "history"), set[str]()
+        form = partial(forms.page, known=known, most=PAGE)
         while True:
-            path = ("datasets", self.dataset, "history")
-            page = self._connection.get(*path, after=after, limit=PAGE)
-            with reading_reply():
-                charges += map(RemoteCharge.read, page["rows"])
-                if page["next"] is not None and not page["rows"]:
-                    raise ValueError  # pages without rows would never end
-                after = page["next"]
+            page = self._connection.get(*path, form=form, after=after, limit=PAGE)
+            charges += map(RemoteCharge.read, page["rows"])
+            known.update(charge["id"] for charge in page["rows"])
+            after = page["next"]
             if after is None:
                 return charges
 
     def answers(self, charge: RemoteCharge | str) -> RemoteBatch | None:
         """Return the answers of a row of the history again, for free; None if there are none."""
         row = charge.row if isinstance(charge, RemoteCharge) else charge
-        reply = self._connection.get("datasets", self.dataset, "answers", row)
-        with reading_reply():
-            return None if reply["answers"] is None else _batch(reply)
+        reply = self._connection.get("datasets", self.dataset, "answers", row, form=forms.repeat)
+        return None if reply["answers"] is None else _batch(reply)
 
     def _budget(self) -> dict[str, Any]:
         """Return the account's balance: allowance and cap exactly, the rest in bits."""
-        budget = self._connection.get("datasets", self.dataset, "budget")
-        with reading_reply():
-            exact = {"allowance_bits", "daily_cap_bits"}
-            return {
-                name: None if value is None else Fraction(value) if name in exact else float(value)
-                for name, value in budget.items()
-                if name != "dataset"
-            }
+        budget = self._connection.get("datasets", self.dataset, "budget", form=forms.BUDGET)
+        exact = {"allowance_bits", "daily_cap_bits"}
+        return {
+            name: None if value is None else Fraction(value) if name in exact else float(value)
+            for name, value in budget.items()
+            if name in forms.BUDGET and name != "dataset"
+        }
 
     def _of_budget(self, name: str) -> float:
         budget = self._budget()
-        with reading_reply():
-            return float(budget[name])
+        return float(budget[name])
 
     @property
     def spent(self) -> float:
@@ -274,20 +272,19 @@ class RemoteAgent:
     def summary(self) -> str:
         """Return a few lines about what the account may spend, has spent and asked."""
         budget, charges = self._budget(), self.history()
-        with reading_reply():
-            allowed, cap = budget["allowance_bits"], budget["daily_cap_bits"]
-            size, spent = bits_down(budget["record_bits"]), bits_up(budget["spent_bits"])
-            lines = [
-                (
-                    f"Dataset {self.dataset}: the account may spend {exactly(allowed)} of the "
-                    f"{size} of a record."
-                ),
-                f"Spent {spent}; {bits_down(budget['remaining_bits'])} left.",
-                f"Paid for: {counted(len(charges), 'batch')}.",
-            ]
-            if cap is not None:
-                today = bits_up(budget["spent_today_bits"])
-                lines.append(f"At most {exactly(cap)} bits a day; spent today: {today}.")
+        allowed, cap = budget["allowance_bits"], budget["daily_cap_bits"]
+        size, spent = bits_down(budget["record_bits"]), bits_up(budget["spent_bits"])
+        lines = [
+            (
+                f"Dataset {self.dataset}: the account may spend {exactly(allowed)} of the "
+                f"{size} of a record."
+            ),
+            f"Spent {spent}; {bits_down(budget['remaining_bits'])} left.",
+            f"Paid for: {counted(len(charges), 'batch')}.",
+        ]
+        if cap is not None:
+            today = bits_up(budget["spent_today_bits"])
+            lines.append(f"At most {exactly(cap)} bits a day; spent today: {today}.")
         return "\n".join(lines)
 
     def close(self) -> None:
@@ -335,6 +332,12 @@ def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a
         ) from None
     wishes = {name: _number(value) for name, value in named.items() if value is not None}
     return {"question": str(text), **wishes} if wishes else str(text)
+
+
+def _texts(body: dict[str, Any]) -> list[str]:
+    """Return the questions of a body, which its reply repeats."""
+    asked = [body["question"]] if "question" in body else body["questions"]
+    return [each if isinstance(each, str) else each["question"] for each in asked]
 
 
 def _batch(reply: Any) -> RemoteBatch:  # noqa: ANN401 - nested plain values
@@ -386,9 +389,7 @@ encryption; hint: use https://, or allow it in a network that you trust: insecur
         insecure=insecure,
     )
     try:
-        reply = connection.get("datasets")
-        with reading_reply():
-            names = [str(name) for name in reply["datasets"]]
+        names = connection.get("datasets", form=forms.DATASETS)["datasets"]
         return RemoteAgent(connection, _chosen(dataset, names))
     except BaseException:
         connection.close()

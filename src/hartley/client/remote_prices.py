@@ -21,13 +21,6 @@ class RemoteResult:
 
     content: Mapping[str, Any] = field(repr=False)
 
-    def __post_init__(self) -> None:
-        # Every field is read once, so that a reply of another form is an error here and not later.
-        str(self.content["text"])
-        for name, value in vars(type(self)).items():
-            if isinstance(value, property):
-                getattr(self, name)
-
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
         return {name: value for name, value in self.content.items() if name != "text"}

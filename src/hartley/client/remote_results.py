@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import html
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,22 +16,6 @@ if TYPE_CHECKING:
 
     from rich.console import Group
     from rich.table import Table
-
-
-UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
-"""What a reply of another form raises where it is read."""
-
-
-@contextmanager
-def reading_reply() -> Iterator[None]:
-    """Turn what a reply of another form raises into one sentence."""
-    try:
-        yield
-    except UNREADABLE:
-        raise EngineError(
-            "The reply of the service is not in the form that this version of Hartley reads",
-            hint="use the version of Hartley that the service runs; asking again is free",
-        ) from None
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import random
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from hartley.client.reply_forms import REFUSAL, anything, bits, check, whole
 from hartley.errors import (
     EngineError,
     HartleyError,
@@ -20,13 +23,17 @@ from hartley.errors import (
     OptionError,
     Pending,
     Refused,
+    ReplyError,
     Stale,
 )
 from hartley.files import parse_json
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping
 
+UNREADABLE = (HartleyError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+"""What a reply of another form raises where it is read."""
 LARGEST_REPLY = 64 * 2**20
 """Bytes of a reply that are read."""
 LONGEST_PAUSE = 30.0
@@ -46,6 +53,35 @@ KINDS: dict[str | int, type[HartleyError]] = {
 }
 """The errors of the agent that errors of a service stand for, by code or status."""
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class _Until(io.RawIOBase):
+    """The bytes of a socket until a moment, however many pieces they come in."""
+
+    def __init__(self, sock: socket.socket, end: float) -> None:
+        self._sock, self._end = sock, end
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def makefile(self, *_: object) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - as the base class has it
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def _reply_until(end: float, sock: Any, *args: Any, **named: Any) -> http.client.HTTPResponse:  # noqa: ANN401 - as http.client calls it
+    return http.client.HTTPResponse(_Until(sock, end), *args, **named)  # type: ignore[arg-type]  # only its makefile is used
 
 
 class ServiceConnection:
@@ -114,18 +150,23 @@ class ServiceConnection:
     def __repr__(self) -> str:
         return f"<connection to {self.host}>"
 
-    def get(self, *path: str, **query: object) -> Any:  # noqa: ANN401 - nested plain values
-        """Return the reply to a GET."""
+    def get(self, *path: str, form: Any = anything, **query: object) -> Any:  # noqa: ANN401 - nested plain values
+        """Return the reply to a GET, which has a form (see ``reply_forms``)."""
         chosen = {name: str(value) for name, value in query.items() if value is not None}
         words = f"?{urlencode(chosen)}" if chosen else ""
-        return self._reply("GET", _path(path) + words, None, {})
+        return self._reply("GET", _path(path) + words, None, {}, form)
 
     def post(
-        self, *path: str, body: Mapping[str, Any], key: str | None = None, text: str | None = None
+        self,
+        *path: str,
+        body: Mapping[str, Any],
+        form: Any = anything,  # noqa: ANN401 - what nested plain values can be
+        key: str | None = None,
+        text: str | None = None,
     ) -> Any:  # noqa: ANN401 - nested plain values
         """Return the reply to a POST; ``text`` is the question that a refusal points into."""
         headers = {} if key is None else {"Idempotency-Key": key}
-        return self._reply("POST", _path(path), json.dumps(body).encode(), headers, text)
+        return self._reply("POST", _path(path), json.dumps(body).encode(), headers, form, text)
 
     def close(self) -> None:
         """Close the connection of this thread; another request opens a new one."""
@@ -136,12 +177,13 @@ class ServiceConnection:
 
     # --- one request, several attempts ---
 
-    def _reply(
+    def _reply(  # noqa: PLR0913, PLR0917 - the parts of a request, and what it expects
         self,
         method: str,
         path: str,
         body: bytes | None,
         headers: dict[str, str],
+        form: Any,  # noqa: ANN401 - what nested plain values can be
         text: str | None = None,
     ) -> Any:  # noqa: ANN401 - nested plain values
         for attempts_left in reversed(range(self._attempts)):
@@ -154,14 +196,15 @@ class ServiceConnection:
                     hint="name a file with that of its authority: certificates= or --certificates",
                 ) from None
             except (OSError, http.client.HTTPException) as error:
-                # Whether the request arrived is not known; it is sent again with the same key.
-                if not attempts_left:
+                # Whether the request arrived is not known; it is sent again with the same key. Who
+                # waited for a reply until the end does not wait for another.
+                if not attempts_left or isinstance(error, TimeoutError):
                     raise self._silent(error) from None
             else:
                 if status < 300:
-                    return _content(content, reply_headers)
+                    return self._checked(content, reply_headers.get_content_type(), form)
                 if status not in TRY_AGAIN or not attempts_left:
-                    _raise_error(status, content, text)
+                    raise self._refusal(status, content, text) from None
                 waited = max(waited, _seconds(reply_headers.get("Retry-After")))
             # A little apart, so that many clients do not come back at the same moment.
             self._pause(min(waited, LONGEST_PAUSE) * random.uniform(1.0, 1.25))  # noqa: S311 - nothing secret
@@ -170,7 +213,11 @@ class ServiceConnection:
     def _send(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        end = time.monotonic() + self._timeout
         connection = self._opened()
+        connection.response_class = partial(_reply_until, end)  # type: ignore[assignment]  # called
+        if connection.sock is not None:
+            connection.sock.settimeout(self._timeout)
         sent = {
             "Accept": "application/json",
             "Authorization": f"Bearer {self._token}",
@@ -210,6 +257,39 @@ class ServiceConnection:
             self._own.connection, self._own.process = connection, os.getpid()
         return connection
 
+    def _read(self, content: bytes) -> Any:  # noqa: ANN401 - nested plain values
+        """Read JSON that does not repeat the token, which no message may show."""
+        reply = parse_json(content.decode(), what="reply of the service")
+        if self._token in json.dumps(reply):
+            raise ValueError
+        return reply
+
+    def _checked(self, content: bytes, kind: str, form: Any) -> Any:  # noqa: ANN401 - nested plain values
+        """Return a reply of the expected form; anything else is refused before it is used."""
+        try:
+            reply = self._read(content) if kind == "application/json" else content.decode()
+            check(reply, form)
+        except UNREADABLE:
+            raise ReplyError(
+                f"The reply of the service at '{self.host}' is cut off, or not in the form that "
+                "this version of Hartley reads",
+                hint="ask again, which is free where it was charged; if it stays so, use the "
+                "version of Hartley that the service runs",
+            ) from None
+        return reply
+
+    def _refusal(self, status: int, content: bytes, text: str | None) -> HartleyError:
+        """Return the error of the agent that an error of the service stands for."""
+        try:
+            reply = self._read(content)
+            check(reply, REFUSAL)
+        except UNREADABLE:
+            return ReplyError(
+                f"The service at '{self.host}' replies with status {status}",
+                hint="check its address, and that of a proxy before it",
+            )
+        return _error(status, reply["error"], text)
+
     def _silent(self, error: Exception) -> EngineError:
         return EngineError(
             f"The service at '{self.host}' does not answer ({type(error).__name__})",
@@ -237,40 +317,30 @@ def _seconds(text: str | None) -> float:
     return float(text) if text is not None and text.isascii() and text.isdigit() else 0.0
 
 
-def _content(content: bytes, headers: http.client.HTTPMessage) -> Any:  # noqa: ANN401 - nested plain values
-    text = content.decode("utf-8", "replace")
-    if headers.get_content_type() != "application/json":
-        return text
-    return parse_json(text, what="reply of the service")
-
-
-def _raise_error(status: int, content: bytes, text: str | None) -> NoReturn:
-    """Raise the error of the agent that an error of the service stands for."""
-    try:
-        fields = parse_json(content.decode("utf-8", "replace"), what="reply")["error"]
-        code, message, hint = (str(fields[name]) for name in ("code", "message", "hint"))
-    except (HartleyError, KeyError, TypeError, IndexError):
-        raise EngineError(
-            f"The service replies with status {status}",
-            hint="check its address, and that of a proxy before it",
-        ) from None
-    raise _error(status, code, message, hint, fields, text)
-
-
-def _error(  # noqa: PLR0913, PLR0917 - the parts of an envelope
-    status: int, code: str, message: str, hint: str, fields: dict[str, Any], text: str | None
-) -> HartleyError:
+def _error(status: int, fields: dict[str, Any], text: str | None) -> HartleyError:
+    code, message, hint = (fields[name] for name in ("code", "message", "hint"))
     if code == "stale":
         return Stale(message, hint=hint)
     if status == 409:
-        requested, remaining = fields.get("requested_bits"), fields.get("remaining_bits")
+        requested, remaining = (
+            _if(fields, f"{name}_bits", bits) for name in ("requested", "remaining")
+        )
         return Refused(message, hint=hint, requested=requested, remaining=remaining)
     if code == "question":
-        place = fields.get("place")
-        if text is None or not isinstance(place, list) or len(place) != 2:
+        place = _if(fields, "place", [whole])
+        if text is None or place is None or len(place) != 2:
             return Refused(message, hint=hint)
-        return Refused(message, hint=hint, text=text, place=(int(place[0]), int(place[1])))
+        return Refused(message, hint=hint, text=text, place=(place[0], place[1]))
     if code == "token":  # the hint of the service is for those who write requests by hand
         hint = "ask the owner of the service for a token"
     kind = KINDS.get(code) or KINDS.get(status) or EngineError
     return kind(message, hint=hint)
+
+
+def _if(fields: dict[str, Any], name: str, form: Any) -> Any:  # noqa: ANN401 - plain values
+    """Return a field that helps where it is of its form, and is left out otherwise."""
+    try:
+        check(fields.get(name), form)
+    except UNREADABLE:
+        return None
+    return fields.get(name)
