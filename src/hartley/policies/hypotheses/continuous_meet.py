@@ -96,10 +96,10 @@ class ContinuousMeetPolicy:
             "columns": dict(columns),
             "ranges": dict(ranges),
             "move": tuple(move),
-            "reach": read_reaches(reach, 1),
+            "reach": read_reaches(reach, tuple(move)),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, 1, "known_within"),
+            else read_reaches(known_within, tuple(move), "known_within"),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
