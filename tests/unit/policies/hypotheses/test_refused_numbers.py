@@ -3,8 +3,8 @@
 import pytest
 
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.hiding_policy import hiding_policy
+from hartley.policies.hypotheses.lattice import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.ranges.boxes.box import Interval
 
