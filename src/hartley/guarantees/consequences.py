@@ -7,17 +7,18 @@ import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.exact import bits_at_least
+from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.promise import A, B, Consequence, D
 from hartley.measures.estimation import smallest_error, smallest_error_bound
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.measures.maximin import maximin_information
 from hartley.numerals import at_most, digits_down
-from hartley.wording import bits_up
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     from hartley.ranges.boxes.cut_box import CutBox
 
+ROUGH = "the volume was not enclosed as closely as wished, since that takes too many boxes"
 MOST_BALLS, MOST_CORNERED = 10_000, 3
 """Up to so many cells, in so many dimensions, are measured one by one."""
 
@@ -151,22 +152,30 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
     """
     leaked = nonstochastic_leakage(cut)
     error, source = _reconstruction(cut)
+    known, loose = cut.smallest, ""
+    if not known.reached:
+        least = bits_at_most(*(cut.total / known.high).as_integer_ratio())
+        loose = f" It is {bits_down(least)} at least: {ROUGH}."
     return (
         maximin_of_cells(cut),
         Consequence(
             "leakage",
             leaked,
-            "How far the most telling answer narrows all the data together is not bounded."
-            if math.isinf(leaked)
-            else "The most telling answer narrows all the data together by "
-            f"{bits_up(leaked)} at most.",
+            (
+                "How far the most telling answer narrows all the data together is not bounded."
+                if math.isinf(leaked)
+                else "The most telling answer narrows all the data together by "
+                f"{bits_up(leaked)} at most."
+            )
+            + loose,
             f"{A}, Theorem IV.3",
         ),
         Consequence(
             "reconstruction error",
             error,
             "Whoever reconstructs all the data from the answer may err by "
-            f"{digits_down(error, 4)} or more, whatever the answer is.",
+            f"{digits_down(error, 4)} or more, whatever the answer is."
+            + (f" This may be far too little: {ROUGH}." if loose else ""),
             f"{A}, {source}",
         ),
     )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_most
-from hartley.guarantees.consequences import of_hypothesis_privacy
+from hartley.guarantees.consequences import ROUGH, of_hypothesis_privacy
 from hartley.guarantees.open_records import promise_open
 from hartley.guarantees.promise import UNRELATED, D, Promise
 from hartley.guarantees.records import INSIDE, count_outputs
-from hartley.numerals import digits_down, exactly_or_up
+from hartley.numerals import digits_down, digits_up, exactly_or_up
 from hartley.ranges.boxes.enclosure import range_bounds, shown
 from hartley.ranges.boxes.expression import variables
 from hartley.wording import listed
@@ -47,12 +47,14 @@ def promise_line(policy: LinePolicy) -> Promise:
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
     claim = _stretched if policy.spreads else _blurred
+    most = digits_up(100 * min(band.high / total, Fraction(1)), 4)
     private, bits = f"{_epsilon(epsilon)}-private", digits_down(left_open, 4)
     return Promise(
         kind="hypothesis privacy",
         claim=(
             f"{claim(policy, hidden / total, private, bits)} "
             f"No value is moved further than {exactly_or_up(policy.reach)}."
+            + ("" if band.reached else f" More may be hidden, up to {most} %: {ROUGH}.")
         ),
         value=left_open,
         unit="bits",

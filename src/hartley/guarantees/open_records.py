@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, printable
+from hartley.guarantees.consequences import ROUGH
 from hartley.guarantees.promise import UNRELATED, Consequence, D, Promise
 from hartley.numerals import digits_down, exactly_or_up
 from hartley.policies.hypotheses.open_records import OpenShare
@@ -63,7 +64,8 @@ def _promise_share(opened: OpenHypothesis, counts: OpenShare) -> Promise:
     }
     return Promise(
         kind="hypothesis privacy",
-        claim=_claim(opened, f"At least {share} % of all that records could be is"),
+        claim=_claim(opened, f"At least {share} % of all that records could be is")
+        + ("" if counts.reached else f" More may be open: {ROUGH}."),
         value=counts.bits,
         unit="bits",
         theorem=f"{D}, Theorem 4",

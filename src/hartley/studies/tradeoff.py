@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError
+from hartley.guarantees.consequences import ROUGH
 from hartley.readable import ReadableResult
 from hartley.studies.specification import Specification
 from hartley.studies.tradeoff_answers import AnswerFacts, QueryPoint, query_point
@@ -16,6 +17,7 @@ from hartley.studies.tradeoff_errors import budgets_for, errors_for, read_errors
 from hartley.studies.tradeoff_hypotheses import LinePoint, line_point
 from hartley.studies.tradeoff_records import BitsPoint, bits_point
 from hartley.studies.tradeoff_sentences import line_sentences, query_sentences, record_sentences
+from hartley.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +66,10 @@ class Tradeoff(ReadableResult):
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
-        return (*self._sentences[1:], *self.notes)
+        missed = sum(not _reached(point) for point in self.points)
+        points = f"{missed} of {counted(len(self.points), 'point')}"
+        rough = f"At {points} less may be told than is shown: {ROUGH}."
+        return (*self._sentences[1:], *((rough,) if missed else ()), *self.notes)
 
     @cached_property
     def _sentences(self) -> tuple[str, ...]:
@@ -95,6 +100,13 @@ class Tradeoff(ReadableResult):
             "people": wanted.people,
             "points": [plain_values(point) for point in self.points],
         }
+
+
+def _reached(point: Point) -> bool:
+    """Tell whether the volumes behind a point are known as closely as was wished."""
+    if isinstance(point, QueryPoint):
+        return point.equal.reached and (point.best is None or point.best.reached)
+    return isinstance(point, BitsPoint) or point.reached
 
 
 def plain_values(value: Any) -> Any:  # noqa: ANN401 - any part of a point

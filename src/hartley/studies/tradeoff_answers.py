@@ -85,6 +85,8 @@ class CellFacts:
     """The bits by Theorem 8 as printed: log2(q S/L), which is too little."""
     certainty: Literal["exact", "bound"]
     reasons: Mapping[str, str] = field(default_factory=dict)
+    reached: bool = True
+    """Whether volumes are known as closely as was wished; else bounds may be far from the truth."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,7 @@ def cell_facts(answer: AnswerFacts, edges: Sequence[Fraction], kind: Kind) -> Ce
         person_bits_printed=_printed(answer, levels, kind, reasons),
         certainty="exact" if volumes is None or volumes.smallest.exact else "bound",
         reasons=reasons,
+        reached=volumes is None or (volumes.smallest.reached and volumes.largest.reached),
     )
 
 

@@ -52,6 +52,8 @@ class LinePoint:
     stretch: LineFacts
     blur: LineFacts
     certainty: Literal["exact", "bound"]
+    reached: bool = True
+    """Whether the volume of the band is known as closely as was wished; else more may be hidden."""
 
 
 def line_point(
@@ -91,6 +93,7 @@ def line_point(
         stretch=_stretch_facts(band, total),
         blur=_blur_facts(plain, total),
         certainty="exact" if band.exact else "bound",
+        reached=band.reached and plain.reached,
     )
 
 

@@ -50,8 +50,9 @@ def _together(facts: CellFacts) -> str:
     measures = f"All data together: I⋆ = {bits_up(facts.maximin_information)}"
     privacy = f"P₂ = 1/I⋆ = {_metric(facts.privacy_of_information)}"
     if facts.leakage is not None:
-        measures += f", L₀ = {bits_up(facts.leakage)}"
-        privacy += f" and P₁ = 1/L₀ = {_metric(facts.privacy_of_leakage)}"
+        most, least = ("=", "=") if facts.certainty == "exact" else ("≤", "≥")
+        measures += f", L₀ {most} {bits_up(facts.leakage)}"
+        privacy += f" and P₁ = 1/L₀ {least} {_metric(facts.privacy_of_leakage)}"
     return f"{measures}; the privacy metrics of the paper are {privacy}."
 
 

@@ -318,14 +318,19 @@ def check_tolerance(tolerance: object) -> None:
 
 
 def check_wish(wish: object, name: str, low: float, high: float, unit: str) -> float:
-    """Return a wished distortion or risk, refusing what no rule reaches."""
+    """Return a wished distortion or risk, refusing what no rule reaches.
+
+    A distortion above what any rule has limits nothing. A risk above that is refused all the same:
+    whoever writes it means to be protected, and nothing would be.
+    """
     number = as_number(wish)
     slack = 1e-9 * (high - low) if math.isfinite(high) else 0.0
-    if not low - slack <= number <= high + slack:
+    bounded = name == "risk" and math.isfinite(high)
+    if not number >= low - slack or (bounded and number > high + slack):
         raise OptionError(
             f"No perturbation reaches a {name} of {wish}{unit}",
             hint=f"choose between {low:.6g} and {high:.6g}{unit}"
-            if math.isfinite(high)
+            if bounded
             else f"choose {low:.6g}{unit} or more",
         )
     return min(max(number, low), high)

@@ -334,7 +334,8 @@ class PrivacyDistortion:
 
         Args:
             lam: minimise distortion + lam * risk.
-            distortion: minimise the risk with at most this mean distortion.
+            distortion: minimise the risk with at most this mean distortion. From the distortion
+                of a constant release on, such a release is the answer, which tells nothing.
             risk: minimise the distortion with at most this risk.
             tolerance: the gap to reach, as a share of how much more a constant release distorts
                 than the most faithful one; 1e-10 if left out, 1e-9 where the worst case counts.
@@ -346,6 +347,8 @@ class PrivacyDistortion:
             >>> model = PrivacyDistortion([[0.5, 0.0], [0.0, 0.5]], "zero_one")
             >>> model.solve(risk=0).distortion, model.solve(distortion=0).risk
             (0.5, 1.0)
+            >>> model.solve(distortion=100).risk
+            0.0
         """
         if sum(wish is not None for wish in (lam, distortion, risk)) != 1:
             raise OptionError(

@@ -96,10 +96,10 @@ class ContinuousMeetPolicy:
             "columns": dict(columns),
             "ranges": dict(ranges),
             "move": tuple(move),
-            "reach": read_reaches(reach, 1),
+            "reach": read_reaches(reach, tuple(move)),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, 1, "known_within"),
+            else read_reaches(known_within, tuple(move), "known_within"),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -214,9 +214,11 @@ class ContinuousMeetPolicy:
         if low >= high:
             return OpenShare(Fraction(0))
         full = Interval(low, high, low_closed=False, high_closed=False)
-        share = Fraction(volume(box, self.line, full, gap=gap).low) / box.volume
+        fibres = volume(box, self.line, full, gap=gap)
+        share = fibres.low / box.volume
         near = min(share, self._share_near_values())
-        return OpenShare(max(Fraction(0), (2 * distance * share - 2 * near) / (last + 1)))
+        least = max(Fraction(0), (2 * distance * share - 2 * near) / (last + 1))
+        return OpenShare(least, fibres.reached)
 
     def _share_near_values(self) -> Fraction:
         """Return at most which share of the fibres has its line closer to a value than its error.

@@ -38,7 +38,8 @@ def hiding_policy(  # noqa: PLR0913 - each is one choice of the user's
         hypothesis: what is to stay open, or several.
         columns: the lattices of all columns that have a step.
         move: the columns that are moved.
-        reach: the furthest that a value may be moved.
+        reach: the furthest that a value may be moved: one number for all, or one a column, as a
+            list in the order of ``move`` or by name.
         known_within: to within what somebody may know the moved values.
         norm: how a single reach for several columns is measured.
         rounding: how values between the steps are read.

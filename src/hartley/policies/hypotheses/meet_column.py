@@ -90,8 +90,8 @@ class MeetColumn(ColumnPolicy):
                 _read_hypotheses(fields["hypothesis"]),
                 moved | lattices,
                 move,
-                _read_numbers(fields["reach"], "reach"),
-                known_within=_read_numbers(fields["known_within"], "known_within")
+                _read_reach(fields["reach"], "reach"),
+                known_within=_read_reach(fields["known_within"], "known_within")
                 if "known_within" in fields
                 else None,
                 norm=cast("Norm", _read_choice(fields.get("norm", "sup"), "norm", NORMS)),
@@ -304,6 +304,13 @@ def _read_numbers(value: object, field: str) -> list[Fraction] | Fraction:
     if isinstance(value, list):
         return [read_number(item, field) for item in value]
     return read_number(value, field)
+
+
+def _read_reach(value: object, field: str) -> object:
+    """Read numbers like the others, or one by the name of every moved column."""
+    if isinstance(value, dict):
+        return {name: read_number(item, field) for name, item in value.items()}
+    return _read_numbers(value, field)
 
 
 def _read_each(value: object, field: str, move: Sequence[str]) -> list[Fraction]:

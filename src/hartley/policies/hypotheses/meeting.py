@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +25,7 @@ from hartley.policies.hypotheses.sides.linear_side import LinearSide
 from hartley.wording import counted, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -59,9 +60,10 @@ class MeetPolicy:
         hypothesis: what is to stay open, or its text.
         columns: the lattice of every column that it names.
         move: the columns that are moved; those of the others fix the fibre.
-        reach: the furthest that a value may be moved: one number for all, or one a column.
+        reach: the furthest that a value may be moved: one number for all, or one a column, as a
+            list in the order of ``move`` or by name, {"weight": 5}.
         known_within: somebody may know the values to within so much: partners are no further
-            apart. One number for all, or one a column.
+            apart. Given like the reach.
         norm: how a single reach for several columns is measured, "l1" or "l2"; a reach a column
             ("sup") if left out. Of linear hypotheses alone.
         rounding: how values between the steps are read, "nearest" or "down"; refused if left out.
@@ -99,10 +101,10 @@ class MeetPolicy:
             "hypothesis": read,
             "columns": dict(columns),
             "move": moved,
-            "reach": read_reaches(reach, 1 if shared else len(moved)),
+            "reach": read_reaches(reach, None if shared else moved),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, len(moved), "known_within"),
+            else read_reaches(known_within, moved, "known_within"),
             "norm": norm,
             "rounding": rounding,
         }
@@ -337,8 +339,25 @@ def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
     return tree
 
 
-def read_reaches(given: object, size: int, what: str = "the reach") -> tuple[Fraction, ...]:
-    """Read how far columns may be moved, or are known: one number for all, or one for each."""
+def read_reaches(
+    given: object, moved: Sequence[str] | None, what: str = "the reach"
+) -> tuple[Fraction, ...]:
+    """Read how far columns may be moved, or are known: one number for all, or one for each.
+
+    Example:
+        >>> read_reaches({"bonus": 1, "salary": 5}, ["salary", "bonus"])
+        (Fraction(5, 1), Fraction(1, 1))
+    """
+    if isinstance(given, Mapping):
+        if moved is None or set(given) != set(moved):
+            raise OptionError(
+                f"{what[0].upper()}{what[1:]} does not name the moved columns, each once",
+                hint="give one number, which the norm measures over all of them"
+                if moved is None
+                else f"name {', '.join(moved)}, or give one number for all",
+            )
+        given = [given[name] for name in moved]
+    size = 1 if moved is None else len(moved)
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * size
     if len(listed) != size:
         raise OptionError(

@@ -104,6 +104,8 @@ class OpenShare:
     """
 
     share: Fraction
+    reached: bool = True
+    """Whether the volume behind it is known as closely as was wished; else more may be open."""
 
     @property
     def bits(self) -> float:

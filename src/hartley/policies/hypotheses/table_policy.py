@@ -58,7 +58,8 @@ class TablePolicy:
         hypothesis: what is to stay open, or its text, or a list of several.
         columns: the lattice of every column that hypotheses and ``possible`` name.
         move: the columns that are moved.
-        reach: the furthest that a value may be moved: one number for all, or one a column.
+        reach: the furthest that a value may be moved: one number for all, or one a column, as a
+            list in the order of ``move`` or by name.
         possible: a condition that every possible record fulfils; all are possible if left out.
         norm: how a single reach for several columns is measured, "l1" or "l2"; a reach a column
             ("sup") if left out.
@@ -111,7 +112,7 @@ class TablePolicy:
             "hypothesis": read[0],
             "columns": dict(columns),
             "move": moved,
-            "reach": read_reaches(reach, 1 if norm != "sup" else len(moved)),
+            "reach": read_reaches(reach, None if norm != "sup" else moved),
             "also": tuple(read[1:]),
             "possible": Hypothesis.parse(possible) if isinstance(possible, str) else possible,
             "norm": norm,

@@ -79,7 +79,9 @@ class CutBox:
 
     The secret is any point of the box, the released value the cell of the query: [e_k, e_(k+1)),
     and the last one closed. A released value's conditional range is the part of the box that the
-    query sends into that cell. Volumes are computed on first use. Cells that the query never
+    query sends into that cell. Volumes are computed on first use; where the wished gap is missed,
+    as from five or six variables on, their ``reached`` is False, and what measures make of
+    ``smallest`` and ``largest`` is a bound that may be far from the truth. Cells that the query never
     reaches are no outputs; where that cannot be decided, they count as outputs.
 
     Args:
@@ -151,14 +153,18 @@ class CutBox:
     @cached_property
     def smallest(self) -> Volume:
         """Bounds on the volume of the smallest output."""
-        candidates = self._measured(self._candidates(smallest=True))
-        return Volume(min(v.low for v in candidates), min(v.high for v in candidates))
+        return self._extreme(min)
 
     @cached_property
     def largest(self) -> Volume:
         """Bounds on the volume of the largest output."""
-        candidates = self._measured(self._candidates(smallest=False))
-        return Volume(max(v.low for v in candidates), max(v.high for v in candidates))
+        return self._extreme(max)
+
+    def _extreme(self, chosen: Callable[[list[Fraction]], Fraction]) -> Volume:
+        """Return the smallest (min) or the largest (max) volume of an output."""
+        found = self._measured(self._candidates(smallest=chosen is min))
+        low, high = chosen([v.low for v in found]), chosen([v.high for v in found])
+        return Volume.between(low, high, gap=self.gap, whole=self.total)
 
     def _measured(self, cells: tuple[int, ...]) -> list[Volume]:
         """Return the volumes of some cells, and report how many are done."""

@@ -278,7 +278,18 @@ class Volume(Size):
     Example:
         >>> Volume(Fraction(1, 2), Fraction(1, 2)).log()
         (-1.0, -1.0)
+        >>> Volume.between(Fraction(1), Fraction(2), gap=1e-6, whole=Fraction(4)).reached
+        False
     """
+
+    reached: bool = True
+    """Whether the two are as near to each other as was wished."""
+
+    @classmethod
+    def between(cls, low: Fraction, high: Fraction, *, gap: float, whole: Fraction) -> Volume:
+        """Return a volume with whether its ends differ by no more than a part of it."""
+        closed = max(low * Fraction(gap), whole * Fraction(4 * SMALLEST_SHARE))
+        return cls(low, high, high - low <= closed * Fraction(1 + 1e-12))
 
 
 def volume(
@@ -296,8 +307,8 @@ def volume(
     Linear queries: exact in rational numbers for few different |coefficient| * width or up to 17
     variables, else certified to about 1e-9 relative, at any n. Absolute values, roots, multiples,
     and the minimum or maximum of queries about different people lead back to their arguments. Any
-    other query: certified by set inversion until (high - low) <= gap * low, or honestly wider after
-    two million boxes. The ends of the interval count: a query like max(x, 0) has values of
+    other query: certified by set inversion until (high - low) <= gap * low, or wider after two
+    million boxes, as happens from five or six variables on: ``reached`` is False then. The ends of the interval count: a query like max(x, 0) has values of
     positive measure.
 
     Args:
@@ -326,7 +337,8 @@ def volume(
         return Volume(*NOTHING)
     # A share of the box is enclosed, and multiplied by its exact volume at the very end.
     low, high = _share(expression, box, Interval.of(interval), gap, most)
-    return Volume(low * box.volume, high * box.volume)
+    ends = low * box.volume, high * box.volume
+    return Volume.between(*ends, gap=gap, whole=box.volume)
 
 
 def _share(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.result import OBJECTIVES
 from hartley.ranges.relations.distribution import JointDistribution
 
 
@@ -54,11 +55,16 @@ def test_units_of_distortion_do_not_matter(joint):
     assert large.gap < 1e-9 * 1e12
 
 
-def test_a_distortion_that_needs_no_risk_gets_the_riskless_rule(joint):
-    model = PrivacyDistortion(joint, "squared")
-    answer = model.solve(distortion=model.largest_distortion)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("allowed", [1, 1.5, 100, 1e300, math.inf])
+def test_a_distortion_that_needs_no_risk_gets_the_riskless_rule(joint, objective, allowed):
+    """From that of the worst release on, the rule has one row: whatever the key, the same."""
+    model = PrivacyDistortion(joint, "squared", objective=objective)
+    answer = model.solve(distortion=allowed * model.largest_distortion)
+    assert np.ptp(answer.matrix, axis=0).max() == 0
     assert answer.risk == pytest.approx(0, abs=1e-12)
     assert answer.distortion <= model.constant_distortion
+    assert answer.reached
 
 
 def test_the_whole_risk_gets_the_most_faithful_rule(joint):

@@ -69,6 +69,14 @@ def test_one_kind_releases_several_names():
     assert released.to_pydict() == {"x": [5.0, 5.0], "y": [7.0, 3.0]}
 
 
+def test_a_file_may_name_the_column_of_a_reach():
+    named = read_column(
+        SUM | {"reach": {"y": "2", "x": "1"}, "known_within": {"y": "3", "x": 2}}, 1
+    )
+    assert named == read_column(SUM | {"known_within": ["2", "3"]}, 1)
+    assert named.to_fields()["reach"] == SUM["reach"]
+
+
 def test_whole_numbers_come_out_as_the_same_double():
     column = read_column(FIELDS, 1)
     pairs = [(i / 10, (i + 100) / 10) for i in range(718, 768)]  # 5 kg on either side of 76.8
@@ -110,6 +118,8 @@ REFUSED = [
     ({"step": "0"}, "not a positive number"),
     ({"step": "1000"}, "no whole step"),
     ({"reach": "0.01"}, "below one step"),
+    ({"reach": {"cm": "5"}}, "does not name the moved columns"),
+    ({"low": {"kg": "30"}}, "'low' is not a number"),
     ({"norm": "l9"}, "'norm' is unknown"),
     ({"round": "up"}, "'round' is unknown"),
     ({"hypothesis": "kg**9 >= 30*cm"}, "53 binary digits"),

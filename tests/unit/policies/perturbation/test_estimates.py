@@ -314,6 +314,10 @@ def test_a_value_that_is_listed_and_never_released_is_refused():
         estimate_from_counts([5, 5, 1], rule)
 
 
+def test_a_distortion_above_all_gets_the_rule_that_tells_nothing():
+    assert least_leaking([1, 1, 2], "zero_one", 100).gain == pytest.approx(1)
+
+
 def test_a_distortion_that_no_rule_reaches_is_refused():
     with pytest.raises(OptionError, match="No perturbation reaches a distortion of -1"):
         least_leaking([1, 1], "zero_one", -1)

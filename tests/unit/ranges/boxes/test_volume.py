@@ -303,3 +303,39 @@ def test_a_sum_as_deep_as_ten_thousand_people_is_read_and_written():
 def test_text_nested_too_deeply_is_refused():
     with pytest.raises(OptionError, match="nested too deeply"):
         volume(SQUARE, "+".join(["x1"] * 20_000), (0, 1))
+
+
+SPHERE = "x1**2 + x2**2 + x3**2 + x4**2 + x5**2 + x6**2"
+
+
+def test_a_missed_gap_is_said_and_both_ends_hold_the_truth():
+    """The part of a six-dimensional ball in the cube has volume pi^3 / 6 / 2^6."""
+    found = volume(Box.cube(0, 1, size=6), SPHERE, (0, 1), most=4000)
+    assert not found.reached
+    assert not found.exact
+    assert found.low < math.pi**3 / 384 < found.high
+    assert found.high - found.low > 1e-6 * found.low
+
+
+@pytest.mark.long
+def test_six_variables_miss_the_usual_gap_with_as_many_boxes_as_are_usual():
+    found = volume(Box.cube(0, 1, size=6), SPHERE, (0, 1))
+    assert not found.reached
+    assert found.low < math.pi**3 / 384 < found.high
+
+
+@pytest.mark.parametrize("query", ["x1 + x2", "x1**2 + 2*x2**2", "abs(x1*x2 - 1)", "max(x1, x2)"])
+@pytest.mark.parametrize("gap", [0.3, 1e-3, 1e-5])
+@pytest.mark.parametrize("most", [1, 40, 3000, None])
+def test_a_gap_is_reached_where_the_ends_are_so_near_and_nowhere_else(query, gap, most):
+    found = volume(Box.cube(0, 2, size=2), query, ("1/3", "3/2"), gap=gap, most=most)
+    apart = float(found.high - found.low)
+    assert found.reached == (apart <= gap * float(found.low) + 1e-11)
+    assert found.reached or most is not None
+
+
+def test_nothing_and_everything_are_known_at_once():
+    square = Box.cube(0, 1, size=2)
+    assert volume(square, "x1*x2", (2, 3)).reached
+    assert volume(square, "x1*x2", (0, 1)).reached
+    assert volume(Box({"x": (1, 1)}), "x*x", (0, 1)).reached
