@@ -99,7 +99,8 @@ def record_exposure(
     estimated, expected, household_alike = None, None, None
     if weight is not None:
         weights = _weights(*encoded[len(columns) + len(household)], weight, opened)
-        estimated = population_risk(np.bincount(classes), np.bincount(classes, weights))[classes]
+        mass = np.bincount(classes, weights).astype(float)
+        estimated = population_risk(np.bincount(classes), mass)[classes]
         expected = float(estimated.sum())
     if household:
         homes = household_codes(encoded[len(columns) : len(columns) + len(household)])
@@ -135,14 +136,15 @@ def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDAr
     """
     f = alike.astype(float)
     p = f / np.maximum(mass, f)
-    q = np.maximum(mass - f, 0) / np.maximum(mass, f)
-    term = risk = p / f
+    q = 1 - p
+    term: NDArray[np.float64] = p / f
+    risk = term
     for k in range(1, 60):  # the terms of many records, or of a large share, vanish soon
         term = term * (q * k / (f + k))
         risk = risk + term
     slow = (alike < 40) & (q > 0.5)
     odds = p[slow] / q[slow]
-    step = -odds * np.log(p[slow])  # r_1; and f r_f+1 = (1 - f r_f) p / (1 - p), which is stable
+    step = -odds * np.log(p[slow])  # r_1; r_f+1 = (1/f - r_f) p / (1 - p), which damps errors
     few = risk[slow]
     for size in range(1, 40):
         few = np.where(alike[slow] == size, step, few)
