@@ -82,7 +82,7 @@ def record_exposure(
         >>> exposure.alike, exposure.household_alike
         (array([2, 2, 1]), array([2, 1, 1]))
         >>> exposure.estimated_risk.round(3), round(exposure.expected, 3)
-        (array([0.045, 0.487, 0.487]), 0.552)
+        (array([0.044, 0.486, 0.486]), 0.551)
     """
     opened = open_table(table)
     confirmed = None if roles is None else Roles.confirmed_by_owner(roles)
