@@ -546,4 +546,4 @@ def _named_files(name: str) -> Iterator[Path]:
     """Yield the files that a path, a pattern or the address of a table in a database names."""
     yield Path(name)
     yield Path(name.partition("::")[0])
-    yield from map(Path, glob.glob(name))  # noqa: PTH207 - also absolute patterns
+    yield from map(Path, glob.glob(name, recursive=True))  # noqa: PTH207 - also absolute patterns

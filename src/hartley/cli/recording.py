@@ -140,7 +140,8 @@ def _read_files(name: str, given: Mapping[str, Any], named: set[str]) -> tuple[s
         for key in given.keys() & named - set(_outputs(name))
         for text in (given[key] if isinstance(given[key], list) else [given[key]])
     ]
-    matches = [match for text in texts if glob.has_magic(text) for match in glob.glob(text)]  # noqa: PTH207 - also absolute patterns
+    patterns = filter(glob.has_magic, texts)
+    matches = [match for text in patterns for match in glob.glob(text, recursive=True)]  # noqa: PTH207 - also absolute patterns
     given_input = (STANDARD_INPUT,) if STANDARD_INPUT in texts else ()
     files = [file for file in existing_files([*texts, *matches]) if file != STANDARD_INPUT]
     return (*sorted(files), *given_input)

@@ -39,8 +39,8 @@ class RecordExposure:
     household_alike: NDArray[np.int64] | None = None
     """The least such number in the household: who finds one member finds the others."""
     estimated_risk: NDArray[np.float64] | None = None
-    """One over the sum of the sampling weights of those alike, which estimates how many they are
-    in the population; at most 1. With households, the largest in the household."""
+    """The chance to be found in the population: see ``population_risk``. With households, the
+    chance that one member at least is found, each independently of the others."""
     expected: float | None = None
     """The estimated number of records that are found, if everybody is looked for."""
 
@@ -62,10 +62,10 @@ def record_exposure(
 
     With a household in the roles, a record is as exposed as the most exposed member of its
     household; somebody whose household is missing lives alone. With a sampling weight, the first
-    one of the roles, the risk that somebody in the population is the one in the table is estimated
-    as one over the sum of the weights of the records alike, which estimates how many they are in
-    the population (Benedetti and Franconi 1998). That is an estimate, never a bound. The columns
-    are held in memory; linear in the rows, but for sorting.
+    one of the roles, the risk that somebody in the population is the one in the table is estimated:
+    see ``population_risk``; in a household it is the chance that one member at least is found. That
+    is an estimate, never a bound. The columns are held in memory; linear in the rows, but for
+    sorting.
 
     Args:
         table: anything that ``open_table`` opens.
@@ -81,8 +81,8 @@ def record_exposure(
         >>> exposure = record_exposure(people, ["age"], roles=roles)
         >>> exposure.alike, exposure.household_alike
         (array([2, 2, 1]), array([2, 1, 1]))
-        >>> exposure.estimated_risk, round(exposure.expected, 3)
-        (array([0.025, 0.25 , 0.25 ]), 0.3)
+        >>> exposure.estimated_risk.round(3), round(exposure.expected, 3)
+        (array([0.044, 0.486, 0.486]), 0.551)
     """
     opened = open_table(table)
     confirmed = None if roles is None else Roles.confirmed_by_owner(roles)
@@ -99,7 +99,8 @@ def record_exposure(
     estimated, expected, household_alike = None, None, None
     if weight is not None:
         weights = _weights(*encoded[len(columns) + len(household)], weight, opened)
-        estimated = 1 / np.maximum(np.bincount(classes, weights), 1.0)[classes]
+        mass = np.bincount(classes, weights).astype(float)
+        estimated = population_risk(np.bincount(classes), mass)[classes]
         expected = float(estimated.sum())
     if household:
         homes = household_codes(encoded[len(columns) : len(columns) + len(household)])
@@ -107,10 +108,49 @@ def record_exposure(
         np.minimum.at(least, homes, alike)
         household_alike = least[homes]
         if estimated is not None:
-            largest = np.zeros(least.size)
-            np.maximum.at(largest, homes, estimated)
-            estimated = largest[homes]
+            with np.errstate(divide="ignore"):  # who is certainly found
+                hidden = np.bincount(homes, np.log1p(-estimated))
+            estimated = -np.expm1(hidden)[homes]
     return RecordExposure(alike, household_alike, estimated, expected)
+
+
+def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Estimate the risk to be found in the population, by the sampling weights of those alike.
+
+    f records are alike and their weights sum to F, so that a share of p = f / F was sampled. How
+    many are alike in the population is then f and a negative binomial number, and the risk is the
+    mean of one over it,
+
+    .. math:: r_f = \frac{p}{f} \sum_{k \ge 0} (1 - p)^k \Big/ \binom{f + k}{k}
+
+    Benedetti and Franconi 1998: an estimate. It is at most 1/f, which it is where the weights sum
+    to f or less. Accurate to 13 digits; linear in the number of classes.
+
+    Args:
+        alike: how many records are alike, class by class.
+        mass: the sums of their weights.
+
+    Example:
+        >>> population_risk(np.array([1, 2, 3]), np.array([1.0, 200.0, 300.0])).round(6)
+        array([1.      , 0.009631, 0.004953])
+    """
+    f = alike.astype(float)
+    p = f / np.maximum(mass, f)
+    q = 1 - p
+    term: NDArray[np.float64] = p / f
+    risk = term
+    for k in range(1, 60):  # the terms of many records, or of a large share, vanish soon
+        term = term * (q * k / (f + k))
+        risk = risk + term
+    slow = (alike < 40) & (q > 0.5)
+    odds = p[slow] / q[slow]
+    step = -odds * np.log(p[slow])  # r_1; r_f+1 = (1/f - r_f) p / (1 - p), which damps errors
+    few = risk[slow]
+    for size in range(1, 40):
+        few = np.where(alike[slow] == size, step, few)
+        step = odds * (1 / size - step)
+    risk[slow] = few
+    return risk
 
 
 def with_exposure(people: PeopleCounts, exposure: RecordExposure) -> PeopleCounts:

@@ -2,16 +2,19 @@
 
 import csv
 import json
+import math
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hartley import ColumnError, anonymity, audit
 from hartley.cli.main import main
-from hartley.studies.record_exposure import record_exposure
+from hartley.studies.record_exposure import population_risk, record_exposure
 from hartley.studies.record_risks import audit_risks, key_risks
 
+TESTDATA = Path(__file__).parents[4] / "shared" / "data" / "sdc" / "testdata.csv"
 ROLES = {
     "confirmed": True,
     "columns": {
@@ -22,6 +25,12 @@ ROLES = {
         "w": {"role": "weight"},
     },
 }
+
+
+R_1_4 = math.log(4) / 3
+R_2_40 = (1 - math.log(20) / 19) / 19
+"""The risks of one record of weight 4, and of two whose weights sum to 40: r_1 = p/q ln(1/p), and
+r_2 = p/q (1 - r_1)."""
 
 
 def survey(seed: int, rows: int = 50) -> dict[str, list]:
@@ -40,8 +49,22 @@ def survey(seed: int, rows: int = 50) -> dict[str, list]:
     }
 
 
+def mean_of_one_over_all_alike(alike: int, mass: float) -> float:
+    """Return E(1/F), F being ``alike`` and a negative binomial number, term by term.
+
+    The chance of F = j is that of the last of ``alike`` drawings with success in the j-th drawing.
+    """
+    share = min(alike / mass, 1)
+    log, terms, j = alike * math.log(share), [1 / alike if share == 1 else 0.0], alike
+    while share < 1 and (j <= mass or terms[-1] > 1e-18):
+        terms.append(math.exp(log) / j)
+        log += math.log((1 - share) * j / (j + 1 - alike))
+        j += 1
+    return math.fsum(terms)
+
+
 def recount(people: dict[str, list], rows: list[int]) -> list[tuple[int, int, float]]:
-    """Return for each row: alike, least alike at home, and the largest estimated risk at home."""
+    """Return for each row: alike, least alike at home, and the estimated risk of its home."""
     key = {i: (people["age"][i], people["sex"][i]) for i in rows}
     alike = {i: sum(key[j] == key[i] for j in rows) for i in rows}
     mass = {i: sum(people["w"][j] for j in rows if key[j] == key[i]) for i in rows}
@@ -53,7 +76,7 @@ def recount(people: dict[str, list], rows: list[int]) -> list[tuple[int, int, fl
         (
             alike[i],
             min(alike[j] for j in homes[i]),
-            max(1 / max(mass[j], 1) for j in homes[i]),
+            1 - math.prod(1 - mean_of_one_over_all_alike(alike[j], mass[j]) for j in homes[i]),
         )
         for i in rows
     ]
@@ -102,12 +125,12 @@ def test_the_sentence_says_whose_risk_counts_and_that_weights_estimate():
     assert report.people.sentence == (
         "1 person of 3 (at most 33.34 %) stands among fewer than 2, and 1 is unique. "
         "If everybody is as exposed as the most exposed member of their household, 2 stand among "
-        "fewer than 2 (at most 66.67 %). By the sampling weights about 0.3 of them would be found "
+        "fewer than 2 (at most 66.67 %). By the sampling weights about 0.6 of them would be found "
         "in the population; this is an estimate and no promise."
     )
     content = report.to_dict()["people"]
     assert content["household_among_few"] == 2
-    assert content["expected"] == pytest.approx(0.3)
+    assert content["expected"] == pytest.approx(2 * R_2_40 + R_1_4)
 
 
 def test_without_such_roles_nothing_is_added():
@@ -137,13 +160,13 @@ def test_the_first_of_several_weights_counts():
     columns = {"age": {"role": "key"}, "w": {"role": "weight"}, "v": {"role": "weight"}}
     people = {"age": [30, 30], "v": [1, 1], "w": [2, 3]}
     report = anonymity(people, roles={"confirmed": True, "columns": columns})
-    assert report.people.expected == pytest.approx(2 / 5)
+    assert report.people.expected == pytest.approx(2 * (1 - math.log(5 / 2) / 1.5) / 1.5)
 
 
 def test_small_weights_estimate_no_risk_above_one():
     roles = {"confirmed": True, "columns": {"age": {"role": "key"}, "w": {"role": "weight"}}}
     exposure = record_exposure({"age": [30, 40], "w": [0.1, 4]}, ["age"], roles=roles)
-    assert exposure.estimated_risk.tolist() == [1.0, 0.25]
+    assert exposure.estimated_risk.tolist() == pytest.approx([1.0, R_1_4])
 
 
 def test_the_command_writes_the_risk_of_the_household(tmp_path, monkeypatch, capsys):
@@ -162,4 +185,52 @@ def test_the_command_writes_the_risk_of_the_household(tmp_path, monkeypatch, cap
     with (tmp_path / "risks.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["risk"] for row in rows] == ["0.5", "1", "1"]
-    assert [row["estimated_risk"] for row in rows] == ["0.025", "0.25", "0.25"]
+    both = 1 - (1 - R_2_40) * (1 - R_1_4)
+    risks = [float(row["estimated_risk"]) for row in rows]
+    assert risks == pytest.approx([R_2_40, both, both])
+
+
+@pytest.mark.parametrize("share", [1, 1 - 1e-12, 0.9, 0.51, 0.5, 0.49, 0.1, 0.01])
+@pytest.mark.parametrize("alike", [1, 2, 3, 7, 39, 40, 41, 200])
+def test_the_risk_by_weights_is_the_mean_of_one_over_all_who_are_alike(alike, share):
+    mass = alike / share
+    (risk,) = population_risk(np.array([alike]), np.array([mass]))
+    assert risk == pytest.approx(mean_of_one_over_all_alike(alike, mass), rel=1e-9)
+    assert risk <= 1 / alike
+    assert alike / mass <= risk * alike * (1 + 1e-15)  # the mean of 1/F is no less than 1/mean(F)
+
+
+def test_the_risk_by_weights_keeps_its_digits_far_out():
+    sizes, masses = np.array([1, 3, 10, 10**9, 3]), np.array([1e15, 300, 1000, 1e12, 3.0])
+    assert population_risk(sizes, masses) == pytest.approx(
+        [
+            math.log(1e15) / 1e15, 0.0049532207805903, 0.00110972617079171,
+            1e-12 * (1 + 1e-9), 1 / 3,
+        ], rel=1e-13,
+    )  # fmt: skip
+
+
+def test_the_risk_by_weights_of_six_records_and_their_homes():
+    people = {"age": [1, 1, 1, 2, 2, 3], "w": [4, 10, 6, 5, 5, 20], "home": [1, 1, 2, 2, 3, 3]}
+    columns = {name: ROLES["columns"][name] for name in people}
+    named = {"confirmed": True, "columns": columns}
+    three, two, one = 0.0675192834504, 0.14941013047, 0.15767011966
+    alone = {"confirmed": True, "columns": {name: columns[name] for name in ("age", "w")}}
+    found = record_exposure({name: people[name] for name in ("age", "w")}, ["age"], roles=alone)
+    assert found.estimated_risk == pytest.approx([three] * 3 + [two] * 2 + [one], rel=1e-9)
+    found = record_exposure(people, ["age"], roles=named)
+    homes = [1 - (1 - three) ** 2, 1 - (1 - three) * (1 - two), 1 - (1 - two) * (1 - one)]
+    assert found.estimated_risk == pytest.approx(np.repeat(homes, 2), rel=1e-9)
+    assert found.expected == pytest.approx(3 * three + 2 * two + one)
+
+
+@pytest.mark.skipif(not TESTDATA.exists(), reason="needs ../shared/data/sdc/testdata.csv")
+def test_the_risk_by_weights_of_the_test_data_of_sdcmicro():
+    keys = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
+    roles = {name: {"role": "key"} for name in keys}
+    roles |= {"sampling_weight": {"role": "weight"}, "ori_hid": {"role": "household"}}
+    named = {"confirmed": True, "columns": roles}
+    found = record_exposure(TESTDATA, keys, roles=named)
+    assert found.expected == pytest.approx(10.7755251363)  # sdcMicro rounds upwards: 10.778
+    assert found.estimated_risk.sum() == pytest.approx(51.7995914641)
+    assert "about 10.8 of them" in anonymity(TESTDATA, roles=named).people.sentence

@@ -97,7 +97,7 @@ def _read_parquet(path: Path) -> list[list[str]]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, partitioning=None)  # names of folders are no column
     except (OSError, pa.ArrowException):
         raise TableError(f"{path} cannot be read as Parquet", hint="check the file") from None
     if table.num_rows * table.num_columns > MOST_CELLS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import weakref
 from enum import StrEnum
 from pathlib import Path
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
     Sources = Sequence[str | os.PathLike[str]]
 
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+
+LAKES = {
+    "_delta_log": "a Delta table",
+    "metadata/*.metadata.json": "an Iceberg table",
+    ".hoodie": "a Hudi table",
+}
+"""What is in a folder of a kind of table that is more than its files."""
 
 
 class FileFormat(StrEnum):
@@ -69,6 +77,8 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
             hint="pass files of one format",
         )
     form = formats.pop()
+    if form in (FileFormat.PARQUET, FileFormat.CSV):
+        _refuse_parts(paths, form)
     _refuse_unused(form, reading, name)
     try:
         if form is FileFormat.PARQUET:
@@ -91,14 +101,19 @@ def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
     if text == STANDARD_INPUT:
         return [spool_input(copies)]
     pattern = glob.has_magic(text) and not Path(text).exists()
-    paths = sorted(glob.glob(text)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
+    paths = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
     if not paths:
         raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
     for path in paths:
         if Path(path).is_dir():
+            inside = [child for child in sorted(Path(path).iterdir()) if child.name[0] not in "._"]
+            _refuse_parts([path, *(str(child) for child in inside if "=" in child.name)])
+            ending = next((child.suffix for child in inside if child.is_file()), None)
             raise TableError(
                 f"{path} is a folder, not a file",
-                hint=f"name its files, for example {path}/*.parquet",
+                hint="name a file of rows"
+                if ending is None
+                else f"name its files, for example {path}/*{ending}",
             )
         if not Path(path).exists():
             raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
@@ -107,6 +122,47 @@ def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
         if Path(path).stat().st_size == 0:
             raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
     return paths
+
+
+def _refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> None:
+    """Raise an error for files that are not all of a table, and for folders of such files.
+
+    In a lake, a log says which files and rows count; the names of hive partitions hold a column.
+    Nothing of a name that a pattern found is shown: it may be a value.
+    """
+    found = [path for name in paths for path in (_absolute(name), Path(name).resolve())]
+    for place in dict.fromkeys(path if path.is_dir() else path.parent for path in found):
+        folders = [place, *place.parents]
+        for mark, kind in LAKES.items() if form is FileFormat.PARQUET else ():
+            lake = next((folder for folder in folders if any(folder.glob(mark))), None)
+            if lake is not None:
+                raise TableError(
+                    f"{_shortest(lake)} is {kind}, whose log says which rows of its files count",
+                    hint="have Spark, deltalake or whatever keeps the table write its current rows "
+                    "to a file outside of that folder, and pass that",
+                )
+        named = [folder for folder in folders if re.match("[^=]+=", folder.name)]
+        if named:
+            root, key = _shortest(named[-1].parent), named[-1].name.partition("=")[0]
+            rows = (path for path in place.rglob("[!._]*") if path.is_file())
+            example = next(rows, None)
+            text = example is not None and is_csv(str(example))
+            kind, more = ("csv", ", all_varchar=true") if text else ("parquet", "")
+            raise TableError(
+                f"The folders in {root} are named by the column '{key}', which would be lost",
+                hint='write all of it to one file first: python -c "import duckdb; '
+                f"duckdb.sql('''COPY (FROM read_{kind}('{root}/**/*.{kind}', "
+                "hive_partitioning=true, hive_types_autocast=false, union_by_name=true"
+                f"{more})) TO 'table.{kind}' ''')\"; or copy files elsewhere to go without it",
+            )
+
+
+def _absolute(path: str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are kept, and .. is not
+
+
+def _shortest(folder: Path) -> str:
+    return min(str(folder), os.path.relpath(folder), key=len)
 
 
 def _format(path: str) -> FileFormat:

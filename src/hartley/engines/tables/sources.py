@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -30,6 +30,11 @@ SOURCES = (
     "the path of a Parquet, CSV, Excel, SPSS, Stata or SAS file, a list of paths, "
     "FILE.duckdb::TABLE, postgresql://...::TABLE, a pandas, Polars or Arrow table, a dict of "
     "columns or an Ibis table"
+)
+
+_SPARK_HINT = (
+    'give it a name with frame.createOrReplaceTempView("people") and pass '
+    'ibis.pyspark.connect(frame.sparkSession).table("people"), or write it to a Parquet file'
 )
 
 
@@ -115,8 +120,11 @@ def _open_other(source: object, engine: str | None) -> Table:
         return open_database(source)
     if _is_ibis(source):
         return _open_ibis(source)
+    home = type(source).__module__.partition(".")[0]
+    kind = type(source).__name__ + ("" if home == "builtins" else f" of {home}")
     raise TableError(
-        f"A {type(source).__name__} is not a table that can be opened", hint=f"pass {SOURCES}"
+        f"What was passed, of the type {kind}, is not a table that can be opened",
+        hint=_SPARK_HINT if _is_of(source, "pyspark") else f"pass {SOURCES}",
     )
 
 
@@ -212,8 +220,18 @@ def _is_ibis(source: object) -> bool:
 
 def _is_frame(source: object) -> bool:
     """Tell whether something is a data frame or Arrow table of this process."""
-    framed = hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect")
-    return framed and not _is_ibis(source) and not isinstance(source, Table)
+    if isinstance(source, Table) or _is_ibis(source) or _is_of(source, "pyspark"):
+        return False
+    lazy = _is_of(source, "polars") and hasattr(source, "collect_schema")
+    # A stream of Arrow may also be a single column, which has neither.
+    kind = type(source)
+    named = hasattr(kind, "columns") or hasattr(kind, "schema")
+    return lazy or (hasattr(kind, "__arrow_c_stream__") and named)
+
+
+def _is_of(source: object, library: str) -> bool:
+    """Tell whether something, or a class that its own is derived from, is of a library."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(source).__mro__)
 
 
 def _open_ibis(source: Any) -> Table:
@@ -282,7 +300,10 @@ def _arrow_from_columns(
     """Turn named columns into Arrow; name those that mix types, which then hold nothing."""
     import pyarrow as pa
 
-    listed = [(str(name), values) for name, values in columns]
+    listed = [
+        (str(name), list(values) if isinstance(values, Iterator) else values)
+        for name, values in columns
+    ]
     refuse_doubled([name for name, _ in listed], table)
     arrays = {name: _arrow_column(values) for name, values in listed}
     mixed = frozenset(name for name, array in arrays.items() if array is None)
@@ -308,6 +329,8 @@ def _arrow_column(values: Any) -> Any:
     try:
         if isinstance(values, (list, tuple)) and _are_mixed(values):
             return None
+        if isinstance(values, (str, bytes, Mapping)) or _is_of(values, "pyspark"):
+            return None  # no column; a text would be one of letters
         return values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
@@ -326,7 +349,7 @@ def _arrow_from_frame(frame: Any, table: str) -> tuple[Any, frozenset[str]]:
     """Turn a data frame of any library into Arrow; column by column where that fails."""
     import pyarrow as pa
 
-    if hasattr(frame, "collect"):  # a lazy Polars frame
+    if _is_of(frame, "polars") and hasattr(frame, "collect"):  # a lazy one
         frame = frame.collect()
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame]), frozenset()
