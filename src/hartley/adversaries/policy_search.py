@@ -120,8 +120,11 @@ class _Pieces:
         self.range = domain
         ends = in_order(np.array([float(domain.low), float(domain.high)]))
         places = [p for policy in part.policies for p in policy.rises_between() or ()]
+        # The place itself is a piece: either side may have it, as the sign of a hypothesis says.
         starts = [np.full(observed.size, ends[0])] + [
-            np.clip(in_order(self._place(place)), ends[0], ends[1] + ONE) for place in places
+            np.clip(in_order(self._place(place)) + shift, ends[0], ends[1] + ONE)
+            for place in places
+            for shift in (np.uint64(0), ONE)
         ]
         self.starts: Codes = np.sort(np.stack(starts, axis=1), axis=1)
         after = np.full((observed.size, 1), ends[1] + ONE)
@@ -238,4 +241,4 @@ def _points(
 def pieces_of(part: PolicyPart) -> int:
     """Return how many pieces the range of the unknown column falls into."""
     breaks: list[Sequence[Expression]] = [policy.rises_between() or () for policy in part.policies]
-    return 1 + sum(map(len, breaks))
+    return 1 + 2 * sum(map(len, breaks))

@@ -74,7 +74,7 @@ def promise_line(policy: LinePolicy) -> Promise:
             epsilon if policy.spreads else Fraction(0), 1 - policy.confused()
         ),
         parameters={
-            "hypothesis": printable(f"{policy.hypothesis.column} >= {policy.hypothesis.line}"),
+            "hypothesis": printable(str(policy.hypothesis)),
             "box": plain_box(policy.box),
             "error": str(policy.error),
         },
@@ -118,10 +118,10 @@ def refuse_certain(policy: LinePolicy) -> None:
     (column,) = variables(policy.column)
     above, _ = range_bounds(column - policy.hypothesis.line, policy.box)
     if above.low >= 0 or above.high <= 0:
+        holds = (above.low >= 0) == (policy.hypothesis.sign[0] == ">")
         raise OptionError(
-            f"The declared ranges decide whether {policy.column} >= "
-            f"{shown(policy.hypothesis.line)}: it is {'' if above.low >= 0 else 'not '}so "
-            "everywhere",
+            f"The declared ranges decide whether {policy.column} {policy.hypothesis.sign} "
+            f"{shown(policy.hypothesis.line)}: it is {'' if holds else 'not '}so everywhere",
             hint="there is nothing to hide; check the ranges and the units of the columns",
         )
 

@@ -118,6 +118,11 @@ class ColumnPolicy:
         """Return the fields of a file, as text, whole numbers, truth values and lists of them."""
         raise NotImplementedError
 
+    def as_designed(self, design: Mapping[str, Any]) -> ColumnPolicy:
+        """Return it with what its fields leave to the section [design] of the file."""
+        _ = design
+        return self
+
     def check_ranges(self, ranges: Mapping[str, Range]) -> None:
         """Refuse the declared ranges of a policy where this column could not be certified."""
 

@@ -83,6 +83,8 @@ class PolicyDocument:
                 hint="give every column one policy",
             )
         object.__setattr__(self, "design", _as_lists(dict(self.design)))
+        columns = tuple(column.as_designed(self.design) for column in self.columns)
+        object.__setattr__(self, "columns", columns)
         self._check_queries()
         for column in self.columns:
             if column.needs_ranges:

@@ -96,7 +96,8 @@ class KeptColumn(ColumnPolicy):
         if self.low is None or self.step is None or self.points is None:
             return Keep(self.name, self.low, self.high)
         first = self.low - self.step / 2
-        return UniformCells(self.name, first, first + self.points * self.step, self.points)
+        end = first + self.points * self.step
+        return UniformCells(self.name, first, end, self.points, listed=True)
 
     def to_rules(self) -> tuple[Keep | UniformCells]:
         """Return what an engine executes."""

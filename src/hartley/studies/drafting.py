@@ -257,4 +257,5 @@ def _moving(wanted: Specification) -> LineColumn:
         side.high,
         wanted.columns[name].step,
         others,
+        threshold.sign,
     )

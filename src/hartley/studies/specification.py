@@ -372,11 +372,12 @@ class Specification:
         check_defined(found.line, self.box)
         (column,) = variables(found.column)
         above, _ = range_bounds(column - found.line, self.box)
-        if above.low >= 0 or above.high < 0:
-            side = "above" if above.low >= 0 else "below"
+        on_top = found.line_is_above
+        never_below = above.low >= 0 if on_top else above.low > 0
+        if never_below or (above.high < 0 if on_top else above.high <= 0):
             raise InputError(
-                f"The hypothesis '{hypothesis}' is decided everywhere: {found.column} is always "
-                f"{side} the line",
+                f"The hypothesis '{hypothesis}' is decided everywhere: {found.column} is never "
+                f"{'below' if never_below else 'above'} the line",
                 hint="there is nothing to hide; check the ranges and the units of the columns",
             )
 

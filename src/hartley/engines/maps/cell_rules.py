@@ -13,7 +13,7 @@ from fractions import Fraction  # noqa: TC003 - the examples use it
 from typing import Any, Protocol
 
 from hartley.errors import OptionError
-from hartley.exact import parse_number
+from hartley.exact import LARGEST_EXACT_INTEGER, parse_number
 
 LARGEST_CELL = 2**48
 """Integers up to here: cells are guessed within one and their edges are exact quotients."""
@@ -40,6 +40,8 @@ class UniformCells:
     low: Fraction
     high: Fraction
     levels: int
+    listed: bool = False
+    """Whether the middles are all values that there are: others are counted, as between them."""
 
     def __post_init__(self) -> None:
         set_range(self, self.low, self.high)
@@ -54,6 +56,10 @@ class UniformCells:
                 "apart exactly",
                 hint=f"use ends with fewer decimals, or up to {MOST_CUTS:,} levels",
             )
+        if max(map(abs, (self.low, self.high))) > LARGEST_EXACT_INTEGER:
+            for cell in range(self.levels):
+                _exact(self.column, self.edge(cell))
+                _exact(self.column, self.middle(cell))
 
     @property
     def fits(self) -> bool:
@@ -84,7 +90,8 @@ class UniformCells:
         """Return the same map as a list of cells."""
         numbers = range(self.levels)
         edges = tuple(map(self.edge, range(self.levels + 1)))
-        return CutCells(self.column, edges, tuple(float(self.middle(k)) for k in numbers))
+        values = tuple(float(self.middle(k)) for k in numbers)
+        return CutCells(self.column, edges, values, self.listed)
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,8 @@ class CutCells:
     column: str
     edges: tuple[Fraction, ...]
     values: tuple[float, ...]
+    listed: bool = False
+    """Whether the values are all that there are."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.values) == len(self.edges) - 1 <= MOST_CUTS:
@@ -160,8 +169,23 @@ def set_range(rule: Ranged, low: object, high: object) -> None:
 
 def _exact(column: str, number: object) -> Fraction:
     exact = parse_number(number, name=f"an end of a range of column '{column}'")
-    nearest_double(exact, column=column)
+    released_double(exact, column=column)
     return exact
+
+
+def released_double(number: Any, *, column: str) -> float:
+    """Return the double nearest to a number that an error is promised by.
+
+    Beyond 2^53, where doubles are further apart than whole numbers, only one that it equals.
+    """
+    double = nearest_double(number, column=column)
+    if double != number and abs(number) > LARGEST_EXACT_INTEGER:
+        raise OptionError(
+            f"An end or a value of a cell of column '{column}' lies beyond 2^53 and would be "
+            "rounded to the nearest double",
+            hint="subtract a constant or choose a larger unit, so that the numbers are smaller",
+        )
+    return double
 
 
 def nearest_double(number: Any, *, column: str) -> float:

@@ -34,6 +34,7 @@ from hartley.engines.maps.unfit_values import (
     check_rules,
     column_counts,
     measured,
+    refuse_rounded,
     refuse_unfit,
     trees_of,
 )
@@ -145,6 +146,9 @@ def apply_map(
     listed = tuple(map(as_executed, rules))
     check_rules(table, listed)
     read = _read(table, listed, ranges or {})
+    own = {rule.column: range_of(rule) for rule in listed if _reads_own(rule)}
+    declared = own | {name: column.ends for name, column in read.items()}
+    refuse_rounded(table, {name: ends for name, ends in declared.items() if ends is not None})
     rows = table.expression.select(
         **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},
         **{column.held: as_doubles(table, name) for name, column in read.items()},

@@ -12,7 +12,7 @@ from hartley.engines.maps.cell_rules import nearest_double
 from hartley.engines.maps.cells import as_doubles, is_whole
 from hartley.engines.maps.formula import check_tree, formula_steps
 from hartley.engines.maps.rules import ProgramRule, UniformCells
-from hartley.engines.maps.unfit_values import check_numbers, outside
+from hartley.engines.maps.unfit_values import check_numbers, outside, refuse_rounded
 from hartley.errors import ColumnError, OptionError
 from hartley.wording import counted, exactly, verb_for
 
@@ -179,6 +179,7 @@ class IndexFormula(ProgramRule):
         """Return the columns that are read, as doubles, and which long decimals are short."""
         lattices = [side.column for side in self.sides]
         check_numbers(table, [*lattices, *(side.column for side in self.reals)])
+        refuse_rounded(table, {side.column: side.ends for side in self.reals})
         read = {f"l{i}_{j}": as_doubles(table, side.column) for j, side in enumerate(self.sides)}
         read |= {f"x{i}_{j}": as_doubles(table, side.column) for j, side in enumerate(self.reals)}
         exact = {f"e{i}_{j}": side.is_exact(table) for j, side in enumerate(self.sides)}

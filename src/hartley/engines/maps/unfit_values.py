@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.dialects.dialect import number
 from hartley.engines.maps.cells import is_whole
 from hartley.engines.maps.formula import names_of
-from hartley.engines.maps.rules import Formula, Lookup, Quantized, range_of
+from hartley.engines.maps.rules import (
+    CutCells,
+    Formula,
+    Lookup,
+    Quantized,
+    UniformCells,
+    range_of,
+)
 from hartley.engines.tables.failures import run
 from hartley.engines.tables.table import Kind
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +48,8 @@ class ColumnCounts:
     """In no group; released as the label for all others."""
     undefined: int
     """Present, but the formula has no value there; released as NULL. Known once written."""
+    between: int = 0
+    """Off the declared step of a column that is kept; released as the nearest value on it."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +111,12 @@ def _unfit(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
     ends = range_of(rule)
     if ends is None:
         return {"missing": value.isnull()}
-    return outside(value, ends, whole=is_whole(table, rule.column))
+    unfit = outside(value, ends, whole=is_whole(table, rule.column))
+    if isinstance(rule, (UniformCells, CutCells)) and rule.listed:
+        unfit["between"] = (value != rows[f"r{i}"]) & ~functools.reduce(
+            operator.or_, unfit.values()
+        )
+    return unfit
 
 
 def _unfit_by_query(rows: Any, i: int, rule: Quantized, read: Mapping[str, Read]) -> dict[str, Any]:
@@ -152,6 +167,7 @@ def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
         (strict, counted.missing, "missing", "fill or drop them first"),
         (strict, outside, "outside the declared range", "correct them first"),
         (strict, counted.unknown, "in no group", "add them to a group"),
+        (strict, counted.between, "off the declared step", "declare the step that they lie on"),
         (strict, counted.undefined, "without a value of the formula", "see to its other columns"),
     ]
     if isinstance(rule, Lookup) and rule.other is None:
@@ -182,6 +198,19 @@ def check_rules(table: Table, rules: Sequence[Rule]) -> None:
     for rule in rules:
         if isinstance(rule, Lookup):
             _check_categories(table, rule)
+
+
+def refuse_rounded(table: Table, ranges: Mapping[str, Ends]) -> None:
+    """Raise an error for whole numbers or decimals beyond what doubles tell apart, by ranges."""
+    for name, ends in ranges.items():
+        dtype = table.expression[name].type()
+        if max(map(abs, ends)) > LARGEST_EXACT_INTEGER and not dtype.is_floating():
+            raise ColumnError(
+                f"Column '{name}' of {table.name} holds whole numbers or decimals, which a release "
+                "within a range beyond 2^53 would round",
+                hint="keep it without a range, which releases it exactly, or subtract a constant "
+                "from it first",
+            )
 
 
 def check_numbers(table: Table, names: Iterable[str]) -> None:

@@ -18,36 +18,70 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.ranges.boxes.box import Box
+    from hartley.ranges.boxes.signs import Clause
     from hartley.ranges.boxes.volume import Volume
 
+FLIPPED = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+"""Every sign that compares, and the same one read from the other side."""
 COMPARISON = re.compile(r"^(?P<column>[^<>=]+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<threshold>[^<>=]+)$")
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A hypothesis of the form: this column is at least a function of the others.
+    """A hypothesis of the form: this column is at least, above, at most or below a line.
+
+    The line is a function of the other columns.
 
     Example:
         >>> obese = Threshold.parse("weight >= 30 * (height/100)**2")
         >>> obese.column, str(obese.line)
         ('weight', '30*(height/100)**2')
+        >>> str(Threshold.parse("3 > x"))
+        'x < 3'
     """
 
     column: str
     line: Expression
+    sign: str = ">="
+    """How the column, on the left, is compared with the line."""
+
+    def __post_init__(self) -> None:
+        if self.sign not in FLIPPED:
+            raise OptionError(
+                f"The sign {self.sign!r} does not compare a column with a line",
+                hint=f"choose from {', '.join(FLIPPED)}",
+            )
 
     @classmethod
     def parse(cls, hypothesis: str) -> Threshold:
         """Read a hypothesis such as "weight >= 30 * (height/100)**2"."""
         match = COMPARISON.match(hypothesis.strip())
-        sides = [parse_expression(match[name]) for name in ("column", "threshold")] if match else []
-        for column, line in (sides, reversed(sides)) if sides else ():
-            if column.operation == "var" and column.arguments[0] not in line.names:
-                return cls(column.arguments[0], line)
+        if match:
+            left, right = (parse_expression(match[name]) for name in ("column", "threshold"))
+            sign = match["sign"]
+            for column, line, way in ((left, right, sign), (right, left, FLIPPED[sign])):
+                if column.operation == "var" and column.arguments[0] not in line.names:
+                    return cls(column.arguments[0], line, way)
         raise OptionError(
-            f"The hypothesis '{one_line(hypothesis)}' does not compare one column with others",
+            f"The hypothesis '{one_line(hypothesis)}' does not compare one column with others by "
+            f"one of {', '.join(FLIPPED)}",
             hint="write it as column >= expression, for example weight >= 30*(height/100)**2",
         )
+
+    @property
+    def line_is_above(self) -> bool:
+        """Whether a value on the line is on the side of those above it, not of those below."""
+        return self.sign in (">=", "<")
+
+    @property
+    def clause(self) -> Clause:
+        """The hypothesis, in the form that is evaluated."""
+        (column,) = variables(self.column)
+        above = column - self.line if self.sign[0] == ">" else self.line - column
+        return (">=" if self.sign[1:] else ">", above)
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.sign} {self.line}"
 
 
 @dataclass(frozen=True)
@@ -141,9 +175,10 @@ class StretchPolicy(LinePolicy):
     .. math:: x \mapsto a + (x - g)\frac{b - a}{b - g} \;(g \le x \le b), \qquad
         x \mapsto a + (x - a)\frac{b - a}{g - a} \;(a \le x < g)
 
-    with g the line, a = max(g - 1/rho, low) and b = min(g + 1/rho, high). Every value in the band
-    can then come from either side. It reaches what Theorem 4 of Farokhi 2021 claims for its own
-    policy (corrected): Priv = log(1 + epsilon), epsilon = mu(band) / (mu(X) - mu(band)).
+    with g the line, a = max(g - 1/rho, low) and b = min(g + 1/rho, high); where the hypothesis is
+    that x is above the line, or at most on it, x = g goes with the lower side. Every value in the
+    band can then come from either side. It reaches what Theorem 4 of Farokhi 2021 claims for its
+    own policy (corrected): Priv = log(1 + epsilon), epsilon = mu(band) / (mu(X) - mu(band)).
     No value moves further than 1/rho. For values without a step only: rounded ones come out on
     another step for either side, which shows the side.
 
@@ -165,7 +200,8 @@ class StretchPolicy(LinePolicy):
         x, line, side = exact[self.column], self.hypothesis.line.at(exact), self.box[self.column]
         low, high = max(line - self.reach, side.low), min(line + self.reach, side.high)
         if low < line < high and low <= x <= high:
-            start, end = (line, high) if x >= line else (low, line)
+            is_above = x > line or (x == line and self.hypothesis.line_is_above)
+            start, end = (line, high) if is_above else (low, line)
             exact[self.column] = low + (x - start) * (high - low) / (end - start)
         return exact
 

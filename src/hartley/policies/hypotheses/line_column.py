@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -38,8 +38,9 @@ class LineColumn(ColumnPolicy):
     ``stretch`` spreads each side of the line over the whole band: with g the line, r the reach,
     a = max(g - r, low) and b = min(g + r, high), a value x in [g, b] becomes
     a + (x - g)(b - a)/(b - g), one in [a, g) becomes a + (x - a)(b - a)/(g - a), where a < g < b
-    (Farokhi 2021, Theorem 4, corrected). ``blur`` releases g for all x in [g - r, g + r] (as
-    printed). Every other value is released as it is.
+    (Farokhi 2021, Theorem 4, corrected), and x = g as one below it where the ``sign`` of the
+    hypothesis is > or <=. ``blur`` releases g for all x in [g - r, g + r] (as printed). Every other
+    value is released as it is.
 
     With a ``step``, and low, high and step of the columns of the line in ``others``, a column that
     is blurred is read by its indices: what lies near the line is decided in whole numbers, and the
@@ -64,10 +65,12 @@ class LineColumn(ColumnPolicy):
     """The step that the values lie on; None where it is not declared."""
     others: Mapping[str, LatticeColumn] = field(default_factory=dict, hash=False)
     """Low, high and step of the columns of the line, where the step is declared."""
+    sign: str = ">="
+    """How the hypothesis compares the column with the line: >=, >, <= or <."""
 
     kinds = ("stretch", "blur")
     needed = ("line", "reach", "low", "high")
-    optional = ("step", "others")
+    optional = ("step", "others", "sign")
     needs_ranges = True
 
     def __post_init__(self) -> None:
@@ -81,6 +84,7 @@ class LineColumn(ColumnPolicy):
                 f"The line of column '{self.name}' depends on the column itself",
                 hint="write it over other columns",
             )
+        _ = self.hypothesis  # refuses another sign
         if self.step is not None:
             self._check_step()
         elif self.others:
@@ -121,12 +125,21 @@ class LineColumn(ColumnPolicy):
         reach, low, high = (read_number(fields[key], key) for key in ("reach", "low", "high"))
         step = read_number(fields["step"], "step") if "step" in fields else None
         others = read_lattices(fields.get("others", {}), {name: step})
-        return cls(kind, name, line, reach, low, high, step, others)
+        return cls(kind, name, line, reach, low, high, step, others, str(fields.get("sign", ">=")))
 
     @classmethod
     def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> LineColumn:
         """Build it from the fields of a file."""
         return cls.read(cast("Literal['stretch', 'blur']", kind), name, **fields)
+
+    def as_designed(self, design: Mapping[str, Any]) -> LineColumn:
+        """Return it with the sign that was designed for, which version 0.1 wrote there alone."""
+        try:
+            asked = Threshold.parse(str(design.get("hypothesis")))
+        except OptionError:
+            return self
+        is_asked = self.sign == ">=" and (asked.column, asked.line) == (self.name, self.expression)
+        return replace(self, sign=asked.sign) if is_asked else self
 
     def check_ranges(self, ranges: Mapping[str, tuple[Fraction, Fraction]]) -> None:
         """Refuse a line over columns without ranges: nothing would be known about its band.
@@ -145,6 +158,11 @@ class LineColumn(ColumnPolicy):
     def expression(self) -> Expression:
         """The line as an expression over other columns."""
         return parse_expression(self.line)
+
+    @property
+    def hypothesis(self) -> Threshold:
+        """What is hidden: on which side of the line a value lies."""
+        return Threshold(self.name, self.expression, self.sign)
 
     @property
     def range(self) -> tuple[Fraction, Fraction]:
@@ -166,7 +184,8 @@ class LineColumn(ColumnPolicy):
             (own,) = variables(self.name)
             tree = _blur(x, g, r, running_error(own - self.expression))
         else:
-            tree = _stretch(x, g, r, low, high)
+            is_above = ("<=" if self.hypothesis.line_is_above else "<", g, x)
+            tree = _stretch(x, g, r, low, high, is_above)
         return Formula(self.name, tree, *self.range)
 
     def to_rules(self) -> tuple[Formula | IndexFormula]:
@@ -182,6 +201,8 @@ class LineColumn(ColumnPolicy):
             fields["step"] = exact_text(self.step)
         if self.others:
             fields["others"] = {name: column.texts() for name, column in self.others.items()}
+        if self.sign != ">=":
+            fields["sign"] = self.sign
         return fields
 
     def outputs(self) -> Output:
@@ -190,10 +211,10 @@ class LineColumn(ColumnPolicy):
 
     def hides(self, ranges: Mapping[str, tuple[Fraction, Fraction]]) -> LinePolicy:
         """Return the policy by which it hides on which side of the line a value lies."""
-        expression = self.expression
-        box = Box({name: Interval(*ranges[name]) for name in (self.name, *expression.names)})
+        names = self.name, *self.expression.names
+        box = Box({name: Interval(*ranges[name]) for name in names})
         policy = StretchPolicy if self.kind == "stretch" else BlurringPolicy
-        return policy(Threshold(self.name, expression), self.reach, box)
+        return policy(self.hypothesis, self.reach, box)
 
     # --- values on a step -------------------------------------------------------------------
 
@@ -211,7 +232,7 @@ class LineColumn(ColumnPolicy):
         assert lattice is not None  # of a column with a step
         clauses: dict[str, Clause] = {
             "near": (">=", x - (line - self.reach)),
-            "line": (">=", x - line),
+            "line": (">=" if self.hypothesis.line_is_above else ">", x - line),
             "beyond": (">", x - (line + self.reach)),
         }
         return {
@@ -241,7 +262,7 @@ class LineColumn(ColumnPolicy):
             first_above(form, lattice, self.name, rising=True) for form in self._forms().values()
         )
         return OpenHypothesis(
-            hypothesis=f"{self.name} >= {self.line}",
+            hypothesis=f"{self.name} {self.sign} {self.line}",
             columns=lattice,
             move=(self.name,),
             errors=(self.reach,),
@@ -263,15 +284,17 @@ class LineColumn(ColumnPolicy):
     def hidden_side(self) -> HiddenSide:
         """Return on which side of the line a value lies, hidden as far as the reach."""
         (own,) = variables(self.name)
-        above = own - self.expression
-        return HiddenSide(f"{self.name} >= {self.line}", (">=", above), above, self.reach)
+        text, clause = f"{self.name} {self.sign} {self.line}", self.hypothesis.clause
+        return HiddenSide(text, clause, own - self.expression, self.reach)
 
     def rises_between(self) -> tuple[Expression, ...]:
         """Return the line: each side of it is released in order, and either begins at the band."""
         return (self.expression,)
 
 
-def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:
+def _stretch(  # noqa: PLR0913, PLR0917 - what the formula has
+    x: Tree, g: Tree, r: Tree, low: Tree, high: Tree, is_above: Tree
+) -> Tree:
     """Return the formula that stretches both sides of a line over its band."""
     first, last = ("-", g, r), ("+", g, r)
     a, b = ("max", first, low), ("min", last, high)
@@ -281,7 +304,7 @@ def _stretch(x: Tree, g: Tree, r: Tree, low: Tree, high: Tree) -> Tree:
 
     inside = ("and", ("<=", first, x), ("<=", x, last))  # x lies in [low, high] already
     crossed = ("and", ("<", a, g), ("<", g, b))
-    moved = ("if", ("<=", g, x), spread(g, b), spread(a, g))
+    moved = ("if", is_above, spread(g, b), spread(a, g))
     # Rounding alone could step over the end of the band. Few values lie in it: asked first.
     return ("if", inside, ("if", crossed, ("min", b, moved), x), x)
 

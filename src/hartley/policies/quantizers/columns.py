@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from hartley.chart import Ruler
-from hartley.engines.maps.cell_rules import nearest_double
+from hartley.engines.maps.cell_rules import released_double
 from hartley.engines.maps.rules import MOST_CUTS, CutCells, Quantized, UniformCells
 from hartley.errors import OptionError
 from hartley.numerals import exactly_or_up
@@ -239,7 +239,7 @@ class QuantizedColumn(CellColumn):
         edges = (low, *(value - self.step / 2 for value in values[1:]), high)
         middles = (self.quantizer.middle(self.quantizer.cell(value)) for value in values)
         return CutCells(
-            self.name, edges, tuple(nearest_double(m, column=self.name) for m in middles)
+            self.name, edges, tuple(released_double(m, column=self.name) for m in middles)
         )
 
     def _released(self) -> int:
@@ -351,7 +351,7 @@ class CutColumn(CellColumn):
         return bool(self.spans)
 
     def _engine_cells(self) -> CutCells:
-        values = tuple(nearest_double(value, column=self.name) for value in self.values)
+        values = tuple(released_double(value, column=self.name) for value in self.values)
         return CutCells(self.name, self.edges, values)
 
     def _released(self) -> int:
