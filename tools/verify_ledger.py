@@ -4,9 +4,10 @@ Run: python -I -S verify_ledger.py ledger.jsonl [--head head.json], or hartley-v
 an export is computed again from those before it: its hash, the state after it, and every budget, in
 exact integers. Exit code: 0 if all holds, 1 if not (the first bad row is named), 2 if unreadable.
 
-Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both); the
-answers, and texts that nothing is computed from (notes, rules, promises in words); times, but that
-periods go on; without a head, whether rows were replaced with all later hashes, or last ones lost.
+Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both);
+answers, but that each is a cell in the range that its question names (those whose question names
+none are counted); texts that nothing is computed from (notes, rules, promises in words); times, but
+that periods go on; without a head, whether rows were replaced with all later hashes, or last lost.
 """
 
 import argparse
@@ -154,6 +155,8 @@ class Dataset:
         self.product = 1  # what the budget bounds: charges, and the open columns of all versions
         self.versions, self.answered = set[str](), set[str]()
         self.paid: dict[str, set[str]] = {}  # question -> accounts charged for it
+        self.asked: dict[str, Any] = {}  # the same -> what was asked
+        self.without_range = 0  # answers to questions that name no range
         self.reserves: dict[int, str] = {}  # row about these data -> account
 
     def change(self, row: Row, body: dict[str, Any], last: str) -> None:
@@ -182,6 +185,7 @@ class Dataset:
                 require(key in self.paid, "answers a question that nobody was charged for")
                 require(key not in self.answered, "answers a question twice")
                 require(re.fullmatch("0|[1-9][0-9]*|null", answer), "holds no cell index")
+                self.check_range(self.asked[key], answer)
                 self.answered.add(key)
         stated, account, part = parse(row.state), self.accounts[row.account], self.state["period"]
         parts, account_parts = body.get("parts"), body.get("account_parts")
@@ -203,6 +207,16 @@ class Dataset:
         state = {word: value for word, value in self.state.items() if value or word == "rows"}
         require(row.state == canonical({**state, "account": account}), "gives a wrong state")
         require((row.schema, row.rules) == (self.schema, self.rules), "names a schema not in force")
+
+    def check_range(self, question: Any, answer: str) -> None:  # noqa: ANN401 - any JSON value
+        """Check that an answer is a cell of its question; only an order statistic is ever null."""
+        if type(question) is not dict or not question.keys() >= {"range", "statistic", "step"}:
+            self.without_range += 1  # no agent asked it
+            return
+        least, most = map(int, question["range"])
+        null = question["statistic"] == "order statistic"
+        inside = answer != "null" and int(answer) <= (most - least) // Fraction(question["step"])
+        require(inside or (null and answer == "null"), "holds a cell outside of its range")
 
     def enter_period(self, row: Row, body: dict[str, Any], last: str) -> None:
         """Begin the period of a row, or set another; a clock that is set back opens none again."""
@@ -270,8 +284,9 @@ class Dataset:
             named = body.get(word, [])
             usable = canonical([at for at in allowed if at in named])  # in their order
             require(canonical(named) == usable, "is priced from a row that it must not use")
-        for key in keys:
+        for key, question in zip(keys, body["questions"], strict=True):
             self.paid.setdefault(key, set()).add(row.account)
+            self.asked[key] = question
         self.reserves[row.sequence] = row.account
         self.rules = row.rules  # a batch may be priced by newer rules
 
@@ -385,6 +400,8 @@ def main(arguments: list[str] | None = None) -> int:
         code, rows, datasets = 0, len(ledger.hashes) - 1, len(ledger.datasets)
         text = f"The ledger holds: rows {rows:,}, datasets {datasets:,}; prices were not computed "
         text += "again, which 'hartley ledger verify' does."
+        if loose := sum(each.without_range for each in ledger.datasets.values()):
+            text += f"\nNot checked: answers whose question names no range, {loose:,}"
         for name, (product, bits) in ledger.budgets.items():
             most = (product - 1).bit_length()  # log2(product), rounded up
             text += f"\n{name}: at most {most:,} bits charged, of a budget of {bits}"

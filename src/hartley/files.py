@@ -215,8 +215,10 @@ def content_of(path: str | os.PathLike[str]) -> Path:
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
     """Yield a private file to write to, and move it to a path if the block succeeds.
+
+    It is then as readable as other files, unless it is to stay ``private``.
 
     An error or an interruption leaves the path unchanged. Leftovers of a killed process are removed
     when the same path is written again. A link stays a link: the file it points to is replaced.
@@ -235,7 +237,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         staging = PrivateFolder(target.parent, target.name)
         half, mode = _empty_file(staging.path / target.name)
         yield half
-        half.chmod(mode)
+        half.chmod(0o600 if private else mode)
         _sync(half)
         alone = _Together([(half, target, staging)])
         if together is None:

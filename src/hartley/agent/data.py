@@ -89,7 +89,7 @@ class HeadNote:
                 f"The ledger {self._ledger.name} is older than the one last used here, so recent "
                 "charges and answers are missing from it",
                 hint="put the newest ledger back; if it is lost, the promise does not cover "
-                f"answers given since, and removing {path.name} accepts that",
+                f"answers given since, and removing '{path}' accepts that",
             )
 
     def save(self) -> None:

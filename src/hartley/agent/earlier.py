@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.reading import list_charged_rows
-from hartley.agent.pricing.given_price import price_given, price_paths
+from hartley.agent.pricing.given_price import KNOWN_RULES, price_given, price_paths
 from hartley.agent.pricing.told import ToldBefore, WatchedTold
 from hartley.agent.questions.batch import from_plain
-from hartley.errors import OptionError
+from hartley.errors import EngineError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from hartley.ranges.schema.schema import Schema
 
 T = TypeVar("T")
+
+
+def check_rules(rules: str, what: str) -> None:
+    """Raise an error for rules by which no charge can be checked; no answer of theirs is served."""
+    if rules not in KNOWN_RULES:
+        raise EngineError(
+            f"The ledger cannot be used: {what} by the pricing rules '{rules}', which this version "
+            "of Hartley does not know, so that it cannot check the charge",
+            hint="use the version of Hartley that wrote it; 'hartley ledger verify' names the rows",
+        )
 
 
 class Earlier:
@@ -62,6 +72,7 @@ class Earlier:
             # A hash covers all rows before it: after the same last row, there is nothing to read.
             if place.last_hash != self._last_hash:
                 for row in list_charged_rows(transaction, place, self._last):
+                    check_rules(row.rules, f"row {row.sequence} charges")
                     self._last = row.sequence
                     if self._version in {None, row.version}:
                         self._add(row)

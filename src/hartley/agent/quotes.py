@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hartley.agent.answers.useful import Useful, useful_words
-from hartley.agent.earlier import Earlier, GivenPrices
+from hartley.agent.earlier import Earlier, GivenPrices, check_rules
 from hartley.agent.ledger.charging import batch_of, plan as charge_plan
 from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.precision import (
@@ -373,7 +373,8 @@ def questions_of(plans: Sequence[Selection]) -> list[Question]:
 
 
 def check_same_schema(schema: Schema, known: State) -> None:
-    """Raise an error if the schema is not that of the dataset in the ledger."""
+    """Raise an error for another schema than the dataset's in the ledger, and for unknown rules."""
+    check_rules(known.rule_version, f"the dataset '{schema.name}' was last charged")
     if known.schema != schema.to_toml():
         raise InputError(
             f"The schema of '{schema.name}' differs from the one in the ledger",

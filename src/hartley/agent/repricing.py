@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.answers.cells import cell_of
 from hartley.agent.ledger.rows.balances import one_part
-from hartley.agent.pricing.given_price import RULES, price_given, price_paths
+from hartley.agent.ledger.rows.entries import NULL, read_integer
+from hartley.agent.pricing.given_price import KNOWN_RULES, RULES, price_given, price_paths
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import Statistic, columns_named, from_plain
+from hartley.agent.questions.batch import All, Statistic, Test, columns_named, from_plain
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml
 from hartley.ranges.schema.schema import Schema
@@ -20,10 +22,7 @@ if TYPE_CHECKING:
     from hartley.agent.ledger.auditable_ledger import Ledger
     from hartley.agent.ledger.verification import LedgerReport
     from hartley.agent.pricing.public_parts import PublicParts
-
-
-KNOWN_RULES = ("1", "2", RULES)
-"""The versions of the pricing rules that a charge can be computed again by."""
+    from hartley.agent.questions.batch import Condition
 
 
 def reprice(
@@ -79,15 +78,43 @@ def reprice_by_public(
     return one_part(price_given(batch, ToldBefore(read_schema, earlier)).cells)
 
 
-def last_cell(schema: object, question: dict[str, Any], rules: str) -> tuple[int, bool] | None:
-    """Return the last cell of a plain question and whether it can be NULL; None as in ``reprice``.
+def may_answer(
+    schema: object, question: dict[str, Any], rules: str, rows: int | None, answer: str
+) -> bool:
+    """Tell whether a plain question can have an answer, by its range and by a price of one cell.
 
-    Only an order statistic of no rows is NULL.
+    Only an order statistic of no rows is NULL. A question that costs nothing has one answer: the
+    same in all tables with as many rows, as one person after the other changes, so that of rows
+    which all have the first code of every private column. Where it looks at public or open columns,
+    its answer depends on them, and a ledger does not hold them.
     """
-    if _schema(schema, rules) is None:
-        return None
-    asked = from_plain(question)
-    return int((asked.most - asked.least) / asked.step), asked.statistic is Statistic.ORDER
+    read_schema = _schema(schema, rules)
+    if read_schema is None:
+        return True
+    asked, order = from_plain(question), Statistic.ORDER
+    kinds = {read_schema.columns[name].kind for name in columns_named(asked)}
+    if kinds <= {"private"} and price([asked], read_schema).cells == 1:
+        counts = _passes_first(asked.where) and bool(rows)
+        value = 1 if asked.form is None else asked.form.constant
+        value **= 2 if asked.statistic is Statistic.SQUARES else 1
+        total = (
+            (value if counts else None)
+            if asked.statistic is order
+            else value * counts * (rows or 0)
+        )
+        cell = cell_of(asked, total)
+        return answer == (NULL if cell is None else str(cell))
+    if answer == NULL:
+        return asked.statistic is order
+    return read_integer(answer) <= (asked.most - asked.least) // asked.step
+
+
+def _passes_first(condition: Condition) -> bool:
+    """Tell whether a record with the first code of every column passes."""
+    if isinstance(condition, Test):
+        return any(low == 0 for low, _ in condition.codes)
+    passed = map(_passes_first, condition.parts)
+    return all(passed) if isinstance(condition, All) else any(passed)
 
 
 def open_cells(schema: object, rules: str) -> int | None:
@@ -98,7 +125,7 @@ def open_cells(schema: object, rules: str) -> int | None:
 
 def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
     """Replay a ledger and compute every price in it again; linear in the number of rows."""
-    return ledger.verify(reprice_by_public, open_factor=open_cells, last_cell=last_cell, **more)
+    return ledger.verify(reprice_by_public, open_factor=open_cells, may_answer=may_answer, **more)
 
 
 def _schema(schema: object, rules: str) -> Schema | None:

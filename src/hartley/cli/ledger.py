@@ -68,6 +68,7 @@ def verify_command(
                 "rows": report.rows,
                 "charges_priced_again": report.repriced,
                 "charges_not_priced_again": report.unpriced,
+                "rows_not_checked": list(report.unchecked),
                 "first_bad_row": report.first_bad,
                 "problem": report.problem,
                 "rows_intact": report.intact,
@@ -81,9 +82,6 @@ def verify_command(
 
         style = "green" if report.holds else "bold red"
         console().print(f"[{style}]{escape(report.sentence)}[/{style}]", soft_wrap=True)
-        if report.holds and report.unpriced:
-            text = f"{report.unpriced:,} charges under other rules or schemas were not priced again"
-            console().print(text, style="yellow", soft_wrap=True)
         if report.head:
             text = f"Last good row {report.head.sequence}, {report.head.hash}"
             console().print(text, style="dim", soft_wrap=True)
@@ -315,9 +313,16 @@ def restore_command(
 ) -> None:
     """Restore a LEDGER from a backup FILE, after checking its chain."""
     from hartley.agent.ledger import open_ledger
+    from hartley.agent.ledger.stores.unused_file import new_ledger_file, remove_unused_ledger
 
-    with open_ledger(ledger) as opened:
-        done = opened.restore(file, force=force)
+    new_file = new_ledger_file(ledger)
+    try:
+        with open_ledger(ledger) as opened:
+            done = opened.restore(file, force=force)
+    except BaseException:
+        if new_file is not None:  # made for nothing
+            remove_unused_ledger(new_file)
+        raise
     if wants_json(json):
         content = {"rows": done.rows, "added": done.added, "forgotten": done.forgotten}
         print_json({**content, "head": _head_content(done.head)})

@@ -88,10 +88,11 @@ def as_service_error(  # noqa: PLR0911 - one for each kind of error
         return ServiceError(422, "invalid", error.problem, hint=error.hint)
     if isinstance(error, EngineError):
         # What an engine or a store says stays in the log: it can name files and servers.
+        reason = getattr(error, "reason", "")
         return ServiceError(
             503,
             "unavailable",
-            "A part that the service needs does not answer",
+            f"A part that the service needs does not answer{reason and f': {reason}'}",
             hint="ask again later; what was charged stays paid",
             retry_after=RETRY_SECONDS,
         )

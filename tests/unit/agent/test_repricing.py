@@ -1,12 +1,22 @@
 """Every price of a ledger is computed again, and a wrong one is found."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
-from hartley.agent.repricing import reprice, verify_prices
-from hartley.errors import InputError
+from hartley import Agent
+from hartley.agent.ledger.rows.entries import canonical
+from hartley.agent.ledger.verification import replay
+from hartley.agent.repricing import (
+    may_answer,
+    open_cells,
+    reprice,
+    reprice_by_public,
+    verify_prices,
+)
+from hartley.errors import EngineError, InputError
 from hartley.ranges.schema.schema import Schema
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
@@ -33,12 +43,53 @@ def test_verifying_finds_open_columns_that_were_not_paid_for(agent):
     assert "open columns" in report.problem
 
 
-def test_charges_of_other_rules_or_schemas_are_counted_as_not_priced(agent):
+def test_charges_of_schemas_that_cannot_be_read_do_not_hold(agent):
     agent.ledger.record("else", "created", {"bits": 3, "schema": {"a": 1}, "rows": 2})
     agent.ledger.reserve("else", None, [{"q": 1}], lambda _: 2)
     agent.ask(OLD)
     report = verify_prices(agent.ledger)
-    assert (report.holds, report.repriced, report.unpriced) == (True, 1, 1)
+    assert (report.holds, report.intact, report.repriced, report.unpriced) == (False, True, 1, 1)
+    assert report.unchecked == (2, 3)
+    assert report.sentence.startswith("The chain is not checked in full: the charge of rows 2, 3 ")
+
+
+def test_a_charge_by_unknown_rules_does_not_hold_and_its_answer_is_not_served(
+    agent, people, schema, ledger
+):
+    plan = agent._held.desk.plan(OLD, None, None)
+    plain = [to_plain(question) for question in plan[0].questions]
+    paid = agent.ledger.reserve("people", None, plain, lambda _: 1, rules="99")
+    agent.ledger.commit(paid, ["9"])
+    report = verify_prices(agent.ledger)
+    assert (report.holds, report.intact, report.unchecked) == (False, True, (paid.sequence,))
+    before = agent.ledger.head()
+    for act in (agent.ask, agent.price):
+        with pytest.raises(EngineError, match="pricing rules '99'"):
+            act(OLD)
+        with pytest.raises(EngineError, match="pricing rules '99'"):
+            act("SELECT AVG(age) FROM people")
+    with pytest.raises(EngineError, match="pricing rules '99'"):
+        Agent(people, schema, ledger=ledger)
+    assert agent.ledger.head() == before
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT COUNT(*) FROM people", "SELECT COUNT(*) FROM people WHERE age < 0"]
+)
+def test_a_question_of_price_1_has_its_constant_answer(agent, text):
+    answer = agent.ask(text)
+    assert answer.bits == 0
+    entries = agent.ledger.entries()
+    assert verify_prices(agent.ledger).holds
+    checks = (reprice_by_public, open_cells, None, may_answer)
+    (commit,) = (entry for entry in entries if entry.kind == "commit")
+    ((digest, right),) = commit.told["answers"].items()
+    assert replay(entries, *checks)[1].holds
+    for cell in range(11):
+        content = canonical({**commit.told, "answers": {digest: str(cell)}})
+        row = replace(commit, content=content)
+        rows = [*entries[:-1], replace(row, hash=row.expected_hash)]
+        assert replay(rows, *checks)[1].holds == (str(cell) == right), cell
 
 
 def test_the_command_verifies_every_price(agent, ledger):

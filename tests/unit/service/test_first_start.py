@@ -153,9 +153,9 @@ def test_a_file_that_others_use_stays(tmp_path):
 def test_who_has_opened_a_file_that_is_removed_writes_nothing_into_it(tmp_path, monkeypatch):
     path, keep_a_log = tmp_path / "ledger.db", sqlite.keep_a_log
 
-    def remove_first(connection):
+    def remove_first(connection, until):
         path.unlink()
-        keep_a_log(connection)
+        keep_a_log(connection, until)
 
     monkeypatch.setattr(sqlite, "keep_a_log", remove_first)
     with pytest.raises(EngineError, match="does not answer"):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger.backup import Restored
     from hartley.agent.ledger.charging import Reservation
-    from hartley.agent.ledger.replay import LastCell, OpenFactor, Reprice
+    from hartley.agent.ledger.replay import MayAnswer, OpenFactor, Reprice
     from hartley.agent.ledger.rows.balances import Population
     from hartley.agent.ledger.rows.entries import Head
     from hartley.agent.ledger.verification import LedgerReport
@@ -85,7 +85,7 @@ class AuditableLedger(ChargingLedger):
         head: Head | None = None,
         *,
         open_factor: OpenFactor | None = None,
-        last_cell: LastCell | None = None,
+        may_answer: MayAnswer | None = None,
         since: Head | None = None,
     ) -> LedgerReport:
         """Replay every row: hashes, balances, repeats, and prices if they can be computed.
@@ -95,8 +95,7 @@ class AuditableLedger(ChargingLedger):
             head: a saved end of the chain.
             open_factor: a function from a schema and the version of the rules to the price of its
                 open columns.
-            last_cell: a function from a schema, a question and the version of the rules to its
-                last cell and whether its answer can be NULL.
+            may_answer: a function that tells whether a question can have an answer.
             since: the end of the chain at the last verification; only the rows after it are
                 replayed.
 
@@ -104,7 +103,9 @@ class AuditableLedger(ChargingLedger):
         recomputed; with a head that was saved elsewhere, everything before that head.
         Linear in the number of rows.
         """
-        report = self._store.read(lambda t: verify(t, reprice, head, open_factor, since, last_cell))
+        report = self._store.read(
+            lambda t: verify(t, reprice, head, open_factor, since, may_answer)
+        )
         self._store.flush()  # what is given out names rows that stay
         return report
 
@@ -128,7 +129,9 @@ class AuditableLedger(ChargingLedger):
 
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
         """Add the rows of a backup or an export; rows are never lost unless forced."""
-        return restore(self._store, Path(path), force=force)
+        done = restore(self._store, Path(path), force=force)
+        self._seen = done.head
+        return done
 
 
 Ledger = AuditableLedger

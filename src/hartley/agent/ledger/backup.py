@@ -18,7 +18,7 @@ from hartley.agent.ledger.stores.lines import read_lines, write_lines
 from hartley.agent.ledger.stores.store import FIRST, PAGE
 from hartley.agent.ledger.verification import replay
 from hartley.errors import EngineError, InputError, OptionError
-from hartley.files import whole_file
+from hartley.files import unwritable, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -56,7 +56,7 @@ def back_up(store: LedgerStore, path: Path) -> None:
         if not store.copy_to(part):
             store.read(lambda transaction: write_lines(transaction, part))
 
-    _whole(path, write)
+    _whole(path, write, private=True)
 
 
 def save_head(head: Head | None, path: Path) -> None:
@@ -129,7 +129,11 @@ def read_backup(path: Path) -> Iterator[Entry]:
     from hartley.agent.ledger.stores.write_ahead_log import copy_with_log
 
     with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
-        store = SqliteLedgerStore(Path(copy_with_log(path, Path(folder))), create=False)
+        try:
+            copied = copy_with_log(path, Path(folder))
+        except OSError as error:
+            raise unwritable(f"A copy of '{path}' in {folder}", error) from None
+        store = SqliteLedgerStore(Path(copied), create=False)
         try:
             store.read(lambda transaction: transaction.last())
             yield from _pages(store)
@@ -173,12 +177,18 @@ def _add(transaction: Transaction, entries: Iterable[Entry], state: Replay, comm
             transaction.note_answers({digest: answer}, row)
 
 
-def _whole(path: Path, write: Callable[[Path], object], *, replace: bool = False) -> None:
+def _whole(
+    path: Path,
+    write: Callable[[Path], object],
+    *,
+    replace: bool = False,
+    private: bool = False,
+) -> None:
     """Write a file completely or not at all; an existing file is not overwritten by accident."""
     if path.exists() and not replace:
         raise OptionError(f"The file '{path}' exists", hint="give it another name")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"The folder of '{path}' does not exist", hint="create it first")
-    with whole_file(path) as half:
+    with whole_file(path, private=private) as half:
         half.unlink()  # the writer creates the file
         write(half)

@@ -35,7 +35,8 @@ from hartley.agent.ledger.rows.state import MAY_SAY
 from hartley.agent.ledger.stores.chain import add_event, find
 from hartley.agent.ledger.stores.populations import add_population
 from hartley.agent.ledger.stores.private import keep_digest, read_digest, read_secret
-from hartley.errors import OptionError
+from hartley.agent.ledger.stores.store import StoreFailed, went_back
+from hartley.errors import OptionError, Pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +75,8 @@ class Ledger:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
+        self._seen: Head | None = None
+        """A row that was in the ledger: one that lacks it is older, and takes no charge."""
         self._last_durable = ""
         """The hash of the last row of answers that is known to be on disk."""
         self._end = weakref.finalize(self, store.close)
@@ -157,7 +160,8 @@ class Ledger:
 
         # Not repeated if it may already be done: it could be recorded twice, and open columns
         # charged twice, or it would be refused although it is recorded.
-        return self._store.write(work, again=False)
+        entry, self._seen = self._store.write(self._following(work), again=False)
+        return entry
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
         self,
@@ -208,7 +212,22 @@ class Ledger:
         check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
-        return self._store.write_with_others(lambda t: charge(t, planned.batch, prices, check))
+        work = self._following(lambda t: charge(t, planned.batch, prices, check))
+        reserved, self._seen = self._store.write_with_others(work)
+        return reserved
+
+    def _following(
+        self, work: Callable[[Transaction], T]
+    ) -> Callable[[Transaction], tuple[T, Head | None]]:
+        """Let work follow the row that was seen last, and return where the chain ends after it."""
+        seen = self._seen
+
+        def follow(transaction: Transaction) -> tuple[T, Head | None]:
+            if seen is not None and transaction.hash_of(seen.sequence) != seen.hash:
+                raise went_back(self.name)
+            return work(transaction), transaction.head()
+
+        return follow
 
     def commit(
         self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
@@ -219,9 +238,14 @@ class Ledger:
         if there was nothing to write. With ``durable=False`` a file does not wait for the disk:
         after a power failure the questions may be pending again, but no charge is lost.
         """
-        entry = self._store.write_with_others(
-            lambda t: keep(t, reservation, answers), durable=durable
-        )
+        work = self._following(lambda t: keep(t, reservation, answers))
+        try:
+            entry, self._seen = self._store.write_with_others(work, durable=durable)
+        except StoreFailed as error:
+            raise Pending(
+                f"The answer could not be recorded, because {error.reason}",
+                hint="ask the same again later; it is paid for already, so that is free",
+            ) from None
         if entry is not None and durable:
             self._last_durable = entry.hash
         return entry
@@ -348,6 +372,7 @@ class Ledger:
             return head, None if head is None else transaction.kind_of(head.sequence)
 
         head, kind = self._store.read(work)
+        self._seen = self._seen or head
         # Rows of other kinds were on disk before they could be seen, with all rows before them.
         if head is not None and kind in {"commit", None} and head.hash != self._last_durable:
             self._store.flush()

@@ -74,8 +74,8 @@ class Past:
         rows = {digest: self._transaction.entry(min(by.values())) for digest, by in paid.items()}
         return {digest for digest, row in rows.items() if row and row.dataset == dataset}
 
-    def question(self, dataset: str, digest: str) -> tuple[Any, dict[str, Any], str]:
-        """Return the schema, the question and the rules of a charge before the head."""
+    def question(self, dataset: str, digest: str) -> tuple[Any, dict[str, Any], str, int | None]:
+        """Return schema, question, rules and public number of rows of a charge before the head."""
         paid = self._transaction.paid([digest], until=self.head.sequence).accounts[digest]
         entry = self._transaction.entry(min(paid.values()))
         assert entry is not None  # the index was compared with the rows
@@ -86,7 +86,8 @@ class Past:
             question_digest(dataset, content["version"], entry.schema, canonical(question))
             for question in content["questions"]
         ]
-        return schema, content["questions"][names.index(digest)], entry.rules
+        question = content["questions"][names.index(digest)]
+        return schema, question, entry.rules, read_standing(entry)[0].rows
 
     def answered(self, digests: Sequence[str]) -> set[str]:
         """Return the questions that were answered by then."""

@@ -71,6 +71,7 @@ class ChargedRow(NamedTuple):
     account: str
     version: str
     schema: str
+    rules: str
     questions: tuple[dict[str, Any], ...]
 
 
@@ -133,6 +134,7 @@ def charged_row(entry: Entry) -> ChargedRow:
             entry.account,
             content["version"],
             entry.schema,
+            entry.rules,
             tuple(content["questions"]),
         )
     except STRANGE:

@@ -19,7 +19,6 @@ from hartley.agent.ledger.rows.entries import (
     CELL_INDEX,
     EVENTS,
     KINDS,
-    NULL,
     STRANGE,
     canonical,
     question_digest,
@@ -53,9 +52,9 @@ if TYPE_CHECKING:
     Where a row names earlier rows, their questions are the fourth argument. Cells may depend on the
     type of the public columns.
     """
-    LastCell: TypeAlias = Callable[[Any, dict[str, Any], str], tuple[int, bool] | None]
-    """A schema, a question and the version of the rules -> its last cell, and whether it can be
-    NULL; or None.
+    MayAnswer: TypeAlias = Callable[[Any, dict[str, Any], str, int | None, str], bool]
+    """A schema, a question, the version of the rules, the public number of rows and an answer ->
+    whether it can be the answer; True where the rules or the schema cannot be read.
     """
     OpenFactor: TypeAlias = Callable[[Any, str], int | None]
     """A schema and the version of the rules -> the factor of its open columns, or None."""
@@ -73,10 +72,10 @@ class Replay:
         reprice: Reprice | None = None,
         open_factor: OpenFactor | None = None,
         past: Past | None = None,
-        last_cell: LastCell | None = None,
+        may_answer: MayAnswer | None = None,
     ) -> None:
         self._reprice, self._open_factor, self._past = reprice, open_factor, past
-        self._last_cell = last_cell
+        self._may_answer = may_answer
         self.last: Entry | None = None
         self.standings: dict[str, Standing] = {}
         self.accounts: dict[tuple[str, str], Account] = {}
@@ -88,14 +87,16 @@ class Replay:
         self.asked: dict[tuple[str, str], int] = {}
         self.charged: dict[str, str] = {}
         """The dataset that each charged question is about, by digest."""
-        self.unanswered: dict[str, tuple[Any, dict[str, Any], str]] = {}
-        """The schema, the text and the rules of charged questions without an answer."""
+        self.unanswered: dict[str, tuple[Any, dict[str, Any], str, int | None]] = {}
+        """Schema, text, rules and public number of rows of charged questions without an answer."""
         self.answers: dict[str, tuple[str, int]] = {}
         self.told: dict[str, dict[int, ChargedRow]] = {}
         """Rows that charged for questions about the present version of each dataset."""
         self.broken_promises: list[tuple[int, str]] = []
         """Problems of unchanged rows that should never have been written."""
-        self.repriced = self.unpriced = 0
+        self.repriced, self.unpriced = 0, 0
+        self.unchecked: list[int] = []
+        """Rows whose charge was to be computed again, and could not be."""
         if past is not None:
             self.last, self.standings, self.accounts = past.last, past.standings, past.accounts
             self.schemas, self.funds = past.schemas, past.funds
@@ -299,7 +300,9 @@ class Replay:
             content["open_factor"],
             *([content["open_charge"]] if "version" in content else []),
         ]
-        if right is not None and any(read_integer(factor) != right for factor in wanted):
+        if right is None:
+            self.unchecked.append(entry.sequence)
+        elif any(read_integer(factor) != right for factor in wanted):
             raise Broken(
                 f"row {entry.sequence} charges a price that differs from that of its open columns"
             )
@@ -361,10 +364,10 @@ class Replay:
 
     def _wait(self, entry: Entry, digests: Sequence[str]) -> None:
         """Keep questions until they are answered, to check the range of their answers."""
-        schema = self.schemas[entry.dataset]
+        schema, rows = self.schemas[entry.dataset], self.standings[entry.dataset].rows
         for digest, question in zip(digests, entry.told["questions"], strict=True):
             if digest not in self.answers:
-                self.unanswered[digest] = (schema, question, entry.rules)
+                self.unanswered[digest] = (schema, question, entry.rules, rows)
 
     def _check_price(
         self, entry: Entry, fresh: list[int], parts: PublicParts, account_parts: PublicParts
@@ -389,6 +392,7 @@ class Replay:
         )
         if right is None or less is None:
             self.unpriced += 1
+            self.unchecked.append(entry.sequence)
             return
         if told is not None:  # what bounds the account's new answers bounds the dataset's too
             less = less.smaller(right)
@@ -453,23 +457,22 @@ class Replay:
                 raise Broken(
                     f"row {entry.sequence} answers a question that was not asked, or one twice"
                 )
-            if not CELL_INDEX.fullmatch(answer) or not self._in_range(entry, digest, answer):
+            if not CELL_INDEX.fullmatch(answer) or not self._may_be(entry, digest, answer):
                 raise Broken(f"row {entry.sequence} holds an invalid answer")
             self.answers[digest] = answer, entry.sequence
         if not content["answers"] or not self._had(entry.dataset, content["version"]):
             raise Broken(f"row {entry.sequence} has no answer, or is about unknown data")
         return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
 
-    def _in_range(self, entry: Entry, digest: str, answer: str) -> bool:
+    def _may_be(self, entry: Entry, digest: str, answer: str) -> bool:
         """Whether an answer is a cell of its question.
 
         A question's price rests on the range that it names: outside of it, a question that was
         priced as a constant could have any answer.
         """
         asked = self.unanswered.pop(digest, None)
-        if self._last_cell is None:
+        if self._may_answer is None:
             return True
         if asked is None and self._past is not None:
             asked = self._past.question(entry.dataset, digest)
-        last = None if asked is None else self._last_cell(*asked)
-        return last is None or (last[1] if answer == NULL else read_integer(answer) <= last[0])
+        return asked is None or self._may_answer(*asked, answer)

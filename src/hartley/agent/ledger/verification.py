@@ -11,14 +11,18 @@ from hartley.agent.ledger.replay import Broken, Replay
 from hartley.agent.ledger.rows.entries import FORMAT, Head
 from hartley.agent.ledger.stores.store import FIRST
 from hartley.errors import EngineError
-from hartley.wording import counted
+from hartley.wording import counted, first_of, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hartley.agent.ledger.replay import LastCell, OpenFactor, Reprice
+    from hartley.agent.ledger.replay import MayAnswer, OpenFactor, Reprice
     from hartley.agent.ledger.rows.entries import Entry
     from hartley.agent.ledger.stores.store import Transaction
+
+
+MOST_NAMED = 12
+"""Rows that a sentence names; the report lists all."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class LedgerReport:
     """Charges that were computed again from the questions and the schema."""
     unpriced: int = 0
     """Charges that were not computed again."""
+    unchecked: tuple[int, ...] = ()
+    """Rows whose charge was to be computed again, and could not be: they do not hold."""
     intact: bool = True
     """Whether nothing was changed; if so and it still does not hold, a promise was broken."""
     since: Head | None = None
@@ -46,8 +52,12 @@ class LedgerReport:
         """The result in words."""
         taken = 0 if self.since is None else self.since.sequence
         trusted = f" Rows 1 to {taken:,} were taken from the saved head." if taken else ""
+        if self.unchecked and self.intact:
+            return f"The chain is not checked in full: {self.problem}.{trusted}"
         if self.holds:
             charges = f" and {counted(self.repriced, 'charge')}" if self.repriced else ""
+            if self.unpriced:
+                trusted += " No price was computed again."
             rows = f"{self.rows - taken:,} rows{f' after row {taken:,}' if taken else ''}"
             return f"The chain holds: {rows}, every balance{charges} computed again.{trusted}"
         if self.intact:
@@ -60,10 +70,10 @@ def replay(
     reprice: Reprice | None = None,
     open_factor: OpenFactor | None = None,
     past: Past | None = None,
-    last_cell: LastCell | None = None,
+    may_answer: MayAnswer | None = None,
 ) -> tuple[Replay, LedgerReport]:
     """Check rows from the first one, or from a saved head, up to the first invalid one."""
-    state = Replay(reprice, open_factor, past, last_cell)
+    state = Replay(reprice, open_factor, past, may_answer)
     problem = bad = None
     for entry in entries:
         try:
@@ -81,11 +91,17 @@ def replay(
         repriced=state.repriced,
         unpriced=state.unpriced,
         intact=problem is None,
+        unchecked=tuple(state.unchecked),
         since=None if past is None else past.head,
     )
     if report.holds and state.broken_promises:
         row, promise = state.broken_promises[0]
-        report = replace(report, holds=False, first_bad=row, problem=promise)
+        report = replace(report, holds=False, first_bad=row, problem=promise, unchecked=())
+    elif report.holds and state.unchecked:
+        named = first_of([str(row) for row in state.unchecked], MOST_NAMED)
+        problem = f"the charge of {noun_for(len(state.unchecked), 'row')} {named} was not computed "
+        problem += "again, since its pricing rules or its schema cannot be read by this version"
+        report = replace(report, holds=False, first_bad=state.unchecked[0], problem=problem)
     return state, report
 
 
@@ -95,7 +111,7 @@ def verify(  # noqa: PLR0913, PLR0917 - what a check rests on
     head: Head | None = None,
     open_factor: OpenFactor | None = None,
     since: Head | None = None,
-    last_cell: LastCell | None = None,
+    may_answer: MayAnswer | None = None,
 ) -> LedgerReport:
     """Replay every row, or those after a saved head; then compare the indexes and the note."""
     try:
@@ -111,7 +127,7 @@ def verify(  # noqa: PLR0913, PLR0917 - what a check rests on
             since=since,
         )
     start = FIRST if since is None else since.sequence + 1
-    state, report = replay(transaction.entries(start), reprice, open_factor, past, last_cell)
+    state, report = replay(transaction.entries(start), reprice, open_factor, past, may_answer)
     if not report.intact:
         return report
     problem = _beside(transaction, state, report)

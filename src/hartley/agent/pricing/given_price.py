@@ -33,6 +33,8 @@ RULES = "3"
 A charge is priced again by the rules that it was made under. Version 1 knew no earlier rows,
 version 2 one price for all types of the public columns.
 """
+KNOWN_RULES = ("1", "2", RULES)
+"""The versions that a charge can be computed again by."""
 MOST_LISTED_ROWS = 12
 """Rows beyond this many are not named in sentences."""
 

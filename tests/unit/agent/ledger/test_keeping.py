@@ -314,12 +314,14 @@ def file(tmp_path, filled):
     return tmp_path / "ledger.db"
 
 
-def test_verify_says_that_the_chain_holds(file):
+def test_verify_says_first_which_charges_it_could_not_compute_again(file):
     found = command("verify", file, "--json")
-    assert found.exit_code == 0
+    assert found.exit_code == 1
     content = json.loads(found.stdout)
-    assert (content["holds"], content["rows"], content["first_bad_row"]) == (True, 14, None)
-    assert "The chain holds: 14 rows" in command("verify", file, "--text").stdout
+    assert (content["holds"], content["rows_intact"], content["rows"]) == (False, True, 14)
+    charging = [1, 3, 5, 7, 8, 10, 11, 12, 13]
+    assert content["rows_not_checked"] == [row for row in charging if row <= 14]
+    assert command("verify", file, "--text").stdout.startswith("The chain is not checked in full")
 
 
 def test_verify_names_the_first_bad_row_and_exits_with_1(file):
@@ -364,7 +366,8 @@ def test_export_backup_and_restore_are_commands(file, tmp_path):
         target = tmp_path / f"new-{source}.db"
         found = command("restore", tmp_path / source, target, "--json")
         assert json.loads(found.stdout)["added"] == 14
-        assert command("verify", target, "--head", tmp_path / "head", "--text").exit_code == 0
+        found = json.loads(command("verify", target, "--head", tmp_path / "head", "--json").stdout)
+        assert (found["rows_intact"], found["rows"]) == (True, 14)
     with open_ledger(file) as ledger:
         ledger.record("people", "version", {"rows": 3})
     refused = command("restore", tmp_path / "x.db", file)

@@ -161,7 +161,7 @@ def test_a_store_that_fails_for_one_serves_the_others_alone(writers):
 def test_a_commit_that_fails_charges_nobody_of_the_group(writers, monkeypatch):
     ledger, transact, shared = writers.ledger, sqlite._transact, []
 
-    def failing(connection, work, level):
+    def failing(connection, work, *how):
         if getattr(work, "func", None) is sqlite.run_all:
 
             def late(transaction):
@@ -169,8 +169,8 @@ def test_a_commit_that_fails_charges_nobody_of_the_group(writers, monkeypatch):
                 shared.extend(transaction.run("SELECT max(sequence) FROM hartley_entries", ()))
                 raise sqlite3.OperationalError("database or disk is full")
 
-            return transact(connection, late, level)
-        return transact(connection, work, level)
+            return transact(connection, late, *how)
+        return transact(connection, work, *how)
 
     monkeypatch.setattr(sqlite, "_transact", failing)
     outcomes = writers.together(ask(ledger, 1), ask(ledger, 2), ask(ledger, 2))
@@ -200,10 +200,10 @@ def test_a_thread_that_is_interrupted_takes_nobody_with_it(writers):
 
 def test_work_that_nobody_waits_for_any_more_is_not_done(writers):
     class Interrupted:
-        def __enter__(self):
+        def acquire(self, **_):
             raise KeyboardInterrupt
 
-        def __exit__(self, *_):
+        def release(self):
             raise AssertionError
 
     ledger, pool = writers.ledger, writers.store.pool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -23,13 +24,14 @@ from hartley.agent.ledger.stores.store import (
     Transaction,
     check_format,
     format_noted,
+    held,
     lasting,
     only_read,
+    replaced,
 )
 from hartley.agent.ledger.stores.write_ahead_log import (
     DURABLE,
     NOT_WAITING,
-    WRITING,
     bring_over,
     code_of,
     copy_with_log,
@@ -39,6 +41,7 @@ from hartley.agent.ledger.stores.write_ahead_log import (
     keep_a_log,
     log_of,
     not_flushed,
+    take_turn,
 )
 from hartley.errors import EngineError, HartleyError, InputError
 
@@ -51,11 +54,7 @@ CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE
 BESIDE = "hartley_service_"
 """How tables begin that a service keeps beside the ledger; they are in no backup of it."""
 BUSY_SECONDS = 30.0
-"""How long one attempt waits for other writing processes."""
-LOOK_SECONDS = 0.0002
-"""How long it sleeps at least between two looks whether they are done."""
-LOOK_SHARE = 0.02
-"""How long it sleeps, as a share of the time that it has waited, if that is longer."""
+"""How long one call waits for other writing processes, altogether."""
 APPLICATION = 0x48415254
 """'HART' in the header of the file."""
 TABLES = """
@@ -87,6 +86,12 @@ CREATE TRIGGER hartley_entries_remain BEFORE DELETE ON hartley_entries
 """The triggers protect against accidents only; `verify` detects deliberate changes."""
 
 
+class OpenFiles(sqlite3.Connection):
+    """A connection that knows which files it has open, since others may come to their places."""
+
+    files: tuple[object, ...] | None = None
+
+
 class SqliteLedgerStore(LedgerStore):
     """A ledger in one file, shared by threads and processes of one machine."""
 
@@ -110,7 +115,9 @@ class SqliteLedgerStore(LedgerStore):
                 if missing == "file"
                 else "check the path, or create the folder",
             )
-        self._place = str(self.path)
+        self._place, self._log = str(self.path), log_of(self.path)
+        self._file: object = None
+        """The file that was opened first; another one in its place is not this ledger."""
         self._snapshot: list[tuple[str, int, int]] | None = None
         """The state of the files, if they are read without a lock that writers respect."""
         self._folder: Path | None = None
@@ -118,7 +125,7 @@ class SqliteLedgerStore(LedgerStore):
         """Whether the disk failed to take the log, so that a part of it may be missing there."""
         self.pool = Pool(self._connect, lambda connection: not connection.in_transaction)
         try:
-            self._prepare()
+            self._prepare(create=create)
         except sqlite3.DatabaseError as error:
             self.close()
             raise self._error(error) from None
@@ -133,6 +140,7 @@ class SqliteLedgerStore(LedgerStore):
             isolation_level=None,  # transactions are begun and ended explicitly
             check_same_thread=False,  # the pool lends it to one thread at a time
             uri=self._place.startswith("file:"),
+            factory=OpenFiles,
         )
         try:
             connection.execute(DURABLE)
@@ -141,26 +149,33 @@ class SqliteLedgerStore(LedgerStore):
             raise
         return connection
 
-    def _prepare(self) -> None:
-        there = self.path.exists()
+    def _prepare(self, *, create: bool) -> None:
+        until, there = _waiting(), self.path.exists()
+        if there and not (create or self.path.stat().st_size):
+            raise _no_ledger(self.name)
         if there and not os.access(self.path, os.W_OK):
             self._only_read()
             return
+        if not there:
+            with suppress(OSError):  # which SQLite will report
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o660))
+                self._restrict()
+        self._file = _identity(self.path)
         try:
             with self.pool.lend() as connection:
-                keep_a_log(connection)
+                keep_a_log(connection, until)
         except sqlite3.OperationalError as error:
             if not there or code_of(error) not in CANNOT_WRITE:
                 raise
             self._only_read()
             return
-        noted = self.write(self._format)
-        if not self.path.exists():
-            raise lasting(FileNotFoundError(), self.name)  # see unused_file.py
+        noted = self._write(self._format, until)
+        if noted is None and not create:
+            raise _no_ledger(self.name)
         if noted is None:
-            self.write(self._create)
+            self._write(self._create, until)
         elif not check_format(noted, self.name):
-            self.write(self._migrate)
+            self._write(self._migrate, until)
 
     def _format(self, transaction: Transaction) -> int | None:
         """Return the format of a ledger, None for an empty file; raise an error for other files."""
@@ -221,7 +236,7 @@ class SqliteLedgerStore(LedgerStore):
 
     def _files(self) -> list[tuple[str, int, int]]:
         """Return values that change when somebody writes to the file or its log."""
-        files = [self.path, log_of(self.path)]
+        files = [self.path, self._log]
         states = [(file.name, file.stat()) for file in files if file.exists()]
         return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
 
@@ -269,23 +284,24 @@ class SqliteLedgerStore(LedgerStore):
     ) -> T:
         """Run work as the only writer; if it is to be durable, it is on disk when this returns."""
         del again  # unfinished work has no effect
+        until = _waiting()
         if self.only_reads:
             raise only_read(self.name)
-        with self.pool.writer:
-            return self._write(work, durable=durable)
+        with self._turn(until):
+            return self._write(work, until, durable=durable)
 
     def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
         """Run work together with that of all threads that wait for the same turn."""
         if self.only_reads:
             raise only_read(self.name)
-        mine = SharedWrite(work, durable=durable)
+        until, mine = _waiting(), SharedWrite(work, durable=durable)
         self.pool.waiting.append(mine)
         try:
-            with self.pool.writer:
+            with self._turn(until):
                 # Done by the thread before this one, or now with those that came meanwhile; by
                 # itself if it is alone, or if the store could not finish what they share.
-                if not mine.is_done and not self._shared(mine):
-                    return self._write(work, durable=durable)
+                if not mine.is_done and not self._shared(mine, until):
+                    return self._write(work, until, durable=durable)
         except BaseException:
             with suppress(ValueError):  # Ctrl-C, before anybody did it: nobody is to do it then
                 self.pool.waiting.remove(mine)
@@ -293,7 +309,17 @@ class SqliteLedgerStore(LedgerStore):
         result: T = mine.outcome()
         return result
 
-    def _shared(self, mine: SharedWrite) -> bool:
+    @contextmanager
+    def _turn(self, until: float) -> Iterator[None]:
+        """Queue with the other writers of this process, who may wait for another process."""
+        if not self.pool.writer.acquire(timeout=max(0, until - time.monotonic())):
+            raise held(self.name)
+        try:
+            yield
+        finally:
+            self.pool.writer.release()
+
+    def _shared(self, mine: SharedWrite, until: float) -> bool:
         """Write what waits together with one that waits; tell whether that was done."""
         group, waiting = [mine], self.pool.waiting
         while waiting:
@@ -303,21 +329,22 @@ class SqliteLedgerStore(LedgerStore):
         if len(group) == 1:
             return False
         try:
-            self._write(partial(run_all, group), durable=any(write.durable for write in group))
+            durable = any(write.durable for write in group)
+            self._write(partial(run_all, group), until, durable=durable)
         except HartleyError:  # of the store: those of the work are kept with it
             return False
         end_all(group)
         return True
 
-    def _write(self, work: Callable[[Transaction], T], *, durable: bool) -> T:
+    def _write(self, work: Callable[[Transaction], T], until: float, *, durable: bool = True) -> T:
         if self._in_doubt:
             self._renew()
-        return self._attempt(work, DURABLE if durable else NOT_WAITING)
+        return self._attempt(work, DURABLE if durable else NOT_WAITING, until)
 
     def flush(self) -> None:
         """Bring the log to the disk."""
         try:
-            flush_log(self.path, only_reads=self.only_reads)
+            flush_log(self._log, only_reads=self.only_reads)
         except OSError as error:
             if not self.only_reads:  # a process that may only read may be unable to flush, too
                 self._in_doubt = True
@@ -339,16 +366,31 @@ class SqliteLedgerStore(LedgerStore):
             raise lasting(TimeoutError(), self.name)
         self._in_doubt = False
 
-    def _attempt(self, work: Callable[[Transaction], T], level: str | None = None) -> T:
-        """Run work in a transaction, which writes if it says what its commit waits for."""
-        for attempts_left in reversed(range(ATTEMPTS)):
-            try:
-                with self.pool.lend() as connection:
-                    return _transact(connection, work, level)
-            except sqlite3.DatabaseError as error:
-                if not attempts_left or not is_busy(error):
-                    raise self._error(error) from None
-        raise AssertionError
+    def _attempt(
+        self, work: Callable[[Transaction], T], level: str | None = None, until: float = 0
+    ) -> T:
+        """Run work in a transaction, which writes if it says what its commit waits for.
+
+        Nothing is written to a file that is not at its path any more; and since it may be replaced
+        at any moment, nothing that was read or written is given out before one more look.
+        """
+        try:
+            with self.pool.lend() as connection:
+                look = partial(self._look, connection)
+                result = _transact(connection, work, look, level, until)
+                look()
+                return result
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from None
+
+    def _look(self, connection: OpenFiles) -> None:
+        """Raise an error unless the files that a connection has open are at their paths."""
+        if self._snapshot is not None:  # of files that are read as they are found, see read()
+            return
+        files = (_identity(self.path), _identity(self._log))
+        connection.files = connection.files or files
+        if None in files or files != connection.files or files[0] != (self._file or files[0]):
+            raise replaced(self.name)
 
     def _error(self, error: sqlite3.DatabaseError) -> HartleyError:
         """Turn an error of SQLite into one of Hartley's."""
@@ -356,6 +398,8 @@ class SqliteLedgerStore(LedgerStore):
             return _no_ledger(self.name)
         if code_of(error) == sqlite3.SQLITE_READONLY:
             return only_read(self.name)
+        if is_busy(error):
+            return held(self.name)
         self._in_doubt |= not_flushed(error)
         if isinstance(error, sqlite3.OperationalError):
             return lasting(error, self.name)
@@ -369,6 +413,16 @@ class SqliteLedgerStore(LedgerStore):
 
     def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a new file."""
+        try:
+            self._copy_to(path)
+        except sqlite3.OperationalError as error:
+            full = code_of(error) == sqlite3.SQLITE_FULL
+            raise OSError(errno.ENOSPC if full else errno.EIO, "") from None
+        except sqlite3.DatabaseError as error:
+            raise self._error(error) from None
+        return True
+
+    def _copy_to(self, path: Path) -> None:
         with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
             connection.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
@@ -377,7 +431,6 @@ class SqliteLedgerStore(LedgerStore):
             beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
             for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
                 copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
-        return True
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""
@@ -387,6 +440,9 @@ class SqliteLedgerStore(LedgerStore):
     def shield(self, transaction: Transaction, name: str) -> None:
         """Restrict the access to the file; a group with write access keeps it."""
         del transaction, name
+        self._restrict()
+
+    def _restrict(self) -> None:
         shared = 0o660 if self.path.stat().st_mode & 0o020 else 0o600
         for ending in ("", "-wal", "-shm"):
             with suppress(OSError):  # the owner is somebody else, or there is no such file
@@ -447,7 +503,11 @@ def _locked(path: Path, *, exclusive: bool) -> Iterator[bool]:
 
 
 def _transact(
-    connection: sqlite3.Connection, work: Callable[[Transaction], T], level: str | None
+    connection: sqlite3.Connection,
+    work: Callable[[Transaction], T],
+    look: Callable[[], None],
+    level: str | None,
+    until: float,
 ) -> T:
     def run(statement: str, values: Sequence[Any]) -> list[Any]:
         return connection.execute(statement, values).fetchall()
@@ -459,8 +519,10 @@ def _transact(
         connection.execute("BEGIN")
     else:
         connection.execute(level)  # every time: no charge rests on what a transaction before it set
-        _take_turn(connection)
+        take_turn(connection, until)
     try:
+        if level is not None:
+            look()
         result = work(Transaction(run, run_many))
         connection.execute("COMMIT")
     except BaseException:
@@ -470,27 +532,18 @@ def _transact(
     return result
 
 
-def _take_turn(connection: sqlite3.Connection) -> None:
-    """Begin as the only writer, as soon as no other process is.
+def _waiting() -> float:
+    """Return until when a call waits for other processes."""
+    return time.monotonic() + BUSY_SECONDS
 
-    SQLite itself would sleep for up to a tenth of a second between two looks, however short the
-    turns of others are.
-    """
-    begun = time.monotonic()
-    connection.execute("PRAGMA busy_timeout = 0")
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return which file is at a path; None if there is none."""
     try:
-        while True:
-            try:
-                connection.execute(WRITING)
-            except sqlite3.OperationalError as error:
-                waited = time.monotonic() - begun
-                if not is_busy(error) or waited > BUSY_SECONDS:
-                    raise
-            else:
-                return
-            time.sleep(max(LOOK_SECONDS, LOOK_SHARE * waited))
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:.0f}")
+        found = os.stat(path)  # noqa: PTH116 - in half the time
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _no_ledger(name: str) -> InputError:

@@ -26,7 +26,7 @@ from hartley.agent.ledger.rows.entries import (
     committed_answers,
     continued,
 )
-from hartley.errors import EngineError, HartleyError, InputError, Refused
+from hartley.errors import EngineError, InputError, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -480,15 +480,53 @@ def only_read(name: str) -> Refused:
     )
 
 
-def lasting(error: Exception, name: str) -> HartleyError:
+class StoreFailed(EngineError):  # noqa: N818 - reads as what it says: the store failed
+    """A store that does not answer now; it may later, and what it holds is not in doubt."""
+
+    reason = "the ledger does not answer"
+    """Why, without the name of a file or a server."""
+
+
+def lasting(error: Exception, name: str) -> StoreFailed:
     """Return the error for a failing store, without the text of the store's own error."""
     if "disk is full" in str(error).lower() or "no space left" in str(error).lower():
-        return EngineError(
+        failed = StoreFailed(
             f"The disk of the ledger {name} is full",
             hint="make room and try again; nothing is lost",
         )
-    return EngineError(
+        failed.reason = "the disk of the ledger is full"
+        return failed
+    return StoreFailed(
         f"The ledger {name} does not answer ({type(error).__name__})",
         hint="check that the disk has space, the file is writable and the server is up; nothing "
         "is lost",
+    )
+
+
+def held(name: str) -> StoreFailed:
+    """Return the error for a store that another process keeps locked."""
+    failed = StoreFailed(
+        f"Another process holds the lock of the ledger {name}, so nothing was written",
+        hint="try again when it is done, or find and end it; nothing is lost",
+    )
+    failed.reason = "another process holds the lock of the ledger"
+    return failed
+
+
+def replaced(name: str) -> EngineError:
+    """Return the error for a ledger that is no longer the one that was opened."""
+    return EngineError(
+        f"The file of the ledger {name}, or its log, was replaced or removed while it was in use, "
+        "so nothing more is shown or charged",
+        hint="put the newest ledger back under its name, without a log of another, and open it "
+        "again",
+    )
+
+
+def went_back(name: str) -> EngineError:
+    """Return the error for a ledger that lacks rows which were written from here."""
+    return EngineError(
+        f"The ledger {name} lacks rows that it had when it was last used here, so nothing was "
+        "charged",
+        hint="put the newest ledger back, and open it again",
     )

@@ -39,21 +39,26 @@ NOT_WAITING = "PRAGMA synchronous = NORMAL"
 WRITING = "BEGIN IMMEDIATE"
 """Takes the writer's lock before anything is read. If a transaction began by reading, what it read
 could be out of date when it writes."""
+LOOK_SECONDS = 0.0002
+"""How long a writer sleeps at least between two looks whether others are done."""
+LOOK_SHARE = 0.02
+"""How long it sleeps, as a share of the time that it has waited, if that is longer."""
 
 
 def log_of(path: Path) -> Path:
-    """Return the log of a file."""
-    return path.with_name(f"{path.name}-wal")
+    """Return the log of a file: next to the file itself, where a path is a link."""
+    real = path.resolve()
+    return real.with_name(f"{real.name}-wal")
 
 
-def flush_log(path: Path, *, only_reads: bool = False) -> None:
-    """Bring the log of a file to the disk; nothing is to do if there is none.
+def flush_log(log: Path, *, only_reads: bool = False) -> None:
+    """Bring a log to the disk; nothing is to do if there is none.
 
     SQLite removes a log only after its pages are in the file, on the disk. It has no locks on the
     log itself, so opening and closing it once more releases none.
     """
     try:
-        handle = os.open(log_of(path), os.O_RDONLY if only_reads else os.O_RDWR)
+        handle = os.open(log, os.O_RDONLY if only_reads else os.O_RDWR)
     except FileNotFoundError:
         return
     try:
@@ -75,30 +80,53 @@ def has_log(files: list[tuple[str, int, int]]) -> bool:
 
 def copy_with_log(path: Path, folder: Path) -> str:
     """Copy a file of SQLite and its log, if there is one; return the path of the copy."""
-    for suffix in ("", "-wal"):
-        part = path.with_name(path.name + suffix)
-        if not suffix or part.exists():
-            shutil.copyfile(part, folder / f"copy.db{suffix}")
+    shutil.copyfile(path, folder / "copy.db")
+    if log_of(path).exists():
+        shutil.copyfile(log_of(path), folder / "copy.db-wal")
     return str(folder / "copy.db")
 
 
-def keep_a_log(connection: sqlite3.Connection) -> None:
+def keep_a_log(connection: sqlite3.Connection, until: float) -> None:
     """Switch to a write-ahead log; several processes that start at once take turns."""
-    for attempts_left in reversed(range(1000)):
+    while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            _try_to_write(connection)
+            _try_to_write(connection, until)
         except sqlite3.OperationalError as error:
-            if not attempts_left or not is_busy(error):
+            if not is_busy(error) or time.monotonic() > until:
                 raise
             time.sleep(0.01)  # SQLite does not wait for this switch
         else:
             return
 
 
-def _try_to_write(connection: sqlite3.Connection) -> None:
+def take_turn(connection: sqlite3.Connection, until: float) -> None:
+    """Begin as the only writer, as soon as no other process is, or fail after some time.
+
+    SQLite itself would sleep for up to a tenth of a second between two looks, however short the
+    turns of others are.
+    """
+    begun = time.monotonic()
+    ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute(WRITING)
+            except sqlite3.OperationalError as error:
+                now = time.monotonic()
+                if not is_busy(error) or now > until:
+                    raise
+            else:
+                return
+            time.sleep(max(LOOK_SECONDS, LOOK_SHARE * (now - begun)))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {patience:d}")
+
+
+def _try_to_write(connection: sqlite3.Connection, until: float) -> None:
     """Make an empty write, which fails if the ledger is not writable."""
-    connection.execute(WRITING)
+    take_turn(connection, until)
     try:
         connection.execute("PRAGMA user_version = 0")
     finally:
