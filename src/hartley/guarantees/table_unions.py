@@ -87,7 +87,7 @@ def _parties(
     ends = joint.system.low, joint.system.high
     tops = {
         tuple(sorted(who for n, who in known.together(cells)[: rule.largest] if n))
-        for cells in ([*sums, *remainders(joint.system, *ends)] if atoms else [])
+        for cells in ([*sums, *remainders(joint, *ends)] if atoms else [])
     }
     parts_of = {cell: {who: n for n, who in parts} for cell, parts in atoms.items()}
     return {

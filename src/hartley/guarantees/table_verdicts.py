@@ -19,7 +19,7 @@ from hartley.guarantees.table_proofs import ProofRows, Witnesses, followed, refe
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Frequency, Homogeneous
 from hartley.ranges.tables.cover import lines_of
-from hartley.ranges.tables.one_table import remainders
+from hartley.ranges.tables.one_table import ONE_PERSON, remainders
 from hartley.ranges.tables.system import LOW
 
 if TYPE_CHECKING:
@@ -69,26 +69,26 @@ class ProvedView:
         """
         worst = np.zeros(joint.system.size, np.int64)
         ends = (self.low, self.high) if counts else (self.told.low, self.told.high)
-        sums = remainders(joint.system, *ends)
+        sums = remainders(joint, *ends)
         for rule in rules:
             if isinstance(rule, Frequency) and counts:
                 np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
-                small = [cells for cells, n in sums.items() if 0 < n < rule.threshold]
+                small = [cells for cells, n in sums.items() if 0 < n.total < rule.threshold]
                 worst[[cell for cells in small for cell in cells]] = DISCLOSED
             elif isinstance(rule, Homogeneous) and counts:
                 self._homogeneous(joint, worst)
             elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
                 for text, parts in needs.items():
                     need, cells = needed(rule, parts), numbers(text)
-                    if cells.size > 1 and sums.get(tuple(cells.tolist())) != sum(parts):
-                        raise ValueError(text)  # no sum that is known
+                    if cells.size > 1 and sums[tuple(cells.tolist())].total != sum(parts):
+                        raise ValueError(text)
                     if need is not None:
                         mine = DISCLOSED if cells.size > 1 else self._reaching(cells[0], ceil(need))
                         worst[cells] = np.maximum(worst[cells], mine)
         if counts:
             single = (self.low == 1) & (self.high == 1)
             single[joint.published] = False
-            single[[cell for cells, n in sums.items() if n == 1 for cell in cells]] = True
+            single[[c for cells, n in sums.items() if n == ONE_PERSON for c in cells]] = True
             worst[single] = DISCLOSED
         return worst
 

@@ -15,7 +15,7 @@ from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, Frequency, Homogeneous, PPercent
 from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.inference import Inference
-from hartley.ranges.tables.one_table import OneTable, remainders
+from hartley.ranges.tables.one_table import ONE_PERSON, OneTable, remainders
 from hartley.studies.check_report import VERDICTS, CheckedCell
 from hartley.studies.check_views import CheckedView, Opinion
 from hartley.wording import listed
@@ -262,11 +262,12 @@ class Judge:
         """Judge sums of hidden cells that are known exactly as if they were cells."""
         told = inference.system.low, inference.system.high
         ends = (inference.outer_low, inference.outer_high) if counts else told
-        for cells, total in remainders(joint.system, *ends).items():
-            found = [(SINGLED_OUT, "is exactly one person")] if counts and total == 1 else []
+        for cells, left in remainders(joint, *ends).items():
+            alone = counts and left == ONE_PERSON
+            found = [(SINGLED_OUT, "is exactly one person")] if alone else []
             amounts = [] if counts or known is None else [n for n, _ in known.together(cells)]
             for rule in self.rules:
-                if isinstance(rule, Frequency) and counts and 0 < total < rule.threshold:
+                if isinstance(rule, Frequency) and counts and 0 < left.total < rule.threshold:
                     found.append((str(rule), "is known exactly"))
                 if isinstance(rule, (PPercent, Dominance)) and amounts and needed(rule, amounts):
                     found.append((str(rule), _tells(str(rule))))

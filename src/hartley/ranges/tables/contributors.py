@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -146,19 +145,8 @@ def _by_cell(
     # Equal amounts are told apart by what else their contributors have, and never by names.
     rank = {who: place for place, who in enumerate(sorted(parts, key=parts.__getitem__))}
     name = np.array([rank[who] for who in names], np.int64)
-    places = np.unravel_index(atom, joint.shape)
-    above = [_sets_above(axis.leaves_below) for axis in joint.axes]
-    most = [max(map(len, sets)) for sets in above]
-    pieces = []
-    for chosen in product(*map(range, most)):
-        cell, inside = np.zeros(atom.size, np.int64), np.ones(atom.size, bool)
-        for at, (sets, which) in enumerate(zip(above, chosen, strict=True)):
-            node = np.array([mine[which] if which < len(mine) else -1 for mine in sets], np.int64)
-            here = node[places[at]]
-            inside &= here >= 0
-            cell = cell * joint.shape[at] + here
-        pieces.append((cell[inside], name[inside], amount[inside]))
-    cells, people, numbers = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    cells, of = joint.above(atom)
+    people, numbers = name[of], amount[of]
     order = np.lexsort([people, cells])
     cells, people, numbers = cells[order], people[order], numbers[order]
     if cells.size:
@@ -167,12 +155,3 @@ def _by_cell(
     order = np.lexsort([people, -numbers, cells])
     start = np.searchsorted(cells[order], np.arange(size + 1))
     return start.astype(np.int64), numbers[order], people[order]
-
-
-def _sets_above(leaves_below: tuple[frozenset[int], ...]) -> list[list[int]]:
-    """Return for every node the nodes that it is a part of; none for what is no leaf."""
-    above: list[list[int]] = [[] for _ in leaves_below]
-    for node, leaves in enumerate(leaves_below):
-        for leaf in leaves:
-            above[leaf].append(node)
-    return above

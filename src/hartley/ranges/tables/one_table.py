@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.ranges.tables.component import TableComponent
+    from hartley.ranges.tables.cover import Cover
 
     Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -32,43 +33,57 @@ OPEN, WAITING = -1, -2
 """Stand for the number of a table: none was found, or none was sought yet."""
 
 
+class Remainder(NamedTuple):
+    """A sum of hidden atoms that is known exactly."""
+
+    total: int
+    published: bool
+    """Whether the sum itself is the number of a cell."""
+
+
+ONE_PERSON = Remainder(1, published=False)
+
+
 def remainders(
-    system: LinearSystem, low: NDArray[np.int64], high: NDArray[np.int64]
-) -> dict[tuple[int, ...], int]:
-    """Return the sums of several unknown cells that are known exactly: cells in all but name.
+    joint: Cover, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> dict[tuple[int, ...], Remainder]:
+    """Return the sums of several unknown atoms that are known exactly: cells in all but name.
 
-    They are what settled numbers leave of a settled total, and what such sums leave of each other.
-
-    Example:
-        >>> line = LinearSystem.of([(3, [0, 1, 2])], [0, 0, 330, 503], [FAR, FAR, 330, 503])
-        >>> remainders(line, line.low, line.high)
-        {(0, 1): 173}
+    They are what known numbers leave of a known total, and what such sums leave of each other.
     """
-    settled, begin = low == high, system.start[:-1]
-    if not system.column.size:
+    system, settled = joint.system, low == high
+    atoms = joint.atoms[~settled[joint.atoms]]
+    if not atoms.size or not system.relations:
         return {}
-    inside = ~settled[system.column]
-    told = np.where(inside, 0, system.factor * np.where(settled, low, 0)[system.column])
-    open_cells = np.add.reduceat(inside, begin, dtype=np.int64)
-    chosen = np.flatnonzero(settled[system.column[begin]] & (open_cells > 1))
-    sums = -np.add.reduceat(told, begin)
-    found: dict[frozenset[int], int] = {}
+    cell, of = joint.above(atoms)
+    order = np.argsort(cell, kind="stable")
+    below, begin = atoms[of[order]], np.searchsorted(cell[order], np.arange(system.size + 1))
+    told = np.zeros(system.size, np.int64)
+    told[joint.atoms] = np.where(settled, low, 0)[joint.atoms]
+    joint.add_up(told)
+    told[settled] = low[settled]
+    waiting: list[tuple[frozenset[int], Remainder]] = []
+    some_hidden = np.logical_or.reduceat(~settled[system.column], system.start[:-1])
+    for r in np.flatnonzero(some_hidden & settled[system.column[system.start[:-1]]]).tolist():
+        parent, children = system.relation(r)
+        known = sum(int(told[child]) for child in children)
+        hidden = [below[begin[c] : begin[c + 1]] for c in children if not settled[c]]
+        left = Remainder(int(low[parent]) - known, not known)
+        waiting.append((frozenset(np.concatenate(hidden).tolist()), left))
+    found: dict[frozenset[int], Remainder] = {}
     sets_with: dict[int, list[frozenset[int]]] = {}
-    waiting = []
-    for r in chosen.tolist():
-        mine = slice(system.start[r], system.start[r + 1])
-        waiting.append((frozenset(system.column[mine][inside[mine]].tolist()), int(sums[r])))
-    for cells, total in waiting:
+    for cells, left in waiting:
         if len(cells) < 2 or cells in found:
             continue
-        found[cells] = total
-        near = {other for cell in cells for other in sets_with.get(cell, ())}
+        found[cells] = left
+        near = {other for c in cells for other in sets_with.get(c, ())}
         for large, small in [(cells, n) if n < cells else (n, cells) for n in near]:
             if small < large:
-                waiting.append((large - small, found[large] - found[small]))
-        for cell in cells:
-            sets_with.setdefault(cell, []).append(cells)
-    return {tuple(sorted(cells)): total for cells, total in found.items()}
+                rest = found[large].total - found[small].total
+                waiting.append((large - small, Remainder(rest, published=False)))
+        for c in cells:
+            sets_with.setdefault(c, []).append(cells)
+    return {tuple(sorted(cells)): left for cells, left in found.items()}
 
 
 class Target(NamedTuple):
