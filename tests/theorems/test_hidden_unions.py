@@ -3,10 +3,10 @@
 import itertools
 import random
 from fractions import Fraction
-from math import ceil
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from hartley.studies.check import check
 from hartley.studies.check_certificate import save_certificate, verify_check
@@ -128,7 +128,7 @@ def parties(firms):
 
 
 def questions(firms, insider):
-    """Return (the lowest and the largest number of every atom, what is needed) of each pair."""
+    """Return for each pair what the attacker has, where alone, what is needed, and the unit."""
     factor = Fraction(firms.rule.split("=")[1].split(",")[-1])
     on_top = firms.rule.startswith("p%")
     factor = 1 + factor / 100 if on_top else 100 / factor
@@ -144,8 +144,22 @@ def questions(firms, insider):
             if party == (attacker,):
                 continue
             part = firms.parts[list(party)].sum(axis=0)
-            least = np.array([ceil(factor * n) for n in part.tolist()]) + own * on_top
-            yield own, known, np.where(firms.hidden & ~known & (part > 0), least, 0)
+            least = factor.numerator * part + factor.denominator * own * on_top
+            least = np.where(firms.hidden & ~known & (part > 0), least, 0)
+            yield own, known, least, factor.denominator
+
+
+def some_table(firms, own, known, least):
+    """Tell whether some table fits, whole or not, that an attacker takes for possible."""
+    masks = np.array([mask for mask, *_ in firms.stated], float)
+    ends = [(low, np.inf if high is None else high) for _, low, high in firms.stated]
+    low, high = np.array(ends, float).T
+    top = np.where(known, own, np.inf)
+    bounds = np.column_stack([np.maximum(own, least), np.maximum(top, least)])
+    sides = np.vstack([masks, -masks]), np.append(high, -low)
+    bounded = np.isfinite(sides[1])
+    solved = linprog(np.zeros(own.size), sides[0][bounded], sides[1][bounded], bounds=bounds)
+    return solved.status == 0
 
 
 def subsets(cells):
@@ -165,22 +179,19 @@ def compare(firms, insider, tables, folder):
     flagged = np.array([verdict in {"disclosed", "open"} for verdict in named])
     unsafe = [needs(firms.rule, firms.parts[:, a]) is not None for a in range(len(firms.atoms))]
     failing, blamed = 0, np.array(unsafe) & ~hidden
-    for own, known, least in questions(firms, insider):
+    for own, known, least, unit in questions(firms, insider):
         fit = tables[(tables >= own).all(axis=1) & (tables == own)[:, known].all(axis=1)]
         cells = np.flatnonzero(least)
-        tight = [
-            union
-            for union in subsets(cells.tolist())
-            if fit[:, union].sum(axis=1).max() < least[union].sum()
-        ]
-        one = bool((fit >= least).all(axis=1).any())
-        assert one <= (not tight)
-        for union in tight:
-            assert flagged[union].any()
+        one = bool((unit * fit >= least).all(axis=1).any())
+        for union in subsets(cells.tolist()):
+            if unit * fit[:, union].sum(axis=1).max() < least[union].sum():
+                assert not one
+                assert flagged[union].any()
         if not one:
             failing += 1
-            blamed |= least > 0
             assert flagged[cells].any()
+            if not some_table(firms, own, known, least / unit):
+                blamed |= least > 0
     told = [mask for mask, low, high in firms.stated if low == high]
     for union in subsets(np.flatnonzero(hidden).tolist()):
         sums = tables[:, union].sum(axis=1)

@@ -79,7 +79,7 @@ def _parties(
             (who,)
             for cell, parts in atoms.items()
             for at, (amount, who) in enumerate(parts)
-            if known.truth[cell] - (parts[at == 0][0] if others and len(parts) > 1 else 0)
+            if int(known.truth[cell]) - (parts[at == 0][0] if others and len(parts) > 1 else 0)
             < rule.factor * amount
         }
     unknown = np.flatnonzero((joint.system.low < joint.system.high) & (known.number > 0))
@@ -94,7 +94,7 @@ def _parties(
         top
         for top in tops
         if any(
-            known.truth[cell] < rule.factor * sum(parts.get(who, 0) for who in top)
+            int(known.truth[cell]) < rule.factor * sum(parts.get(who, 0) for who in top)
             for cell, parts in parts_of.items()
         )
     }

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class Target(NamedTuple):
     """Whose part must not be told, and what the cells must be able to be for it."""
 
     rows: tuple[int, ...]
-    need: dict[int, int]
+    need: dict[int, Fraction]
     """What each cell where they have a part must be able to be, at once."""
     on_top: bool
     """Whether it is needed on top of what the attacker has in the cell."""
@@ -148,8 +148,7 @@ class Holdings:
             mine = slice(self.start[row], self.start[row + 1])
             for cell, n in zip(self.cell[mine].tolist(), self.amount[mine].tolist(), strict=True):
                 parts[cell] = parts.get(cell, 0) + n
-        need = {cell: math.ceil(factor * n) for cell, n in parts.items() if n}
-        return Target(rows, need, on_top)
+        return Target(rows, {cell: factor * n for cell, n in parts.items() if n}, on_top)
 
     def ends(self, system: LinearSystem, attackers: Sequence[int]) -> Ends:
         """Return the bounds that hold for each of some attackers."""
@@ -160,7 +159,9 @@ class Holdings:
         np.minimum.at(high, self.cell[mine], self.amount[mine])
         return low, high
 
-    def wanted(self, target: Target, attackers: Sequence[int], without: set[int]) -> dict[int, int]:
+    def wanted(
+        self, target: Target, attackers: Sequence[int], without: set[int]
+    ) -> dict[int, Fraction]:
         """Return what the cells must be able to be for each of some attackers."""
         least = {cell: n for cell, n in target.need.items() if cell not in without}
         mine = self.seen & np.isin(self.attacker, attackers)
@@ -178,11 +179,11 @@ class Holdings:
     ) -> NDArray[np.bool_]:
         """Tell for which attackers a table that fits leaves a target enough room."""
         need = {cell: n for cell, n in target.need.items() if cell not in without}
-        short = [cell for cell, n in need.items() if table[cell] < n]
+        short = [cell for cell, n in need.items() if int(table[cell]) < n]
         room = table.copy()
         if target.on_top:
             for cell, n in need.items():
-                room[cell] -= min(n, FAR)
+                room[cell] -= min(math.ceil(n), FAR)
         here = table[self.cell]
         too_little = self.seen & (
             (self.amount > room[self.cell]) | (self.fixed & (self.amount != here))
@@ -267,7 +268,7 @@ class OneTable:
             for t, attacker in np.argwhere(self.answers == OPEN).tolist()
             if attacker in self.holdings.attackers
             for cell, n in self.holdings.wanted(self.targets[t], [attacker], self.tight(t)).items()
-            if self.base[cell] < n
+            if int(self.base[cell]) < n
         }
 
     def _use(self, table: NDArray[np.int64], number: int) -> None:
@@ -298,26 +299,35 @@ class OneTable:
 
     def _find(self, targets: list[int], attackers: list[int]) -> bool:
         """Tell whether one table answers many questions; a single one may be answered by proofs."""
-        alone = len(targets) == len(attackers) == 1
         low, high = self.holdings.ends(self.system, attackers)
         while True:
-            least = low.copy()
+            wanted: dict[int, Fraction] = {}
             for t in targets:
                 mine = [a for a in attackers if self.answers[t, a] == WAITING]
-                for cell, n in self.holdings.wanted(self.targets[t], mine, self.tight(t)).items():
-                    least[cell] = max(int(least[cell]), min(n, FAR))
+                for c, n in self.holdings.wanted(self.targets[t], mine, self.tight(t)).items():
+                    wanted[c] = max(wanted.get(c, n), n)
+            least = low.copy()
+            for cell, needed in wanted.items():
+                least[cell] = max(int(low[cell]), min(math.ceil(needed), FAR))
             table, prices = self._fitting(low, high, least)
             if table is not None:
                 self.tables.append(table)
                 self._use(table, len(self.tables))
                 return True
-            tight = self._tight(targets[0], attackers[0], prices) if alone else None
+            if len(targets) > 1 or len(attackers) > 1:
+                return False
+            tight = self._tight(targets[0], attackers[0], prices)
+            if tight is None:  # no whole table has enough room; others than whole ones may have it
+                exact = least.astype(np.float64)
+                exact[[*wanted]] = np.maximum(low[[*wanted]], [*map(float, wanted.values())])
+                prices = self._fitting(low, high, exact)[1]
+                tight = self._tight(targets[0], attackers[0], prices)
             if tight is None:
                 return False
             self.proofs.append(tight)
 
     def _fitting(
-        self, low: NDArray[np.int64], high: NDArray[np.int64], least: NDArray[np.int64]
+        self, low: NDArray[np.int64], high: NDArray[np.int64], least: NDArray[Any]
     ) -> tuple[NDArray[np.int64] | None, dict[int, float]]:
         """Return a table that is nowhere below some numbers, or what each relation is worth."""
         table = self.base.copy()
@@ -328,7 +338,7 @@ class OneTable:
                 return None, {}
             if ((table[cells] >= want) & (table[cells] <= top)).all():
                 continue
-            whole: NDArray[np.int64] | None = want
+            whole: NDArray[np.int64] | None = np.ceil(want).astype(np.int64)
             prices: dict[int, float] = {}
             if part.relations.size:
                 whole, prices = self._solve(part, low[cells], top, want)
@@ -342,7 +352,7 @@ class OneTable:
         part: TableComponent,
         low: NDArray[np.int64],
         high: NDArray[np.int64],
-        want: NDArray[np.int64],
+        want: NDArray[Any],
     ) -> tuple[NDArray[np.int64] | None, dict[int, float]]:
         """Ask a programme for as much of what is wanted as fits; exact numbers decide."""
         from scipy.sparse import hstack
@@ -378,7 +388,7 @@ class OneTable:
         """Return a weighted sum that is proved to be too small; None without one."""
         wanted = self.holdings.wanted(self.targets[t], [attacker], self.tight(t))
         high = self.holdings.ends(self.system, [attacker])[1]
-        beyond = [cell for cell, n in wanted.items() if n > high[cell]]
+        beyond = [cell for cell, n in wanted.items() if n > int(high[cell])]
         if beyond:
             return TightSum(t, attacker, {beyond[0]: 1}, {})
         for numerators, _ in over_one_denominator(np.array(list(prices.values()))):
