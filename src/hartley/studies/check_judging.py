@@ -362,6 +362,10 @@ def _with(joint: Cover, cell: int, weights: Mapping[int, int]) -> str:
     return f"together with {listed(others)} " if others else ""
 
 
+def _sole(joint: Cover, cells: Sequence[int]) -> str:
+    return f"for the sole contributor of {listed([joint.name(cell) for cell in cells])}: "
+
+
 def _tells(rule: str) -> str:
     few = "one contributor's part" if rule.startswith(("p%", "dominance=1,")) else "a joint part"
     return f"tells {few}"
@@ -371,6 +375,9 @@ def _tight(joint: Cover, rule: str, asked: OneTable) -> Iterator[Opinion]:
     """Say what the answers about sums of hidden cells mean for these cells."""
     for tight in asked.proofs:
         who = "for a contributor who knows their own part: " if tight.attacker else ""
+        if tight.attacker and asked.holdings.insider == "sole":
+            mine = asked.holdings.fixed & (asked.holdings.attacker == tight.attacker)
+            who = _sole(joint, asked.holdings.cell[mine].tolist())
         for cell in tight.weights:
             why = f"{who}{_with(joint, cell, tight.weights)}it {_tells(rule)}"
             yield Opinion(cell, "disclosed", rule, why)
