@@ -37,8 +37,9 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         str,
         typer.Option(
             "--insider",
-            metavar="none|sole",
-            help="sole: every sole contributor of a hidden cell knows that cell.",
+            metavar="none|sole|holdings|all",
+            help="What contributors know: the cells that they have alone (sole), their own part of "
+            "every sum (holdings), or both (all).",
         ),
     ] = "none",
     table: Annotated[

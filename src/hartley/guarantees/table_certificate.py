@@ -16,16 +16,17 @@ from hartley.measures.sensitivity import Dominance, PPercent
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from hartley.engines.crosstabs.crosstab import Crosstab
     from hartley.guarantees.table_proofs import WholeNumbers
     from hartley.measures.sensitivity import Rule
+    from hartley.ranges.tables.contributors import Contributors
 
 KIND = "hartley table certificate"
-FORMAT = 2
+FORMAT = 3
 NO_END = "."
 """Stands for an end or a number that is not known."""
 ATTACKER = "anybody who has all outputs and knows how they were made"
@@ -120,34 +121,34 @@ def refuted(name: str, what: str) -> CertificateError:
     return CertificateError(f"{name} does not hold: {what}", hint="check the outputs again")
 
 
-def stated_contributions(
-    truth: NDArray[np.int64],
-    start: NDArray[np.int64],
-    amount: NDArray[np.int64],
-    rules: Sequence[Rule],
-) -> dict[str, str]:
-    """Return the largest contributions to each cell that a rule is about, and the rest.
+def stated_contributions(known: Contributors, rules: Sequence[Rule]) -> dict[str, str]:
+    """Return the largest contributions to each cell that a rule is about, and the rest."""
+    amounts = np.split(known.amount, known.start[1:-1])
+    cells = np.flatnonzero(known.number).tolist()
+    return _stated(((str(cell), amounts[cell].tolist()) for cell in cells), rules)
 
-    Args:
-        truth: the sum of each cell.
-        start: where the contributions to each cell begin.
-        amount: the contributions, the largest first.
-        rules: the rules; those about contributions say how many of them count.
-    """
+
+def stated_remainders(
+    known: Contributors, sums: Iterable[Sequence[int]], rules: Sequence[Rule]
+) -> dict[str, str]:
+    """Return the same for sums of several cells that are known exactly."""
+    joined = ((in_a_line(cells), [n for n, _ in known.together(cells)]) for cells in sums)
+    return _stated(joined, rules)
+
+
+def _stated(parts: Iterable[tuple[str, list[int]]], rules: Sequence[Rule]) -> dict[str, str]:
+    """Write the parts that a rule is about: as many of the largest as it needs, and the rest."""
     about = [rule for rule in rules if isinstance(rule, (PPercent, Dominance))]
-    if not about:
-        return {}
-    largest = max(rule.parts for rule in about)
+    largest = max((rule.parts for rule in about), default=0)
     stated = {}
-    for cell in np.flatnonzero(np.diff(start)).tolist():
-        mine = amount[start[cell] : start[cell + 1]]
-        top = mine[:largest].tolist()
-        parts = [*top, int(truth[cell]) - sum(top)]
-        fractions = [Fraction(part) for part in parts]
-        if any(
-            rule.need([*fractions[: rule.parts], sum(fractions[rule.parts :], Fraction(0))])
-            is not None
-            for rule in about
-        ):
-            stated[str(cell)] = in_a_line(parts)
+    for name, amounts in parts if about else ():
+        mine = [*amounts[:largest], sum(amounts[largest:])]
+        if any(needed(rule, mine) is not None for rule in about):
+            stated[name] = in_a_line(mine)
     return stated
+
+
+def needed(rule: PPercent | Dominance, parts: Sequence[int]) -> Fraction | None:
+    """Return what the sum of parts, the largest first, must be able to be; None is nothing."""
+    fractions = [Fraction(part) for part in parts]
+    return rule.need([*fractions[: rule.parts], sum(fractions[rule.parts :], Fraction(0))])

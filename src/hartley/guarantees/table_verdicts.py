@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.guarantees.table_certificate import (
     NO_END,
+    needed,
     numbers,
     refuted,
     whole_numbers,
@@ -19,6 +19,7 @@ from hartley.guarantees.table_proofs import ProofRows, Witnesses, followed, refe
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Frequency, Homogeneous
 from hartley.ranges.tables.cover import lines_of
+from hartley.ranges.tables.one_table import ONE_PERSON, remainders
 from hartley.ranges.tables.system import LOW
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ WORDS = ("safe", "protected", "open", "disclosed")
 class ProvedView:
     """What is proved about all cells for one attacker: outer ends, attained ends, their number."""
 
+    told: LinearSystem
+    """The cells, what is published about them, and what the attacker knows besides."""
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     least: NDArray[np.int64]
@@ -50,7 +53,7 @@ class ProvedView:
         joint: Cover,
         rules: Sequence[Rule],
         left: int,
-        needs: Mapping[int, Sequence[Fraction]],
+        needs: Mapping[str, Sequence[int]],
         *,
         counts: bool,
     ) -> NDArray[np.int64]:
@@ -60,24 +63,32 @@ class ProvedView:
             joint: the cells.
             rules: the rules.
             left: how many values a cell must keep that its publication calls small.
-            needs: for rules about contributions, the largest ones of a cell and the rest.
+            needs: for rules about contributions, the largest ones and the rest, of a cell or of
+                cells whose sum is known exactly.
             counts: whether the cells count people.
         """
         worst = np.zeros(joint.system.size, np.int64)
+        ends = (self.low, self.high) if counts else (self.told.low, self.told.high)
+        sums = remainders(joint, *ends)
         for rule in rules:
             if isinstance(rule, Frequency) and counts:
                 np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
+                small = [cells for cells, n in sums.items() if 0 < n.total < rule.threshold]
+                worst[[cell for cells in small for cell in cells]] = DISCLOSED
             elif isinstance(rule, Homogeneous) and counts:
                 self._homogeneous(joint, worst)
             elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
-                for cell, parts in needs.items():
-                    top = list(parts[: rule.parts])
-                    need = rule.need([*top, sum(parts[rule.parts :], Fraction(0))])
+                for text, parts in needs.items():
+                    need, cells = needed(rule, parts), numbers(text)
+                    if cells.size > 1 and sums[tuple(cells.tolist())].total != sum(parts):
+                        raise ValueError(text)
                     if need is not None:
-                        worst[cell] = max(worst[cell], self._reaching(cell, math.ceil(need)))
+                        mine = DISCLOSED if cells.size > 1 else self._reaching(cells[0], ceil(need))
+                        worst[cells] = np.maximum(worst[cells], mine)
         if counts:
             single = (self.low == 1) & (self.high == 1)
             single[joint.published] = False
+            single[[c for cells, n in sums.items() if n == ONE_PERSON for c in cells]] = True
             worst[single] = DISCLOSED
         return worst
 
@@ -121,11 +132,11 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
         name: the name of the certificate, for an error.
     """
     system = stated
-    if view["knows"] is not None:
-        cell, value = map(int, view["knows"])
-        if not system.low[cell] <= value <= system.high[cell]:
+    if view["knows"]:
+        cells, values = map(list, zip(*view["knows"], strict=True))
+        if ((system.low[cells] > values) | (system.high[cells] < values)).any():
             raise refuted(name, "an insider knows what cannot be")
-        system = system.knowing(cell, value)
+        system = system.knowing(cells, values)
     low, high = followed(system)
     written = view["multipliers"]
     proofs = ProofRows(
@@ -171,7 +182,7 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
     ):
         raise refuted(name, "a table in it does not fit the outputs")
     least, most = witnesses.ends()
-    return ProvedView(low, high, least, most, witnesses)
+    return ProvedView(system, low, high, least, most, witnesses)
 
 
 def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +20,21 @@ from hartley.guarantees.table_certificate import (
     refuted,
     sealed,
     stated_contributions,
+    stated_remainders,
 )
-from hartley.guarantees.table_verdicts import SAFE, WORDS, check_claims, prove_view
+from hartley.guarantees.table_unions import prove_unions, stated_holdings
+from hartley.guarantees.table_verdicts import (
+    DISCLOSED,
+    OPEN,
+    SAFE,
+    WORDS,
+    check_claims,
+    prove_view,
+)
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Selections, cover
+from hartley.ranges.tables.one_table import remainders
 from hartley.ranges.tables.universes import categories_of, universes
 
 if TYPE_CHECKING:
@@ -112,7 +121,7 @@ def _verify(
         except HartleyError as error:
             raise refuted(name, error.problem) from None
         views = [prove_view(joint.system, view, name) for view in part["views"]]
-        counts += _verdicts(joint, part, views, rules, int(content["left"]), name)
+        counts += _verdicts(joint, part, views, rules, content, name)
         if table is not None and content["confidential"]:
             known = read_contributors(
                 joint,
@@ -122,7 +131,7 @@ def _verify(
                 content["contributor"],
                 signed=bool((joint.system.low < 0).any()),
             )
-            _compare(known, views[0], part, rules, content["insider"], name)
+            _compare(known, joint, views, part, rules, content["insider"], name)
     if dict(zip(WORDS, counts.tolist(), strict=True)) != content["counts"]:
         raise refuted(name, "the verdicts do not add up to its counts")
     return [output for tables in files for output in tables]
@@ -134,7 +143,7 @@ def _check_terms(content: dict[str, Any], rules: Sequence[Rule], name: str) -> N
     if (
         not rules
         or int(content["left"]) < 2
-        or content["insider"] not in {"none", "sole"}
+        or content["insider"] not in {"none", "sole", "holdings", "all"}
         or content["confidential"] is not (private or content["insider"] != "none")
         or content["attacker"] != ATTACKER
         or content["not_promised"] != list(NOT_PROMISED)
@@ -171,27 +180,29 @@ def _verdicts(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is judg
     part: dict[str, Any],
     views: Sequence[ProvedView],
     rules: Sequence[Rule],
-    left: int,
+    content: dict[str, Any],
     name: str,
 ) -> NDArray[np.int64]:
     """Work out the verdicts on all cells from what each attacker knows; count those claimed."""
     worst = np.zeros(joint.system.size, np.int64)
-    if not views or part["views"][0]["knows"] is not None:
+    if not views or part["views"][0]["knows"]:
         raise refuted(name, "what anybody sees is missing in it")
-    counts, needs = part["statistic"] == "count", _needs(part)
+    counts, left = part["statistic"] == "count", int(content["left"])
     for view, proved in zip(part["views"], views, strict=True):
+        stated = part["contributions"] | view["remainders"]
+        needs = {cells: [int(number) for number in text.split()] for cells, text in stated.items()}
         verdicts = proved.verdicts(joint, rules, left, needs, counts=counts)
-        if view["knows"] is not None:
-            verdicts[int(view["knows"][0])] = SAFE
+        verdicts[[int(cell) for cell, _ in view["knows"]]] = SAFE
         np.maximum(worst, verdicts, out=worst)
+    if not counts and any(isinstance(rule, (PPercent, Dominance)) for rule in rules):
+        asked = prove_unions(
+            joint.system, part["unions"], views[0], rules, content["insider"], name
+        )
+        for answers in asked:
+            doubtful = [*answers.doubtful()]
+            worst[doubtful] = np.maximum(worst[doubtful], OPEN)
+            worst[[cell for tight in answers.proofs for cell in tight.weights]] = DISCLOSED
     return check_claims(joint, part["cells"], views[0], worst, name)
-
-
-def _needs(part: dict[str, Any]) -> dict[int, list[Fraction]]:
-    return {
-        int(cell): [Fraction(int(number)) for number in text.split()]
-        for cell, text in part["contributions"].items()
-    }
 
 
 def _files(part: dict[str, Any], digests: dict[str, str], name: str) -> list[Crosstab]:
@@ -238,25 +249,36 @@ def _read(part: dict[str, Any], files: Sequence[Crosstab]) -> tuple[list[Crossta
 
 def _compare(  # noqa: PLR0913, PLR0917 - a part and the microdata
     known: Contributors,
-    proved: ProvedView,
+    joint: Cover,
+    views: Sequence[ProvedView],
     part: dict[str, Any],
     rules: Sequence[Rule],
     insider: str,
     name: str,
 ) -> None:
     """Compare the contributions and the insiders of a certificate with the microdata."""
-    if (
-        part["statistic"] != "count"
-        and stated_contributions(known.truth, known.start, known.amount, rules)
-        != part["contributions"]
-    ):
-        raise refuted(name, "the microdata have other contributions")
-    insiders = {tuple(view["knows"]) for view in part["views"] if view["knows"] is not None}
-    for cell, value in insiders:
-        if known.number[cell] != 1 or known.truth[cell] != value:
+    if part["statistic"] != "count":
+        remaining = [
+            stated_remainders(known, remainders(joint, view.told.low, view.told.high), rules)
+            for view in views
+        ]
+        holdings = stated_holdings(joint, known, rules, insider)
+        if (
+            stated_contributions(known, rules) != part["contributions"]
+            or remaining != [view["remainders"] for view in part["views"]]
+            or (holdings["targets"] and holdings != part["unions"]["holdings"])
+        ):
+            raise refuted(name, "the microdata have other contributions")
+    insiders = [dict(view["knows"]) for view in part["views"][1:]]
+    for knows in insiders:
+        cells = [*knows]
+        people = {int(who) for who in known.who[known.start[cells]]}
+        if (known.number[cells] != 1).any() or len(people) != 1:
             raise refuted(name, "an insider of it is none")
-    if insider == "sole":
+        if known.truth[cells].tolist() != [*knows.values()]:
+            raise refuted(name, "an insider of it is none")
+    if insider in {"sole", "all"}:
         # Who is alone in a cell that is settled learns nothing new from knowing it.
-        alone = np.flatnonzero((known.number == 1) & (proved.low < proved.high))
-        if set(alone.tolist()) - {int(cell) for cell, _ in insiders}:
-            raise refuted(name, "an insider is missing in it")
+        for cells in known.sole(views[0].low < views[0].high):
+            if not any({*cells} <= knows.keys() for knows in insiders):
+                raise refuted(name, "an insider is missing in it")

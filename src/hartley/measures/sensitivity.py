@@ -67,12 +67,17 @@ class PPercent:
     def __str__(self) -> str:
         return f"p%={exact_text(self.percent)}"
 
+    @property
+    def factor(self) -> Fraction:
+        """How much of a part the others must be able to hold with it."""
+        return 1 + self.percent / 100
+
     def need(self, contributions: Sequence[Fraction]) -> Fraction | None:
         """Return what the cell must be able to be; None if it is not sensitive."""
         first, second = [*contributions[:2], Fraction(0), Fraction(0)][:2]
         if 100 * (sum(contributions) - first - second) >= self.percent * first:
             return None
-        return second + (1 + self.percent / 100) * first
+        return second + self.factor * first
 
 
 @dataclass(frozen=True)
@@ -107,12 +112,17 @@ class Dominance:
     def __str__(self) -> str:
         return f"dominance={self.largest},{exact_text(self.percent)}"
 
+    @property
+    def factor(self) -> Fraction:
+        """How much of a joint part the cell must be able to be."""
+        return 100 / self.percent
+
     def need(self, contributions: Sequence[Fraction]) -> Fraction | None:
         """Return what the cell must be able to be; None if it is not sensitive."""
         top = sum(contributions[: self.largest], Fraction(0))
         if 100 * top <= self.percent * sum(contributions):
             return None
-        return 100 * top / self.percent
+        return self.factor * top
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hartley.engines.crosstabs.description import CategoryTree
     from hartley.ranges.schema.schema import Schema
 
-INSIDERS = ("none", "sole")
+INSIDERS = ("none", "sole", "holdings", "all")
 
 
 def check(  # noqa: PLR0913 - each is one choice of the user's
@@ -72,7 +72,8 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         spec: ``outputs.toml``: what the files do not say about themselves.
         rules: rules or their texts, such as "frequency<10", "p%=10", "dominance=2,90" and
             "homogeneous". By default, frequency<10.
-        insider: "sole" lets every sole contributor of a hidden cell know that cell.
+        insider: what contributors know: "sole", the cells that they have alone; "holdings", their
+            own part of every sum; "all", both.
         table: the microdata, which rules about contributions and insiders need.
         contributor: the column that names who contributes; without one, every row is another.
         schema: the public schema: it decides how conditions lie to each other, and with it the
@@ -98,7 +99,9 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     """
     wanted = tuple(read_rule(r) if isinstance(r, str) else r for r in rules or (Frequency(10),))
     if insider not in INSIDERS:
-        raise OptionError(f"The insider '{insider}' is unknown", hint="write none or sole")
+        raise OptionError(
+            f"The insider '{insider}' is unknown", hint="write none, sole, holdings or all"
+        )
     if left < 2:
         raise OptionError(f"{left} values left hide nothing", hint="ask for 2 or more")
     described = _described(spec, marks, rounding)
@@ -337,7 +340,7 @@ def _check_group(
     try:
         inference = Inference(joint.system, None if known is None else known.truth, joint.axes)
         views = job.judge.views(joint, inference, sorted(placed), known, counts=counts)
-        cells = job.judge.judge(joint, views, placed, number, counts=counts)
+        cells = job.judge.judge(joint, views, placed, number, known, counts=counts)
     except NoTableFits as error:
         raise _no_table(joint, tables, error, given=known is not None) from None
     return CheckedStatistic(

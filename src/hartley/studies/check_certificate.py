@@ -18,13 +18,16 @@ from hartley.guarantees.table_certificate import (
     ends_in_a_line,
     in_a_line,
     stated_contributions,
+    stated_remainders,
 )
 from hartley.guarantees.table_proofs import followed
+from hartley.guarantees.table_unions import stated_holdings, written_answers
 from hartley.guarantees.table_verdicts import WORDS
 from hartley.guarantees.table_verification import verify_tables
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.schema.schema import Schema
+from hartley.ranges.tables.one_table import remainders
 from hartley.ranges.tables.system import HIGH, LOW
 from hartley.studies.check_questions import (
     price_publication,
@@ -36,7 +39,7 @@ from hartley.studies.check_questions import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -199,7 +202,7 @@ def _part(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
     contributions = {}
     if part.known is not None and part.statistic != "count":
         known = part.known
-        contributions = stated_contributions(known.truth, known.start, known.amount, rules)
+        contributions = stated_contributions(known, rules)
     return {
         "statistic": part.statistic,
         "decimals": part.places,
@@ -211,7 +214,8 @@ def _part(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
         "categories": [[dim, list(keys)] for dim, keys in part.categories.items()],
         "selections": _written_selections(chosen),
         "contributions": contributions,
-        "views": [_view(view) for view in part.views],
+        "views": [_view(view, part, rules) for view in part.views],
+        "unions": _unions(part, rules),
         "cells": {
             "cell": in_a_line(sorted(claimed)),
             "verdict": " ".join(claimed[cell] for cell in sorted(claimed)),
@@ -231,7 +235,29 @@ def _described(table: Any) -> dict[str, Any]:  # noqa: ANN401 - a crosstab
     return described
 
 
-def _view(view: CheckedView) -> dict[str, Any]:
+def _unions(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
+    """Write what was asked about sums of hidden cells, and the answers."""
+    unions = part.views[0].unions
+    if not unions or part.known is None:
+        return {}
+    first = next(iter(unions.values()))
+    changes = [table - first.base for table in first.tables]
+    return {
+        "holdings": stated_holdings(part.joint, part.known, rules, first.holdings.insider),
+        "moves": _moves([{int(c): int(n[c]) for c in np.flatnonzero(n).tolist()} for n in changes]),
+        "answers": {rule: written_answers(asked) for rule, asked in unions.items()},
+    }
+
+
+def _moves(changes: Sequence[Mapping[int, int]]) -> dict[str, str]:
+    return {
+        "start": in_a_line([0, *np.cumsum([len(move) for move in changes]).tolist()]),
+        "cell": in_a_line([cell for move in changes for cell in sorted(move)]),
+        "change": in_a_line([move[cell] for move in changes for cell in sorted(move)]),
+    }
+
+
+def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
     """Write what one attacker knows: multipliers of ends, a table, and changes of it."""
     system, inference = view.inference.system, view.inference
     # What elimination settled is proved by multipliers, and bounds are followed from there on.
@@ -259,8 +285,13 @@ def _view(view: CheckedView) -> dict[str, Any]:
         denominators.append(below)
         start.append(len(relations))
     unknown = np.flatnonzero(inference.outer_low < inference.outer_high)
+    remaining = {}
+    if part.known is not None and part.statistic != "count":
+        sums = remainders(part.joint, system.low, system.high)
+        remaining = stated_remainders(part.known, sums, rules)
     return {
-        "knows": None if view.knows is None else list(view.knows),
+        "knows": [list(known) for known in view.knows],
+        "remainders": remaining,
         "multipliers": {
             "cell": in_a_line([cell for cell, _ in proofs]),
             "side": in_a_line([side for _, side in proofs]),
@@ -275,14 +306,11 @@ def _view(view: CheckedView) -> dict[str, Any]:
 
 def _tables(inference: Inference, unknown: NDArray[np.int64]) -> dict[str, Any]:
     """Write a table, and the other tables of each component as changes of it."""
-    base = np.full(inference.system.size, FAR, np.int64)
-    settled = inference.bounds.low == inference.bounds.high
-    base[settled] = inference.bounds.low[settled]
+    base = inference.first_table()
     rounds: list[dict[int, int]] = []
     for component in inference.components:
         if not component.tables:
             continue
-        base[component.cells] = component.tables[0]
         changes = [
             {
                 int(component.cells[i]): int(table[i] - component.tables[0][i])
@@ -301,9 +329,5 @@ def _tables(inference: Inference, unknown: NDArray[np.int64]) -> dict[str, Any]:
     listed = [None if end >= FAR else end for end in base[unknown].tolist()]
     return {
         "base": ends_in_a_line(listed),
-        "moves": {
-            "start": in_a_line([0, *np.cumsum([len(move) for move in rounds]).tolist()]),
-            "cell": in_a_line([cell for move in rounds for cell in sorted(move)]),
-            "change": in_a_line([move[cell] for move in rounds for cell in sorted(move)]),
-        },
+        "moves": _moves(rounds),
     }

@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.errors import OptionError
+from hartley.guarantees.table_certificate import needed
+from hartley.guarantees.table_unions import read_holdings, stated_holdings
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, Frequency, Homogeneous, PPercent
 from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.inference import Inference
+from hartley.ranges.tables.one_table import ONE_PERSON, OneTable, remainders
 from hartley.studies.check_report import VERDICTS, CheckedCell
 from hartley.studies.check_views import CheckedView, Opinion
+from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.contributors import Contributors
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 MOST_WIDENED = 20_000
 """Both ends are searched for at most this many cells."""
+MOST_NAMED = 4
+"""Other cells of a sum that are named."""
 SINGLED_OUT = "singled out"
 """Stands for a rule: a count that nobody published is exactly one person."""
 
@@ -52,9 +60,9 @@ class Judge:
                     f"The rule {rule} needs the contributions to each cell",
                     hint="give the microdata: table= and contributor= (--table, --contributor)",
                 )
-        if self.insider == "sole" and not given:
+        if self.insider != "none" and not given:
             raise OptionError(
-                "Sole contributors are known from the microdata only",
+                "What contributors know is known from the microdata only",
                 hint="give the microdata: table= (--table)",
             )
 
@@ -71,34 +79,46 @@ class Judge:
         unknown = [c for c in published if inference.outer_low[c] < inference.outer_high[c]]
         inference.widen(unknown[:MOST_WIDENED], exact=self.exact)
         mine = replace(self, rules=tuple(rule for rule in self.rules if _is_about(rule, counts)))
-        views = [CheckedView(inference, mine._settled(joint, inference, known, counts))]  # noqa: SLF001 - the same judge
-        if self.insider == "sole" and known is not None:
+        opinions = mine._settled(joint, inference, known, counts)  # noqa: SLF001 - the same judge
+        unions = {} if known is None or counts else mine._unions(joint, inference, known)  # noqa: SLF001 - likewise
+        for rule, asked in unions.items():
+            for opinion in _tight(joint, rule, asked):
+                _keep_worst(opinions, opinion)
+        views = [CheckedView(inference, opinions, unions=unions)]
+        if self.insider in {"sole", "all"} and known is not None:
             views += mine._insiders(joint, inference, known, counts)  # noqa: SLF001 - likewise
         return views
 
-    def judge(
+    def judge(  # noqa: PLR0913 - all that a cell is judged from
         self,
         joint: Cover,
         views: Sequence[CheckedView],
         placed: Mapping[int, Sequence[PlacedCell]],
         number: int,
+        known: Contributors | None,
         *,
         counts: bool = True,
     ) -> list[CheckedCell]:
         """Return every published cell and every derived cell that a rule is about."""
         opinions: dict[int, Opinion] = {}
-        for view in views:
-            for opinion in view.opinions.values():
-                told = opinion
-                if view.knows is not None:
-                    who = f"the sole contributor of {joint.name(view.knows[0])}"
-                    told = replace(opinion, why=f"for {who}: {opinion.why}")
-                _keep_worst(opinions, told)
-        flagged = [c for c, o in opinions.items() if o.verdict != "safe" and c not in placed]
-        # Ends of derived cells are shown; those of protected ones are no news.
-        shown = sorted(c for c in flagged if opinions[c].verdict in {"disclosed", "open"})
-        inference = views[0].inference
-        inference.widen(shown[:MOST_WIDENED], exact=self.exact)
+        inference, before = views[0].inference, -1
+        shown: list[int] = []
+        # Ends of derived cells are shown, and what that settles may leave other sums of cells.
+        while before != (before := int((inference.outer_low < inference.outer_high).sum())):
+            for view in views:
+                said = self._remainders(joint, view.inference, known, counts)
+                for opinion in (*view.opinions.values(), *said):
+                    told = opinion
+                    if view.knows:
+                        who = listed([joint.name(cell) for cell, _ in view.knows])
+                        told = replace(
+                            opinion, why=f"for the sole contributor of {who}: {told.why}"
+                        )
+                    _keep_worst(opinions, told)
+            flagged = [c for c, o in opinions.items() if o.verdict in {"disclosed", "open"}]
+            # Those of protected ones are no news.
+            shown = sorted(cell for cell in flagged if cell not in placed)
+            inference.widen(shown[:MOST_WIDENED], exact=self.exact)
         return [
             _cell(
                 joint,
@@ -230,6 +250,46 @@ class Judge:
             if need is not None:
                 yield _reaching(inference, cell, ceil(need), name)
 
+    # --- sums of hidden cells ---------------------------------------------------------------
+
+    def _remainders(
+        self,
+        joint: Cover,
+        inference: Inference,
+        known: Contributors | None,
+        counts: bool,  # noqa: FBT001 - a fact about the statistic
+    ) -> Iterator[Opinion]:
+        """Judge sums of hidden cells that are known exactly as if they were cells."""
+        told = inference.system.low, inference.system.high
+        ends = (inference.outer_low, inference.outer_high) if counts else told
+        for cells, left in remainders(joint, *ends).items():
+            alone = counts and left == ONE_PERSON
+            found = [(SINGLED_OUT, "is exactly one person")] if alone else []
+            amounts = [] if counts or known is None else [n for n, _ in known.together(cells)]
+            for rule in self.rules:
+                if isinstance(rule, Frequency) and counts and 0 < left.total < rule.threshold:
+                    found.append((str(rule), "is known exactly"))
+                if isinstance(rule, (PPercent, Dominance)) and amounts and needed(rule, amounts):
+                    found.append((str(rule), _tells(str(rule))))
+            for name, what in found:
+                for cell in cells:
+                    why = f"{_with(joint, cell, dict.fromkeys(cells, 1))}it {what}"
+                    yield Opinion(cell, "disclosed", name, why)
+
+    def _unions(
+        self, joint: Cover, inference: Inference, known: Contributors
+    ) -> dict[str, OneTable]:
+        """Ask for each rule about contributions what weighted sums of hidden cells tell."""
+        written = stated_holdings(joint, known, self.rules, self.insider)
+        holdings, targets = read_holdings(written, self.rules, self.insider)
+        tables: list[NDArray[np.int64]] = []
+        unions = {}
+        for rule, mine in targets.items():
+            base = inference.first_table()
+            unions[rule] = OneTable(joint.system, base, holdings, exact=self.exact, tables=tables)
+            unions[rule].ask(mine)
+        return unions
+
     # --- insiders ---------------------------------------------------------------------------
 
     def _insiders(
@@ -239,15 +299,15 @@ class Judge:
         known: Contributors,
         counts: bool,  # noqa: FBT001 - a fact about the statistic
     ) -> Iterator[CheckedView]:
-        """Let every sole contributor of a hidden cell know that cell, one at a time."""
-        system = joint.system
-        unknown = (inference.outer_low < inference.outer_high) & (known.number == 1)
-        for cell in np.flatnonzero(unknown).tolist():
-            value = int(known.truth[cell])
-            inside = Inference(system.knowing(cell, value), known.truth, joint.axes)
+        """Let every sole contributor know the cells that they have alone."""
+        unknown = inference.outer_low < inference.outer_high
+        for cells in known.sole(unknown):
+            values = known.truth[cells].tolist()
+            inside = Inference(joint.system.knowing(cells, values), known.truth, joint.axes)
             opinions = self._settled(joint, inside, known, counts)
-            opinions.pop(cell, None)  # the own cell is no news
-            yield CheckedView(inside, opinions, (cell, value))
+            for cell in cells:
+                opinions.pop(cell, None)  # the own cell is no news
+            yield CheckedView(inside, opinions, tuple(zip(cells, values, strict=True)))
 
 
 def _safe(cell: int) -> Opinion:
@@ -288,6 +348,41 @@ def _one_person(joint: Cover, inference: Inference) -> Iterator[Opinion]:
     one[[cell for _, _, cell in joint.stated]] = False
     for cell in np.flatnonzero(one).tolist():
         yield Opinion(cell, "disclosed", SINGLED_OUT, "it is known exactly")
+
+
+def _with(joint: Cover, cell: int, weights: Mapping[int, int]) -> str:
+    """Name the other cells of a weighted sum."""
+    others = [
+        joint.name(c) if len({*weights.values()}) == 1 else f"{w} times {joint.name(c)}"
+        for c, w in sorted(weights.items())
+        if c != cell
+    ]
+    if len(others) > MOST_NAMED:
+        others[MOST_NAMED - 1 :] = [f"{len(others) - MOST_NAMED + 1} more cells"]
+    return f"together with {listed(others)} " if others else ""
+
+
+def _sole(joint: Cover, cells: Sequence[int]) -> str:
+    return f"for the sole contributor of {listed([joint.name(cell) for cell in cells])}: "
+
+
+def _tells(rule: str) -> str:
+    few = "one contributor's part" if rule.startswith(("p%", "dominance=1,")) else "a joint part"
+    return f"tells {few}"
+
+
+def _tight(joint: Cover, rule: str, asked: OneTable) -> Iterator[Opinion]:
+    """Say what the answers about sums of hidden cells mean for these cells."""
+    for tight in asked.proofs:
+        who = "for a contributor who knows their own part: " if tight.attacker else ""
+        if tight.attacker and asked.holdings.insider == "sole":
+            mine = asked.holdings.fixed & (asked.holdings.attacker == tight.attacker)
+            who = _sole(joint, asked.holdings.cell[mine].tolist())
+        for cell in tight.weights:
+            why = f"{who}{_with(joint, cell, tight.weights)}it {_tells(rule)}"
+            yield Opinion(cell, "disclosed", rule, why)
+    for cell in asked.doubtful():
+        yield Opinion(cell, "open", rule, "no table with enough room in all cells was found")
 
 
 def _is_about(rule: Rule, counts: bool) -> bool:  # noqa: FBT001 - a fact about the statistic

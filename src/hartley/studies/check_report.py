@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 VERDICTS = ("disclosed", "open", "protected", "safe")
 """From the worst to the best."""
+KNOWN = {
+    "sole": "the hidden cells that they have alone",
+    "holdings": "their own part of every sum",
+    "all": "their own part of every sum, and where they are alone",
+}
+"""What each kind of insider knows."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ class CheckReport(ReadableResult):
         """What else there is to say."""
         lines = [f"Rules: {listed(self.rules)}." if self.rules else "No rule was applied."]
         if self.insider != "none":
-            lines.append("Sole contributors of hidden cells are taken to know their own cell.")
+            lines.append(f"Contributors are taken to know {KNOWN[self.insider]}.")
         if self.effects is not None and self.bits is not None:
             # Only a power of two has a whole number of bits.
             at_most = "at most " if self.effects & (self.effects - 1) else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.ranges.tables.inference import Inference
+    from hartley.ranges.tables.one_table import OneTable
 
 
 @dataclass(frozen=True)
@@ -29,5 +30,7 @@ class CheckedView:
 
     inference: Inference
     opinions: Mapping[int, Opinion]
-    knows: tuple[int, int] | None = None
-    """A cell and its number, which a sole contributor knows; None for anybody."""
+    knows: tuple[tuple[int, int], ...] = ()
+    """Cells and their numbers, which a sole contributor knows; none for anybody."""
+    unions: Mapping[str, OneTable] = field(default_factory=dict)
+    """What was asked about sums of hidden cells under each rule, for all attackers."""

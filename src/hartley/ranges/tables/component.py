@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,15 +46,19 @@ class TableComponent:
             table[place] += change
         return table
 
-    def make_programme(self, steps: int | None = None) -> TableProgramme:
-        """Return the programme over its cells; with a limit, it may stop without a vertex."""
+    @property
+    def matrix(self) -> Any:  # noqa: ANN401 - a sparse matrix of scipy's, untyped
+        """Its relations, by the places of its cells."""
         from scipy.sparse import csr_array
 
-        matrix = csr_array(
+        return csr_array(
             (self.factor.astype(np.float64), self.column, self.start),
             shape=(self.relations.size, self.cells.size),
         )
-        return TableProgramme(matrix, self.right, self.low, self.high, FAR, steps=steps)
+
+    def make_programme(self, steps: int | None = None) -> TableProgramme:
+        """Return the programme over its cells; with a limit, it may stop without a vertex."""
+        return TableProgramme(self.matrix, self.right, self.low, self.high, FAR, steps=steps)
 
     def fitting_table(self, point: NDArray[np.float64]) -> NDArray[np.int64] | None:
         """Return a point of a solver's as a whole table that fits; None where it is none."""

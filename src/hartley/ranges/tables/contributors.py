@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,8 @@ from hartley.errors import InputError
 from hartley.ranges.tables.cover import SELECTION
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from hartley.engines.crosstabs.crosstab import Crosstab
@@ -27,15 +28,20 @@ class Contributors:
     Contributions are listed cell by cell, the largest first, in units of the last published digit.
 
     Example:
-        >>> both = Contributors(np.array([9]), np.array([0, 3]), np.array([6, 2, 1]))
+        >>> start, amount, who = np.array([0, 3, 4]), np.array([6, 2, 1, 5]), np.array([0, 1, 2, 1])
+        >>> both = Contributors(np.array([9, 5]), start, amount, who)
         >>> both.parts(0, 2), int(both.number[0])
         ([Fraction(6, 1), Fraction(2, 1), Fraction(1, 1)], 3)
+        >>> both.together([0, 1])
+        [(7, 1), (6, 0), (1, 2)]
     """
 
     truth: NDArray[np.int64]
     start: NDArray[np.int64]
     """Where the contributions to each cell begin."""
     amount: NDArray[np.int64]
+    who: NDArray[np.int64]
+    """Who contributes each: numbers in an order of what they contribute, whatever their names."""
 
     @property
     def number(self) -> NDArray[np.int64]:
@@ -47,6 +53,22 @@ class Contributors:
         mine = self.amount[self.start[cell] : self.start[cell + 1]].tolist()
         top, rest = mine[:largest], sum(mine[largest:])
         return [Fraction(number) for number in ([*top, rest] if rest else top)]
+
+    def together(self, cells: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (amount, who) for cells that share nothing as if they were one, largest first."""
+        mine = np.concatenate([np.arange(self.start[c], self.start[c + 1]) for c in cells])
+        who, place = np.unique(self.who[mine], return_inverse=True)
+        sums = np.zeros(who.size, np.int64)
+        np.add.at(sums, place, self.amount[mine])
+        order = np.lexsort([who, -sums])
+        return list(zip(sums[order].tolist(), who[order].tolist(), strict=True))
+
+    def sole(self, unknown: NDArray[np.bool_]) -> list[list[int]]:
+        """Return the unknown cells that each contributor has alone, where there are some."""
+        cells: dict[int, list[int]] = {}
+        for cell in np.flatnonzero(unknown & (self.number == 1)).tolist():
+            cells.setdefault(int(self.who[self.start[cell]]), []).append(cell)
+        return list(cells.values())
 
 
 def read_contributors(  # noqa: PLR0913 - the cells, and the microdata behind them
@@ -113,38 +135,23 @@ def read_contributors(  # noqa: PLR0913 - the cells, and the microdata behind th
 
 def _by_cell(
     joint: Cover, atoms: list[int], names: list[int], amounts: list[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Add up contributions for every cell that an atom belongs to, the largest first."""
     size = joint.system.size
-    atom, name = np.array(atoms, np.int64), np.array(names, np.int64)
-    amount = np.array(amounts, np.int64)
-    places = np.unravel_index(atom, joint.shape)
-    above = [_sets_above(axis.leaves_below) for axis in joint.axes]
-    most = [max(map(len, sets)) for sets in above]
-    pieces = []
-    for chosen in product(*map(range, most)):
-        cell, inside = np.zeros(atom.size, np.int64), np.ones(atom.size, bool)
-        for at, (sets, which) in enumerate(zip(above, chosen, strict=True)):
-            node = np.array([mine[which] if which < len(mine) else -1 for mine in sets], np.int64)
-            here = node[places[at]]
-            inside &= here >= 0
-            cell = cell * joint.shape[at] + here
-        pieces.append((cell[inside], name[inside], amount[inside]))
-    cells, people, numbers = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    atom, amount = np.array(atoms, np.int64), np.array(amounts, np.int64)
+    parts: dict[int, list[tuple[int, int]]] = {who: [] for who in names}
+    for who, part in sorted(zip(names, zip(atoms, amounts, strict=True), strict=True)):
+        parts[who].append(part)
+    # Equal amounts are told apart by what else their contributors have, and never by names.
+    rank = {who: place for place, who in enumerate(sorted(parts, key=parts.__getitem__))}
+    name = np.array([rank[who] for who in names], np.int64)
+    cells, of = joint.above(atom)
+    people, numbers = name[of], amount[of]
     order = np.lexsort([people, cells])
     cells, people, numbers = cells[order], people[order], numbers[order]
     if cells.size:
         first = np.flatnonzero(np.r_[True, (cells[1:] != cells[:-1]) | (people[1:] != people[:-1])])
-        cells, numbers = cells[first], np.add.reduceat(numbers, first)
-    order = np.lexsort([-numbers, cells])
+        cells, people, numbers = cells[first], people[first], np.add.reduceat(numbers, first)
+    order = np.lexsort([people, -numbers, cells])
     start = np.searchsorted(cells[order], np.arange(size + 1))
-    return start.astype(np.int64), numbers[order]
-
-
-def _sets_above(leaves_below: tuple[frozenset[int], ...]) -> list[list[int]]:
-    """Return for every node the nodes that it is a part of; none for what is no leaf."""
-    above: list[list[int]] = [[] for _ in leaves_below]
-    for node, leaves in enumerate(leaves_below):
-        for leaf in leaves:
-            above[leaf].append(node)
-    return above
+    return start.astype(np.int64), numbers[order], people[order]

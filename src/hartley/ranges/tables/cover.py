@@ -214,6 +214,24 @@ class Cover:
                 if below != {node}:
                     moved[node] = moved[sorted(below)].sum(axis=0)
 
+    def above(self, atoms: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return all cells that atoms are parts of, and the place of the atom for each of them."""
+        places = np.unravel_index(atoms, self.shape)
+        sets = [
+            [[n for n, leaves in enumerate(axis.leaves_below) if leaf in leaves] for leaf in nodes]
+            for axis, nodes in ((axis, range(len(axis.nodes))) for axis in self.axes)
+        ]
+        cells, of = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for chosen in product(*(range(max(map(len, mine))) for mine in sets)):
+            cell, inside = np.zeros(atoms.size, np.int64), np.ones(atoms.size, bool)
+            for at, which in enumerate(chosen):
+                node = np.array([mine[which] if which < len(mine) else -1 for mine in sets[at]])
+                inside &= node[places[at]] >= 0
+                cell = cell * self.shape[at] + node[places[at]]
+            cells.append(cell[inside])
+            of.append(np.flatnonzero(inside))
+        return np.concatenate(cells), np.concatenate(of)
+
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
         """Which cells some record can be in: conditions rule others out by what they say."""

@@ -432,6 +432,14 @@ class Inference:
             whole[component.cells] = component.table(int(number))
         return whole if self.system.fits(whole) else None
 
+    def first_table(self) -> NDArray[np.int64]:
+        """Return the first table of all components; ``FAR`` where none is known."""
+        whole = np.where(self.bounds.low == self.bounds.high, self.bounds.low, FAR)
+        for component in self.components:
+            if component.tables:
+                whole[component.cells] = component.tables[0]
+        return whole
+
     @property
     def fitting(self) -> bool:
         """Whether a whole table that fits is known."""

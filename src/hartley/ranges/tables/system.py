@@ -114,10 +114,10 @@ class LinearSystem:
         begins = np.searchsorted(self.column[order], np.arange(self.size + 1))
         return begins.astype(np.int64), rows[order].astype(np.int64)
 
-    def knowing(self, cell: int, value: int) -> LinearSystem:
-        """Return the same system for somebody who knows one of the numbers."""
+    def knowing(self, cells: list[int], values: list[int]) -> LinearSystem:
+        """Return the same system for somebody who knows some of the numbers."""
         low, high = self.low.copy(), self.high.copy()
-        low[cell] = high[cell] = value
+        low[cells] = high[cells] = values
         return LinearSystem(self.start, self.column, self.factor, low, high)
 
     def differences(
