@@ -118,6 +118,9 @@ def answer(value: Any) -> None:  # noqa: ANN401 - nested plain values
     keys, labels = value["table"]["keys"], value["table"]["labels"]
     for row, plain in zip(value["table"]["rows"], value["rows"], strict=True):
         _require(len(row["keys"]) == len(keys) and plain.keys() == {*keys, *labels})
+        for key in keys:  # a value of any column, which JSON has as it is
+            _require(not isinstance(plain[key], (dict, list)))
+            text(str(plain[key]))
         for label, number in zip(labels, row["numbers"], strict=True):
             _check_number(number, plain[label])
 

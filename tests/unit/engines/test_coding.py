@@ -402,7 +402,7 @@ def test_a_note_of_another_form_gives_no_copy_or_the_same_one(tmp_path, refused)
     changed = [None, *(text for text in STRANGE if isinstance(text, str))]
     for name in note:
         changed.append(json.dumps({n: value for n, value in note.items() if n != name}))
-        changed += [json.dumps(note | {name: value}) for value in STRANGE]
+        changed += [json.dumps(note | {name: value}) for value in STRANGE[::2]]
     found = set()
     for content in changed:
         with duckdb.connect(str(place)) as connection:
