@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from hartley.engines.maps.cells import EqualCellGrid
-from hartley.engines.maps.column_map import CutCells, Formula, Keep, UniformCells
+from hartley.engines.maps.column_map import CutCells, Formula, UniformCells
 from hartley.errors import OptionError
 
 SPECIALS = [math.nan, math.inf, -math.inf, None, 0.0, -0.0, 5e-324, 1e308, -1e308]
