@@ -125,5 +125,6 @@ class KeptColumn(ColumnPolicy):
             return super().sentence()
         return (
             f"{self.name} is released exactly, as one of {counted(self.points, 'value')} from "
-            f"{exactly(self.low)} on in steps of {exactly(self.step)}."
+            f"{exactly(self.low)} on in steps of {exactly(self.step)}; a value between two of them "
+            "as the nearest one."
         )

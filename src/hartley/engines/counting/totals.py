@@ -14,6 +14,7 @@ from hartley.engines.maps.unfit_values import (
     check_numbers,
     column_counts,
     outside,
+    refuse_rounded,
     refuse_unfit,
 )
 from hartley.engines.tables.view import TINY, run
@@ -101,6 +102,7 @@ def exact_totals(
         (4, 3, Fraction(147, 1), 1)
     """
     check_numbers(table, ranges)
+    refuse_rounded(table, ranges)
     grids = [_grid(name, *ends) for name, ends in ranges.items()]
     rows = table.expression.select(
         **{f"v{i}": as_doubles(table, name) for i, name in enumerate(ranges)}

@@ -13,7 +13,7 @@ from fractions import Fraction  # noqa: TC003 - the examples use it
 from typing import Any, Protocol
 
 from hartley.errors import OptionError
-from hartley.exact import LARGEST_EXACT_INTEGER, parse_number
+from hartley.exact import parse_number
 
 LARGEST_CELL = 2**48
 """Integers up to here: cells are guessed within one and their edges are exact quotients."""
@@ -56,7 +56,7 @@ class UniformCells:
                 "apart exactly",
                 hint=f"use ends with fewer decimals, or up to {MOST_CUTS:,} levels",
             )
-        if max(map(abs, (self.low, self.high))) > LARGEST_EXACT_INTEGER:
+        if max(map(abs, (self.low, self.high))) > LARGEST_CELL:
             for cell in range(self.levels):
                 _exact(self.column, self.edge(cell))
                 _exact(self.column, self.middle(cell))
@@ -176,12 +176,12 @@ def _exact(column: str, number: object) -> Fraction:
 def released_double(number: Any, *, column: str) -> float:
     """Return the double nearest to a number that an error is promised by.
 
-    Beyond 2^53, where doubles are further apart than whole numbers, only one that it equals.
+    Beyond 2^48, where doubles come to be as far apart as whole numbers, one that it equals.
     """
     double = nearest_double(number, column=column)
-    if double != number and abs(number) > LARGEST_EXACT_INTEGER:
+    if double != number and abs(number) > LARGEST_CELL:
         raise OptionError(
-            f"An end or a value of a cell of column '{column}' lies beyond 2^53 and would be "
+            f"An end or a value of a cell of column '{column}' lies beyond 2^48 and would be "
             "rounded to the nearest double",
             hint="subtract a constant or choose a larger unit, so that the numbers are smaller",
         )

@@ -148,7 +148,8 @@ def apply_map(
     read = _read(table, listed, ranges or {})
     own = {rule.column: range_of(rule) for rule in listed if _reads_own(rule)}
     declared = own | {name: column.ends for name, column in read.items()}
-    refuse_rounded(table, {name: ends for name, ends in declared.items() if ends is not None})
+    kept = {rule.column for rule in listed if isinstance(rule, Keep)}
+    refuse_rounded(table, {name: ends for name, ends in declared.items() if ends}, kept)
     rows = table.expression.select(
         **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},
         **{column.held: as_doubles(table, name) for name, column in read.items()},

@@ -24,7 +24,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from hartley.engines.maps.formula import Tree
     from hartley.engines.maps.rules import Rule
@@ -200,14 +200,21 @@ def check_rules(table: Table, rules: Sequence[Rule]) -> None:
             _check_categories(table, rule)
 
 
-def refuse_rounded(table: Table, ranges: Mapping[str, Ends]) -> None:
-    """Raise an error for whole numbers or decimals beyond what doubles tell apart, by ranges."""
+def refuse_rounded(
+    table: Table, ranges: Mapping[str, tuple[Any, Any]], kept: Container[str] = ()
+) -> None:
+    """Raise an error for whole numbers that doubles do not tell apart within their ranges.
+
+    Decimals of columns that are kept count in their last digit.
+    """
     for name, ends in ranges.items():
         dtype = table.expression[name].type()
-        if max(map(abs, ends)) > LARGEST_EXACT_INTEGER and not dtype.is_floating():
+        digits = (dtype.scale or 0) if dtype.is_decimal() and name in kept else 0
+        largest = max(map(abs, ends)) * 10**digits
+        if largest > LARGEST_EXACT_INTEGER and not dtype.is_floating():
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds whole numbers or decimals, which a release "
-                "within a range beyond 2^53 would round",
+                "within so large a range would round",
                 hint="keep it without a range, which releases it exactly, or subtract a constant "
                 "from it first",
             )

@@ -11,6 +11,7 @@ from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Kind, names_of
 from hartley.engines.tables.view import keep_texts, run
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.ranges.relations.classes import rows_as_counted
 from hartley.wording import counted
 
@@ -143,6 +144,11 @@ def _numbers(column: Any, name: str, table: str) -> NDArray[np.float64]:  # noqa
         raise ColumnError(
             f"Column '{name}' of {table} holds numbers that are infinite or too large to square",
             hint=f"scale it to numbers below {LARGEST:g}",
+        )
+    if np.abs(values).max() >= LARGEST_EXACT_INTEGER and not pa.types.is_floating(column.type):
+        raise ColumnError(
+            f"Column '{name}' of {table} holds whole numbers beyond 2^53, which would be rounded",
+            hint="subtract a constant first, leave it out, or keep it as it is (keep=, --keep)",
         )
     if values.min() == values.max():
         raise ColumnError(
