@@ -1,5 +1,7 @@
 """No command shows, logs or keeps the password of an address: every output is searched for it."""
 
+import json
+import shlex
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
@@ -10,13 +12,11 @@ from hartley.errors import HartleyError, without_password
 from hartley.service.settings import DatasetSettings, ServiceSettings
 
 CANARY = "c4nary"
-SECRETS = [f"{CANARY}", f"a%40{CANARY}%2Fb", f"{CANARY}%3A%3A{CANARY}"]
 SCHEMA = (
     '[table]\nname = "people"\n[columns.age]\nkind = "private"\nrange = [0, 100]\nstep = 1\n'
     '[columns.sex]\nkind = "private"\nvalues = ["F", "M"]\n'
 )
 ROLES = 'confirmed = true\n[columns.age]\nrole = "key"\n[columns.sex]\nrole = "key"\n'
-POLICY = {"keep": '[columns.sex]\nrelease = "kept"\nvalues = ["F", "M"]\n'}
 on_server = [pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
 
 
@@ -32,16 +32,15 @@ def commands(table: str, database: str) -> list[list[str]]:
         ["anonymity", table, "--keys", "age", "--risks", "risks.csv", "--json"],
         ["anonymize", table, "--roles", "roles.toml", "-k", "2", "-o", "out.csv", "--json"],
         ["microaggregate", table, "--columns", "age", "-k", "2", "-o", "m.csv", "--json"],
-        ["pram", table, "--columns", "sex", "--keep", "0.8", "-o", "p.csv", "--seed", "1"],
-        ["release", table, "policy.toml", "-o", "r.csv", "--html", "r.html"],
-        ["attack", "uniqueness", table, "--keys", "age,sex", "--json"],
+        ["pram", table, "--column", "sex", "--retain", "0.8", "-o", "p.csv", "--html", "p.html"],
+        ["attack", "uniqueness", table, "--columns", "age,sex", "--json", "--html", "u.html"],
         ["attack", "homogeneity", table, "--keys", "age", "--confidential", "sex"],
         ["schema", "draft", table, "-o", "s.toml"],
+        ["ask", asked, "--table", table, "--schema", "schema.toml", "--budget", "20", *ledger,
+         "--error", "1", "--place", "hidden.people"],
         ["check", "table.csv", "--schema", "schema.toml", "--table", table, "--html", "c.html"],
         ["check", "table.csv", "--schema", "schema.toml", "--against", database, "--charge"],
         ["doctor", "--engine", database],
-        ["ask", asked, "--data", table, "--schema", "schema.toml", "--budget", "20", *ledger],
-        ["ask", asked, "--data", "people.csv", "--schema", "schema.toml", *ledger, "--json"],
         ["price", asked, "--schema", "schema.toml", *ledger],
         ["ledger", "show", database], ["ledger", "verify", database],
         ["ledger", "export", database, "e.json"], ["ledger", "backup", database, "b.db"],
@@ -59,7 +58,6 @@ def search(folder, words, ended):
     said |= {str(p): p.read_bytes().decode("latin-1") for p in folder.rglob("*") if p.is_file()}
     assert not [place for place, text in said.items() if CANARY in text.lower()], words
     assert "Traceback" not in ended.stderr
-    assert "went wrong inside" not in ended.stderr, words
 
 
 @pytest.fixture
@@ -69,7 +67,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "table.csv").write_text("sex,n\nF,1\nM,2\n")
     (tmp_path / "schema.toml").write_text(SCHEMA)
     (tmp_path / "roles.toml").write_text(ROLES)
-    (tmp_path / "policy.toml").write_text(POLICY["keep"])
     return tmp_path
 
 
@@ -81,17 +78,28 @@ def database(server):
         connection.execute("INSERT INTO people VALUES (30, 'F'), (40, 'M'), (40, 'M')")
     yield parse_qs(urlsplit(server).query)["host"][0]
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("DROP TABLE people; DROP SCHEMA IF EXISTS canary CASCADE")
+        connection.execute("DROP TABLE people; DROP SCHEMA IF EXISTS hidden CASCADE")
 
 
-@pytest.mark.parametrize("way", [pytest.param("there", marks=on_server), "away", "?", "none"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of open results
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("there", marks=on_server),
+        pytest.param("all", marks=[*on_server, pytest.mark.long]),
+        "away",
+        "?",
+        "none",
+    ],
+)
 def test_no_command_tells_the_password(folder, way, request):
-    if way == "there":
+    host = None
+    if way in {"there", "all"}:
         host = request.getfixturevalue("database")
         with psycopg.connect(f"postgresql://postgres@/postgres?host={host}") as connection:
-            connection.execute("CREATE SCHEMA IF NOT EXISTS canary")
-        place = f"postgresql://postgres:{SECRETS[1]}@/postgres?host={host}"
-        ledger = f"{place}&options=-csearch_path%3Dcanary"
+            connection.execute("CREATE SCHEMA IF NOT EXISTS hidden")
+        place = f"postgresql://postgres:a%40{CANARY}%2Fb@/postgres?host={host}"
+        ledger = f"{place}&options=-csearch_path%3Dhidden"
     elif way == "away":
         place = ledger = f"postgres://ann:{CANARY}@127.0.0.1:1/people"
     elif way == "?":
@@ -99,23 +107,25 @@ def test_no_command_tells_the_password(folder, way, request):
     else:
         place = ledger = f"host=127.0.0.1 port=1 user=ann password='{CANARY} x' dbname=people"
     worked = 0
+    quick = {"anonymity", "ask", "ledger", "account"}
     for words in commands(f"{place}::people", ledger):
+        if way == "there" and words[0] not in quick:
+            continue
         ended = run(*words)
         search(folder, words, ended)
         worked += ended.returncode == 0
-    assert worked >= 15 if way == "there" else worked <= 3
+    assert worked >= {"there": 8, "all": 15}[way] if host else worked <= 3
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # likewise
 @pytest.mark.postgres
 @pytest.mark.xdist_group("postgres")
 def test_the_next_commands_work_when_they_are_pasted(folder, database, monkeypatch):
-    import json
-    import shlex
-
     address = f"postgresql://postgres:{CANARY}@/postgres?host={database}&password={CANARY}::people"
     report = json.loads(run("scan", address, "--json").stdout)
     assert "PGPASSWORD" in " ".join(report["sentences"])
     monkeypatch.setenv("PGPASSWORD", CANARY)
+    (folder / "roles.toml").unlink()  # the command writes them
     first = shlex.split(report["commands"][0])
     ended = run(*first[1:])
     assert ended.returncode == 0, ended.stderr
