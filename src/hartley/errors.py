@@ -61,7 +61,11 @@ def without_password(text: str) -> str:
         before, at, after = rest.rpartition("@")
         if re.search("[?;#]", before):  # of a password, or before a parameter with an @
             return f"{scheme}..."
-        user = re.match(r"[^:/?#;&\s]*", before)[0] if scheme.startswith("postgres") else ""  # type: ignore[index]
+        user = (
+            re.match(r"[^:/?#;&\s]*", before)[0]
+            if scheme in {"postgresql://", "postgres://"}
+            else ""
+        )  # type: ignore[index]
         first, *more = re.split(r"(?=[?&;#][^?&;#])", after)
         table = _TABLE.search(more[-1])[0] if more else ""  # type: ignore[index]
         more = [part.removesuffix(table) for part in more]

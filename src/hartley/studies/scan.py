@@ -252,10 +252,7 @@ def _suspected(table: object, reading: ReadingOptions) -> ReadingOptions:
 
 def _notes(table: Table, source: object) -> tuple[str, ...]:
     if isinstance(source, str) and _source(source) != source:
-        return (
-            "The password is left out of the commands below: set PGPASSWORD, or write it to "
-            "~/.pgpass.",
-        )
+        return ("The password is left out of the commands: set PGPASSWORD, or use ~/.pgpass.",)
     if not table.surely_named and all(re.fullmatch(r"column\d+", name) for name in table.columns):
         return (f"{table.name} seems to have no header line: name its columns with --names.",)
     return ()

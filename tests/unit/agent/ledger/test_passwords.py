@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
-from command_line import run
 
+from command_line import run
 from hartley.errors import HartleyError, without_password
 from hartley.service.settings import DatasetSettings, ServiceSettings
 
@@ -159,7 +159,7 @@ def test_whatever_may_be_a_secret_is_masked(address):
 @pytest.mark.parametrize(
     "text",
     [
-        "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/x/", "people.csv",
+        "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/",
         "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d",
         "postgresql:///d?options=-csearch_path%3Da::t", "sqlite:////srv/ledger.db",
     ],
