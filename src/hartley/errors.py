@@ -61,13 +61,10 @@ def without_password(text: str) -> str:
         before, at, after = rest.rpartition("@")
         if re.search("[?;#]", before):  # of a password, or before a parameter with an @
             return f"{scheme}..."
-        user = (
-            re.match(r"[^:/?#;&\s]*", before)[0]
-            if scheme in {"postgresql://", "postgres://"}
-            else ""
-        )  # type: ignore[index]
+        named = scheme in {"postgresql://", "postgres://"}
+        user = re.split(r"[:/?#;&\s]", before, maxsplit=1)[0] if named else ""
         first, *more = re.split(r"(?=[?&;#][^?&;#])", after)
-        table = _TABLE.search(more[-1])[0] if more else ""  # type: ignore[index]
+        table = "".join(_TABLE.findall(more[-1])) if more else ""
         more = [part.removesuffix(table) for part in more]
         kept = "&".join(part[1:] for part in more if part[1:].partition("=")[0] in _PLAIN)
         query = f"?{kept}" if kept else ""
