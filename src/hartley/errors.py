@@ -35,6 +35,46 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+_ADDRESS = re.compile(r"(?<![\w+.-])([\w+.-]{2,}:/(?:/|(?=.*@)))((?:.*@)?\S*)")
+_PASSWORD = re.compile(r"(?i)\b((?:ssl)?password|passwd)\s*=\s*(?:'(?:[^'\\]|\\.)*'?|[^\s&;#]+)")
+_TABLE = re.compile(r"(?:::[^/\\@:?&=\[\]\s]+)?$")
+_PLAIN = {"$limit", "application_name", "connect_timeout", "dbname", "host", "hostaddr", "options",
+          "port", "sslmode", "sslrootcert", "target_session_attrs", "user"}  # fmt: skip
+"""Parameters of addresses that are no secrets."""
+
+
+def without_password(text: str) -> str:
+    """Return a text without the passwords, tokens and keys of the addresses in it.
+
+    Whatever stands before the last @ of a line may be one, but for the user of a database, and so
+    may every parameter that is not known to be none. What is left works where the password comes
+    from the environment (PGPASSWORD, ~/.pgpass).
+
+    Example:
+        >>> without_password("postgresql://ann:a@b/c@host/people?password=d&sslmode=require::t")
+        'postgresql://ann@host/people?sslmode=require::t'
+        >>> without_password("s3://key:secret@bucket/people?token=1 or host=h password='a b'")
+        's3://bucket/people or host=h password=...'
+    """
+
+    def masked(found: re.Match[str]) -> str:
+        scheme, rest = found.groups()
+        before, at, after = rest.rpartition("@")
+        if re.search("[?;#]", before):  # of a password, or before a parameter with an @
+            return f"{scheme}..."
+        named = scheme in {"postgresql://", "postgres://"}
+        user = re.split(r"[:/?#;&\s]", before, maxsplit=1)[0] if named else ""
+        first, *more = re.split(r"(?=[?&;#][^?&;#])", after)
+        table = "".join(_TABLE.findall(more[-1])) if more else ""
+        more = [part.removesuffix(table) for part in more]
+        kept = "&".join(part[1:] for part in more if part[1:].partition("=")[0] in _PLAIN)
+        query = f"?{kept}" if kept else ""
+        who = f"{user}@" if at and user else ""
+        return f"{scheme}{who}{first}{query}{table}"
+
+    return _PASSWORD.sub(r"\1=...", _ADDRESS.sub(masked, text))
+
+
 LONGEST = 400
 """Characters of a problem or a hint: a name or a query that somebody typed can be of any length."""
 
@@ -51,7 +91,9 @@ def stated(text: str) -> str:
         >>> len(stated("Column '" + "x" * 5000 + "' is unknown")) < 150
         True
     """
-    pieces = PIECE.sub(lambda piece: shortened(piece[0], LONGEST_PIECE), printable(text))
+    pieces = PIECE.sub(
+        lambda piece: shortened(piece[0], LONGEST_PIECE), printable(without_password(text))
+    )
     return shortened(pieces)
 
 

@@ -185,6 +185,7 @@ ENGINE_NAMES = {"duckdb", "postgres", "postgresql", "pyspark", "spark", "polars"
 MAY_NAME_ENGINES = {
     "agent/ledger/stores/postgres.py": "the database of a ledger, which is no engine",
     "agent/questions/statement.py": "the grammar in which questions are read, on any engine",
+    "engines/tables/sources.py": "the libraries whose data frames are opened or refused",
     "studies/doctor.py": "the packages that are looked for, one by one",
 }
 

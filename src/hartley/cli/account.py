@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.errors import InputError, OptionError
+from hartley.errors import InputError, OptionError, without_password
 
 if TYPE_CHECKING:
     from hartley.agent.ledger.ledger import Ledger
@@ -119,7 +120,7 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         print_json(_content(account, []))
         return
     say(f"Added the {account.role.value} {name}.")
-    say(f"Issue a token for it: hartley account token {name} {_shown(ledger)}")
+    say(f"Issue a token for it: hartley account token {name} {quote(without_password(ledger))}")
 
 
 @account_app.command("allow")
@@ -289,11 +290,6 @@ def _refuse_unknown(ledger: Ledger, datasets: list[str]) -> None:
                 f"The ledger has no dataset '{dataset}'",
                 hint=f"it has {listed(known)}" if known else "start the service first",
             )
-
-
-def _shown(ledger: str) -> str:
-    """Return an address for a command to copy, without the password in it."""
-    return "LEDGER" if "://" in ledger else ledger
 
 
 def _write_private(path: Path, issued: IssuedToken) -> None:

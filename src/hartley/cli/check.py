@@ -84,7 +84,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = False,
     against: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--against", metavar="LEDGER", help="An agent's ledger: its answers are known too."
         ),

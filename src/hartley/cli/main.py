@@ -13,7 +13,7 @@ import typer
 
 from hartley.cli.commands import LazyGroup
 from hartley.cli.output import is_terminal
-from hartley.errors import HartleyError, InputError, Refused
+from hartley.errors import HartleyError, InputError, Refused, without_password
 from hartley.files import remove_private_folders
 
 INTERRUPTED = 130
@@ -119,6 +119,8 @@ def _run() -> tuple[int, str | None]:
         return 1, None
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # an unknown option
+            if hasattr(error, "message"):  # which repeats what was typed
+                error.message = without_password(str(error.message))
             error.show()
             from hartley.cli.missing_option import columns_sentence
 

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.errors import InputError, printable
+from hartley.errors import InputError, printable, without_password
 from hartley.files import STANDARD_INPUT, file_digest
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 EPOCH = "SOURCE_DATE_EPOCH"
 """The variable that fixes the time, in seconds since 1970, so that a run repeats exactly."""
-_PASSWORD = re.compile(r"(://[^/@:\s]*):[^/@\s]*@")
 
 
 @dataclass(frozen=True)
@@ -170,16 +169,6 @@ def digests(files: Iterable[str]) -> tuple[FileDigest, ...]:
         except InputError:  # not written, gone, or a folder
             continue
     return tuple(known)
-
-
-def without_password(text: str) -> str:
-    """Return a text without the password of an address.
-
-    Example:
-        >>> without_password("postgresql://ann:secret@host/people::t")
-        'postgresql://ann@host/people::t'
-    """
-    return _PASSWORD.sub(r"\1@", text)
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,8 +95,8 @@ class DatasetSettings:
     schema: Path
     budget: str | None = None
     """In bits; read when the dataset is created, afterwards the ledger's counts."""
-    data: str | None = None
-    """The table; needed until its coded copy exists."""
+    data: str | None = field(default=None, repr=False)
+    """The table; needed until its coded copy exists. Its address may hold a password."""
     analysts: tuple[str, ...] = ()
     """Accounts that may use the dataset, each with an allowance of 0 bits until the owner sets
     one."""
@@ -128,7 +128,8 @@ class LimitSettings:
 class ServiceSettings:
     """Everything that CONFIG.toml says."""
 
-    ledger: str
+    ledger: str = field(repr=False)
+    """Its address may hold a password."""
     datasets: Mapping[str, DatasetSettings]
     listen: Listen = Listen("127.0.0.1", 8080)
     workers: int = 2

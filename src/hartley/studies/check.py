@@ -12,7 +12,7 @@ from hartley.engines.crosstabs.description import Descriptions, read_description
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
 from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
-from hartley.errors import InputError, OptionError
+from hartley.errors import InputError, OptionError, without_password
 from hartley.files import one_line
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
 from hartley.ranges.tables.contributors import read_contributors
@@ -147,7 +147,8 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
             now = effects_now(published, described.trees, known_schema, table)
     if charge and known_schema is not None and against is not None:
         spent, remaining = charge_publication(questions, known_schema, against)
-        notes.append(f"Booked in {against}: {bits_up(spent)} are spent, {_left(remaining)}.")
+        place = without_password(str(against))
+        notes.append(f"Booked in {place}: {bits_up(spent)} are spent, {_left(remaining)}.")
     return CheckReport(
         outputs=tuple(sorted((t.name, t.digest) for t in published)),
         rules=tuple(map(str, wanted)),

@@ -19,7 +19,7 @@ from hartley.engines.tables.row_files import is_csv
 from hartley.engines.tables.sources import is_address, open_table, open_texts
 from hartley.engines.tables.table import Kind
 from hartley.engines.tables.texts import TEXT
-from hartley.errors import TableError
+from hartley.errors import TableError, without_password
 from hartley.kernels.numbering import number_values
 from hartley.ranges.relations.classes import combine_codes
 from hartley.ranges.relations.people import FEW, PeopleCounts, check_k
@@ -127,7 +127,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         uniques=uniques,
         not_combined=not_combined,
         duplicates=_duplicates(list(coded.values()), rows, uniques),
-        notes=_notes(opened),
+        notes=_notes(opened, table),
         reading=_reading(reading, coded),
         class_sizes=sizes[classes],
         source=_source(table),
@@ -250,14 +250,16 @@ def _suspected(table: object, reading: ReadingOptions) -> ReadingOptions:
     return replace(reading, encoding=suspected_encoding(path))
 
 
-def _notes(table: Table) -> tuple[str, ...]:
+def _notes(table: Table, source: object) -> tuple[str, ...]:
+    if isinstance(source, str) and _source(source) != source:
+        return ("The password is left out of the commands: set PGPASSWORD, or use ~/.pgpass.",)
     if not table.surely_named and all(re.fullmatch(r"column\d+", name) for name in table.columns):
         return (f"{table.name} seems to have no header line: name its columns with --names.",)
     return ()
 
 
 def _source(table: object) -> str | None:
-    return os.fspath(table) if isinstance(table, (str, os.PathLike)) else None
+    return without_password(os.fspath(table)) if isinstance(table, (str, os.PathLike)) else None
 
 
 # --- whom it gives away -------------------------------------------------------------------------

@@ -104,7 +104,10 @@ def test_the_hint_works_when_it_is_pasted(folder, path):
 @pytest.mark.usefixtures("folder")
 def test_every_way_in_refuses():
     roles = {"confirmed": True, "columns": {"a": {"role": "key"}}}
-    schema = {"columns": {"a": {"type": "integer", "min": 0, "max": 3}}}
+    schema = {
+        "table": {"name": "people"},
+        "columns": {"a": {"kind": "private", "range": [0, 3], "step": 1}},
+    }
     for path in ("delta/*.parquet", "parquet/*/*.parquet"):
         for way in (
             scan,

@@ -18,7 +18,7 @@ from hartley.agent.ledger.stores.store import (
     lasting,
     only_read,
 )
-from hartley.errors import EngineError, InputError, OptionError
+from hartley.errors import EngineError, InputError, OptionError, without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -240,7 +240,7 @@ def shown(url: str) -> str:
         >>> shown("postgresql://me:secret@example.org:5433/ledgers?sslmode=require")
         "'ledgers' on example.org"
     """
-    parts = urlsplit(url)
+    parts = urlsplit(without_password(url))
     return f"'{parts.path.lstrip('/') or 'postgres'}' on {parts.hostname or 'this machine'}"
 
 

@@ -1,0 +1,168 @@
+"""No command shows, logs or keeps the password of an address: every output is searched for it."""
+
+import json
+import shlex
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+
+from command_line import run
+from hartley.errors import HartleyError, without_password
+from hartley.service.settings import DatasetSettings, ServiceSettings
+
+CANARY = "c4nary"
+SCHEMA = (
+    '[table]\nname = "people"\n[columns.age]\nkind = "private"\nrange = [0, 100]\nstep = 1\n'
+    '[columns.sex]\nkind = "private"\nvalues = ["F", "M"]\n'
+)
+ROLES = 'confirmed = true\n[columns.age]\nrole = "key"\n[columns.sex]\nrole = "key"\n'
+on_server = [pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
+
+
+def commands(table: str, database: str) -> list[list[str]]:
+    """Return every command that takes the address of a table or of a ledger, and what it writes."""
+    ledger = ["--ledger", database]
+    asked = "SELECT COUNT(*) FROM people"
+    return [
+        ["scan", table, "--html", "scan.html", "--draft", "draft.toml", "--script", "scan.sh"],
+        ["scan", table, "--json"],
+        ["audit", table, "--secret", "age", "--released", "sex", "--html", "a.html", "--json"],
+        ["anonymity", table, "--keys", "age,sex", "--html", "k.html", "--script", "k.sh"],
+        ["anonymity", table, "--keys", "age", "--risks", "risks.csv", "--json"],
+        ["anonymize", table, "--roles", "roles.toml", "-k", "2", "-o", "out.csv", "--json"],
+        ["microaggregate", table, "--columns", "age", "-k", "2", "-o", "m.csv", "--json"],
+        ["pram", table, "--column", "sex", "--retain", "0.8", "-o", "p.csv", "--html", "p.html"],
+        ["attack", "uniqueness", table, "--columns", "age,sex", "--json", "--html", "u.html"],
+        ["attack", "homogeneity", table, "--keys", "age", "--confidential", "sex"],
+        ["schema", "draft", table, "-o", "s.toml"],
+        ["ask", asked, "--table", table, "--schema", "schema.toml", "--budget", "20", *ledger,
+         "--error", "1", "--place", "hidden.people"],
+        ["check", "table.csv", "--schema", "schema.toml", "--table", table, "--html", "c.html"],
+        ["check", "table.csv", "--schema", "schema.toml", "--against", database, "--charge"],
+        ["doctor", "--engine", database],
+        ["price", asked, "--schema", "schema.toml", *ledger],
+        ["ledger", "show", database], ["ledger", "verify", database],
+        ["ledger", "export", database, "e.json"], ["ledger", "backup", database, "b.db"],
+        ["attack", "reconstruction", database], ["attack", "differencing", database],
+        ["account", "add", "ann", database], ["account", "list", database],
+        ["account", "token", "ann", database],
+        ["serve", table, "--schema", "schema.toml", *ledger, "--check"],
+        ["scan", table, "more", database], ["scan", table, "-k", database],
+    ]  # fmt: skip
+
+
+def search(folder, words, ended):
+    """Assert that no output holds the secret, nor a part of it."""
+    said = {"stdout": ended.stdout, "stderr": ended.stderr}
+    said |= {str(p): p.read_bytes().decode("latin-1") for p in folder.rglob("*") if p.is_file()}
+    assert not [place for place, text in said.items() if CANARY in text.lower()], words
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("age,sex\n30,F\n40,M\n40,M\n")
+    (tmp_path / "table.csv").write_text("sex,n\nF,1\nM,2\n")
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "roles.toml").write_text(ROLES)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def database(server):
+    """The address of a database with a table, and a password, which its server does not ask for."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE TABLE people (age bigint, sex text)")
+        connection.execute("INSERT INTO people VALUES (30, 'F'), (40, 'M'), (40, 'M')")
+    yield parse_qs(urlsplit(server).query)["host"][0]
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP TABLE people; DROP SCHEMA IF EXISTS hidden CASCADE")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of open results
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("there", marks=on_server),
+        pytest.param("all", marks=[*on_server, pytest.mark.long]),
+        "away",
+        "?",
+        "none",
+    ],
+)
+def test_no_command_tells_the_password(folder, way, request):
+    host = None
+    if way in {"there", "all"}:
+        host = request.getfixturevalue("database")
+        with psycopg.connect(f"postgresql://postgres@/postgres?host={host}") as connection:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS hidden")
+        place = f"postgresql://postgres:a%40{CANARY}%2Fb@/postgres?host={host}"
+        ledger = f"{place}&options=-csearch_path%3Dhidden"
+    elif way == "away":
+        place = ledger = f"postgres://ann:{CANARY}@127.0.0.1:1/people"
+    elif way == "?":
+        place = ledger = f"postgresql://127.0.0.1:1/people?user=ann&password={CANARY}"
+    else:
+        place = ledger = f"host=127.0.0.1 port=1 user=ann password='{CANARY} x' dbname=people"
+    worked = 0
+    quick = {"anonymity", "ask", "ledger", "account"}
+    for words in commands(f"{place}::people", ledger):
+        if way == "there" and words[0] not in quick:
+            continue
+        ended = run(*words)
+        search(folder, words, ended)
+        worked += ended.returncode == 0
+    assert worked >= {"there": 8, "all": 15}[way] if host else worked <= 3
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # likewise
+@pytest.mark.postgres
+@pytest.mark.xdist_group("postgres")
+def test_the_next_commands_work_when_they_are_pasted(folder, database, monkeypatch):
+    address = f"postgresql://postgres:{CANARY}@/postgres?host={database}&password={CANARY}::people"
+    report = json.loads(run("scan", address, "--json").stdout)
+    assert "PGPASSWORD" in " ".join(report["sentences"])
+    monkeypatch.setenv("PGPASSWORD", CANARY)
+    (folder / "roles.toml").unlink()  # the command writes them
+    first = shlex.split(report["commands"][0])
+    ended = run(*first[1:])
+    assert ended.returncode == 0, ended.stderr
+    search(folder, first, ended)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql://ann:{CANARY}@h/d::t", f"postgresql://ann:x/{CANARY}@h/d::t",
+        f"postgresql://ann:x@{CANARY}@h/d::t", f"postgresql://ann:x?{CANARY}@h/d",
+        f"postgresql://ann:x#{CANARY}@h/d", f"postgresql://ann:x {CANARY}@h/d",
+        f"postgresql://:{CANARY}@h/d", f"postgresql://h/d?password=x@{CANARY}::t",
+        f"postgresql://h/d?p%61ssword={CANARY}", f"postgresql://h/d?sslmode=require&sslpassword={CANARY}",
+        f"postgresql://h/d?password={CANARY}::{CANARY}::t", f"POSTGRES://u:{CANARY}@h/d",
+        f"host=h password={CANARY}", f"host=h password = 'a\\'{CANARY} b' user=x",
+        f"PASSWORD='{CANARY}", f"sc://h:15002/;token={CANARY};user_id=1::t",
+        f"postgresql:/ann:{CANARY}@h/d", f"https://{CANARY}@h/x", f"https://h/x?sig={CANARY}", f"https://h/x?{CANARY}",
+        f"https://h/x#{CANARY}", f"s3://key:{CANARY}@b/p?endpoint_override=h",
+        f"s3://b/p?access_key=a&secret_key={CANARY}", f"abfss://c:{CANARY}@h/x",
+        f"see postgresql://h/d and postgresql://u:{CANARY}@h/d", f"--data=postgresql://u:{CANARY}@h/d",
+    ],
+)  # fmt: skip
+def test_whatever_may_be_a_secret_is_masked(address):
+    assert CANARY not in without_password(address)
+    assert CANARY not in str(HartleyError(f"There is no file {address}", hint=f"not {address}"))
+    made = ServiceSettings(address, {"d": DatasetSettings("d", "s.toml", data=address)})
+    assert CANARY not in repr(made)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/",
+        "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d",
+        "postgresql:///d?options=-csearch_path%3Da::t", "sqlite:////srv/ledger.db",
+    ],
+)  # fmt: skip
+def test_what_is_no_secret_is_left_as_it_is(text):
+    assert without_password(text) == text
