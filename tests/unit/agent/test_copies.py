@@ -222,7 +222,7 @@ def test_an_older_ledger_is_noticed(ledger, tmp_path):
     put_back(ledger, kept)
     (note,) = tmp_path.glob("*.head")
     for more in ({}, {"update": True, "data": DATA}):
-        with pytest.raises(InputError, match=rf"older than .*; hint: .*removing {note.name}"):
+        with pytest.raises(InputError, match=rf"older than .*; hint: .*removing '.*{note.name}'"):
             ask(ledger, **more)
     assert len(copies(ledger)) == 1
     put_back(ledger, newest)

@@ -15,7 +15,8 @@ from hartley.agent.ledger.stores import sqlite
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, Pending
 
-OLD, YOUNG = (f"SELECT COUNT(*) FROM people WHERE age {sign} 50" for sign in (">=", "<"))
+OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
+YOUNG = "SELECT COUNT(*) FROM people WHERE age < 40"
 OTHER = "SELECT COUNT(*) FROM people WHERE age > 20"
 
 
@@ -73,7 +74,7 @@ WAYS = [
 
 
 @pytest.fixture
-def older(agent, ledger, tmp_path):
+def older(agent, tmp_path):
     agent.ask(OLD)
     agent.ledger.backup(tmp_path / "older.db")
     agent.ask(OTHER)
@@ -86,9 +87,10 @@ def test_nothing_is_charged_or_shown_once_the_ledger_is_another(agent, ledger, o
     for _ in range(3):
         with pytest.raises(EngineError):
             agent.ask(YOUNG)
-    if ledger.exists() and ledger.stat().st_size and way is not without_its_log:
-        with open_ledger(ledger) as found:
-            assert len(found.history("people")) == 1  # nothing was added to the other one
+    agent.close()
+    if ledger.exists() and ledger.stat().st_size:
+        with open_ledger(ledger) as found:  # nothing was added to the other one
+            assert YOUNG not in {charge.note for charge in found.history("people")}
 
 
 @pytest.mark.parametrize("way", [moved, deleted, linked, copied_over])
@@ -109,7 +111,7 @@ def test_a_ledger_that_is_replaced_while_a_charge_is_committed_shows_nothing(
         agent.ask(YOUNG)
 
 
-def test_the_words_at_the_next_start_can_be_followed(agent, people, schema, ledger, older):
+def test_the_words_at_the_next_start_can_be_followed(agent, schema, ledger, older):
     newest = ledger.with_name("newest.db")
     agent.close()
     shutil.copyfile(ledger, newest)
@@ -121,13 +123,6 @@ def test_the_words_at_the_next_start_can_be_followed(agent, people, schema, ledg
     newest.rename(ledger)
     with Agent(None, schema, ledger=ledger) as again:
         assert again.ask(OTHER).bits == 0
-    ledger.with_name("lost.db").write_bytes(b"")
-    with open_ledger(ledger) as opened:
-        first = opened.entries()[:3]
-    assert len(first) == 3
-    note.unlink()
-    with Agent(None, schema, ledger=ledger) as again:
-        assert again.ask(OLD).bits == 0
 
 
 # --- a lock that another process holds ------------------------------------------------------------
@@ -184,7 +179,7 @@ def test_an_answer_that_cannot_be_recorded_is_paid_for(agent, locked, monkeypatc
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_backups_and_restored_ledgers_are_for_their_owner_alone(agent, ledger, older, tmp_path):
+def test_backups_and_restored_ledgers_are_for_their_owner_alone(ledger, older, tmp_path):
     ledger_app_says(["restore", older, tmp_path / "new.db"])
     for path in (older, tmp_path / "new.db", ledger):
         assert path.stat().st_mode & 0o777 == 0o600
@@ -205,7 +200,7 @@ def test_what_is_no_ledger_does_not_verify(tmp_path, content):
 
 
 @pytest.fixture
-def small_files(monkeypatch):
+def small_files():
     """Let no file become larger than some bytes, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

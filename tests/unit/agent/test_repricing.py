@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
 from hartley import Agent
 from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.ledger.verification import replay
+from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
 from hartley.agent.repricing import (
     may_answer,
     open_cells,

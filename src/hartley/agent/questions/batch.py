@@ -185,5 +185,5 @@ def _condition(plain: dict[str, Any]) -> Condition:
     if "column" in plain:
         codes = tuple((low, high) for low, high in plain["codes"])
         return Test(plain["column"], codes, plain["missing"])
-    kind = All if "all" in plain else Either
-    return kind(tuple(_condition(part) for part in next(iter(plain.values()))))
+    kind, parts = (All, plain["all"]) if "all" in plain else (Either, plain["either"])
+    return kind(tuple(_condition(part) for part in parts))

@@ -293,3 +293,23 @@ def test_the_tool_is_installed_from_its_one_home():
     targets = project["tool"]["hatch"]["build"]["targets"]
     assert targets["wheel"]["force-include"] == {"tools/verify_ledger.py": "hartley_verify.py"}
     assert "/tools" in targets["sdist"]["include"]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "answer", "inside"),
+    [
+        *(("count", "0", True), ("count", "3", True), ("count", "5", False)),
+        *(("count", "null", False), ("order statistic", "null", True)),
+        *(("order statistic", "9" * 5000, False), ("sum", "30", False)),
+    ],
+)
+def test_an_answer_is_a_cell_of_the_range_and_step_of_its_question(
+    tmp_path, statistic, answer, inside
+):
+    asked = {"range": ["0", "10"], "statistic": statistic, "step": "5/2" if answer != "3" else "3"}
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record("p", "created", {"bits": 3, "schema": {}, "rows": 1})
+        paid = ledger.reserve("p", None, [asked], lambda _: 2)
+        ledger.commit(paid, [None if answer == "null" else answer])
+        entries = ledger.entries()
+    assert (problem_of(entries) is None) == inside

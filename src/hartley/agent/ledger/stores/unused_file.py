@@ -39,3 +39,4 @@ def remove_unused_ledger(path: Path) -> None:
             used |= bool(connection.execute("SELECT 1 FROM hartley_entries LIMIT 1").fetchall())
         if mode == "delete" and not used:
             path.unlink()
+            path.with_name(f"{path.name}-shm").unlink(missing_ok=True)  # left by a full disk
