@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_SOLVES = 5_000
 """At most this many programmes are solved for the questions of one rule."""
+MOST_REMAINDERS = 100_000
+"""At most so many sums that are known exactly are looked at."""
 OPEN, WAITING = -1, -2
 """Stand for the number of a table: none was found, or none was sought yet."""
 
@@ -73,7 +75,7 @@ def remainders(
     found: dict[frozenset[int], Remainder] = {}
     sets_with: dict[int, list[frozenset[int]]] = {}
     for cells, left in waiting:
-        if len(cells) < 2 or cells in found:
+        if len(cells) < 2 or cells in found or len(found) == MOST_REMAINDERS:
             continue
         found[cells] = left
         near = {other for c in cells for other in sets_with.get(c, ())}
