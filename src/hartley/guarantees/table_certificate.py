@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hartley.measures.sensitivity import Rule
 
 KIND = "hartley table certificate"
-FORMAT = 2
+FORMAT = 3
 NO_END = "."
 """Stands for an end or a number that is not known."""
 ATTACKER = "anybody who has all outputs and knows how they were made"
@@ -64,6 +64,14 @@ class TableCertificate:
         taken = (
             " The contributions are those that it states." if self.rests_on_contributions else ""
         )
+        readings = [o["reading"] for part in self.content["statistics"] for o in part["outputs"]]
+        if "untested" in readings:
+            taken += (
+                " The totals of some outputs are neither declared nor tested: their cells are open, "
+                "or disclosed under the reading that fits."
+            )
+        elif "declared" in readings:
+            taken += " Totals are those that were declared."
         return (
             f"Of {len(self.content['outputs'])} outputs under {', '.join(self.content['rules'])}: "
             f"{said}.{taken} Not covered: {'; '.join(NOT_PROMISED)}."

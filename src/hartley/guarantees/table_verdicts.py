@@ -187,6 +187,8 @@ def check_claims(
     proved: ProvedView,
     worst: NDArray[np.int64],
     name: str,
+    *,
+    untested: bool = False,
 ) -> NDArray[np.int64]:
     """Compare every claim with what is proved, and count the verdicts that are claimed.
 
@@ -196,7 +198,11 @@ def check_claims(
         proved: what is proved about them for anybody.
         worst: the worst verdict on each that is proved for some attacker.
         name: the name of the certificate, for an error.
+        untested: whether a total among them is neither declared nor tested: it protects nothing.
     """
+    if untested:
+        told = joint.system.low == joint.system.high
+        worst = np.where(joint.published & ~told, np.maximum(worst, OPEN), worst)
     claimed, words = numbers(cells["cell"]), cells["verdict"].split()
     if not refer_to(np.array([0, claimed.size]), claimed, joint.system.size):
         raise refuted(name, "a cell of it does not exist")
@@ -218,7 +224,7 @@ def check_claims(
             raise refuted(name, f"the interval of {cell} comes out differently")
     verdicts = np.array([WORDS.index(word) for word in words], np.int64)
     # A check may overlook what protects a cell, and no more than that.
-    unnoticed = (verdicts == OPEN) & (worst[claimed] == PROTECTED)
+    unnoticed = (verdicts == OPEN) & (untested | (worst[claimed] == PROTECTED))
     for at in np.flatnonzero((verdicts != worst[claimed]) & ~unnoticed)[:1]:
         cell = joint.name(int(claimed[at]))
         raise refuted(name, f"the verdict on {cell} does not follow")

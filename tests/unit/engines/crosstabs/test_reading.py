@@ -18,7 +18,7 @@ from hartley.engines.crosstabs.description import (
 )
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.results_folder import read_results_folder
-from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
+from hartley.engines.crosstabs.readings import read_totals, unnamed_totals
 from hartley.errors import InputError
 
 ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
@@ -263,10 +263,14 @@ def test_descriptions_and_trees_are_checked():
 
 
 def test_the_totals_of_shown_cells_are_not_taken_for_totals(tmp_path):
-    table = read(tmp_path, "r,F,M,All\na,12,x,12\nb,5,6,11\nAll,17,6,23\n", dims=["r", "s"])
+    text = "r,F,M,All\na,12,x,12\nb,5,6,11\nAll,17,6,23\n"
+    table = read_totals(read(tmp_path, text, dims=["r", "s"]))
     totals = {keys for keys in ends(table) if None in keys}
     assert totals == {("b", None), (None, "F")}  # nothing is hidden in these lines
-    assert any("shown cells only" in guess for guess in table.guesses)
+    assert table.reading == "untested"
+    assert {cell.keys for cell in table.left_out} == {("a", None), (None, "M"), (None, None)}
+    shown = read_totals(read(tmp_path, text, dims=["r", "s"], margins="shown"))
+    assert (ends(shown), shown.reading, shown.left_out) == (ends(table), "declared", ())
     whole = read(tmp_path, "r,F,M,All\na,12,x,20\nb,5,6,11\n", dims=["r", "s"])
     assert ends(whole)["a", None] == (20, 20)
 
@@ -275,8 +279,8 @@ def test_a_results_folder_of_acro():
     tables, notes = read_results_folder(str(ACRO), Descriptions())
     assert [table.name for table in tables] == [f"acro/output_{i}_0.csv" for i in range(3)]
     assert {table.dims for table in tables} == {("region", "diagnosis")}
-    assert [len(table.cells) for table in tables] == [36, 36, 46]
-    assert any("shown cells only" in guess for guess in tables[2].guesses)
+    assert [len(read_totals(table).cells) for table in tables] == [36, 36, 46]
+    assert {read_totals(table).reading for table in tables} == {"declared"}
     assert any("no table" in note for note in notes)
     listed = json.loads((ACRO / "results.json").read_text())["results"]
     assert len(listed) == len(tables) + len(notes)
