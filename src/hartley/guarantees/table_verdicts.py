@@ -230,7 +230,8 @@ def check_claims(
         raise refuted(name, f"the verdict on {cell} does not follow")
     silent = np.ones(joint.system.size, bool)
     silent[claimed] = False
-    if (worst[silent & joint.published] != SAFE).any() or (worst[silent] > PROTECTED).any():
+    new = silent & ~joint.repeated
+    if (worst[silent & joint.published] != SAFE).any() or (worst[new] > PROTECTED).any():
         raise refuted(name, "a cell is missing in it")
     counts = np.bincount(verdicts, minlength=len(WORDS))
     counts[SAFE] += int((silent & joint.published).sum())

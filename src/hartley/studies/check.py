@@ -267,7 +267,7 @@ def _check_statistic(
     job = replace(job, data=None)
     for small, large in divided.nested:
         # The smaller output may be a part of the larger one; nobody says so.
-        condition = f"rows of {small.name}"
+        condition = f"rows of {small.name} in {large.name}"
         pair = [replace(large, where=None), replace(small, where=condition)]
         try:
             part = _check_group(pair, Selections.part(condition), job, len(before) + len(parts))
@@ -331,7 +331,7 @@ def _doubt(table: Crosstab, described: Descriptions) -> str:
     totals = any(None in cell.keys for cell in (*table.cells, *table.left_out))
     be = "be that of all labels, of the shown ones only, or some labels are subtotals"
     known = {table.path, Path(table.path or "").name} & set(described.outputs)
-    block = "" if known or table.path is None else f"[[outputs]]\nfile = {dumps(table.path)}\n"
+    block = "" if known or table.path is None else f"[[outputs]]\nfile = {dumps(table.path, ensure_ascii=False)}\n"
     where = f"the block of {min(map(str, known))} in" if known else "outputs.toml (--spec):"
     return (
         f"{table.name}: {f'its total may {be}' if totals else 'some labels may be sums of others'}. "

@@ -96,7 +96,11 @@ class Judge:
                 _keep_worst(opinions, told)
         flagged = [c for c, o in opinions.items() if o.verdict != "safe" and c not in placed]
         # Ends of derived cells are shown; those of protected ones are no news.
-        shown = sorted(c for c in flagged if opinions[c].verdict in {"disclosed", "open"})
+        shown = sorted(
+            c
+            for c in flagged
+            if opinions[c].verdict in {"disclosed", "open"} and not joint.repeated[c]
+        )
         inference = views[0].inference
         inference.widen(shown[:MOST_WIDENED], exact=self.exact)
         return [

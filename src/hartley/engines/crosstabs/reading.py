@@ -242,7 +242,11 @@ def _key_columns(
     keys = 1
     for at in range(1, len(names)):
         texts = {row[at] for _, row in body}
-        if not all(map(marking.is_value, texts)):
+        others = {text for text in texts if not marking.is_value(text)}
+        signs = others and not any(map(str.isalnum, "".join(others)))
+        if signs and (others < texts or len(others) == 1):
+            marking.read(min(others))  # signs among numbers are marks, and no categories
+        if others:
             keys = at + 1
     if keys == len(names):
         # Every column holds some text that is no number: name the mark, or ask for the dims.
