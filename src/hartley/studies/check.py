@@ -331,12 +331,16 @@ def _doubt(table: Crosstab, described: Descriptions) -> str:
     totals = any(None in cell.keys for cell in (*table.cells, *table.left_out))
     be = "be that of all labels, of the shown ones only, or some labels are subtotals"
     known = {table.path, Path(table.path or "").name} & set(described.outputs)
-    block = "" if known or table.path is None else f"[[outputs]]\nfile = {dumps(table.path, ensure_ascii=False)}\n"
+    block = (
+        ""
+        if known or table.path is None
+        else f"[[outputs]]\nfile = {dumps(table.path, ensure_ascii=False)}\n"
+    )
     where = f"the block of {min(map(str, known))} in" if known else "outputs.toml (--spec):"
     return (
         f"{table.name}: {f'its total may {be}' if totals else 'some labels may be sums of others'}. "
         "That is neither declared nor tested, so that no hidden cell is called protected. Declare "
-        f'total, margins or trees; if totals are those of all labels and no label is a subtotal '
+        f"total, margins or trees; if totals are those of all labels and no label is a subtotal "
         f'("shown" if they leave hidden cells out), write into {where}\n{block}margins = "all"'
     )
 

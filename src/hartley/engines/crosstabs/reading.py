@@ -437,6 +437,4 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
             for cell in cells
         )
 
-    return replace(
-        table, cells=finer(table.cells), left_out=finer(table.left_out), places=places
-    )
+    return replace(table, cells=finer(table.cells), left_out=finer(table.left_out), places=places)

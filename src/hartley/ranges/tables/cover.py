@@ -437,7 +437,10 @@ def _trees_of_bands(axis: CoverAxis) -> str:
             block[label] = parts
     return ", ".join(
         f"{{dim = {dumps(axis.name, ensure_ascii=False)}, "
-        + ", ".join(f"{dumps(label, ensure_ascii=False)} = {dumps(parts, ensure_ascii=False)}" for label, parts in block.items())
+        + ", ".join(
+            f"{dumps(label, ensure_ascii=False)} = {dumps(parts, ensure_ascii=False)}"
+            for label, parts in block.items()
+        )
         + "}"
         for block in blocks
     )

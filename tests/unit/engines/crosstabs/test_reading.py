@@ -286,6 +286,54 @@ def test_a_results_folder_of_acro():
     assert len(listed) == len(tables) + len(notes)
 
 
+def test_a_table_of_means_in_a_results_folder_is_left_out(tmp_path):
+    for file in ACRO.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    path = tmp_path / "results.json"
+    content = json.loads(path.read_text())
+    means = "region,asthma,cancer\ncentre,41.5,37.2\neast,40.1,\n"
+    (tmp_path / "output_0_0.csv").write_text(means)  # ACRO says nothing else about it
+    content["results"]["output_1"]["fair"]["statbarn"] = "LinearAggregations"
+    content["results"]["output_2"].pop("fair")
+    path.write_text(json.dumps(content))
+    tables, notes = read_results_folder(str(tmp_path), Descriptions())
+    assert [Path(table.name).name for table in tables] == ["output_2_0.csv"]
+    assert [note.split(" ")[0] for note in notes if "holds no counts" in note] == [
+        "output_0",
+        "output_1",
+    ]
+    block = {"file": "output_1_0.csv", "statistic": "sum(visits)"}
+    tables, _ = read_results_folder(str(tmp_path), read_descriptions({"outputs": [block]}))
+    assert [table.statistic for table in tables] == ["sum(visits)", "count"]
+    content["results"]["output_2"]["command"] = "a.crosstab(t.r, t.d, values=t.v, aggfunc='sum')"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="lists no table"):
+        read_results_folder(str(tmp_path), Descriptions())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g,F,M,Total\na,12,.,20\nb,5,6,11\n",
+        "g,F,M,Total\na,.,5,20\nb,.,6,11\n",
+        "g,F,M\na,12,.\nb,5,6\n",
+        "g,n\na,12\nb,.\n",
+        "g,h,people\na,u,12\na,v,-\n",
+    ],
+)
+def test_a_sign_among_numbers_is_a_mark_that_is_not_declared(tmp_path, text):
+    with pytest.raises(InputError, match=r"the mark '[.-]' is not declared") as caught:
+        read(tmp_path, text)
+    assert "--marks" in caught.value.hint
+    mark = "-" if "-" in text else "."
+    assert read(tmp_path, text, marks={mark: "hidden"}).cells
+
+
+def test_signs_can_be_categories(tmp_path):
+    table = read(tmp_path, "region,result,people\na,+,12\na,-,30\n")
+    assert table.categories("result") == {"+", "-"}
+
+
 def manifest(folder, **model):
     node = {"resource_type": "model", "name": "wards"} | model
     place = folder / "target" / "manifest.json"
