@@ -67,8 +67,8 @@ class TableCertificate:
         outputs = [output for part in self.content["statistics"] for output in part["outputs"]]
         if any(output["reading"] == "untested" for output in outputs):
             taken += (
-                " The totals of some outputs are neither declared nor tested: their cells are open, "
-                "or disclosed under a reading that fits."
+                " The totals of some outputs are neither declared nor tested: their cells are "
+                "open, or disclosed under a reading that fits."
             )
         margins = sorted(
             {o["described"]["margins"] for o in outputs if "margins" in o["described"]}

@@ -181,7 +181,7 @@ def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     return known, np.array([0 if word == NO_END else int(word) for word in words], np.int64)
 
 
-def check_claims(
+def check_claims(  # noqa: PLR0913 - what is claimed, and what it is compared with
     joint: Cover,
     cells: Mapping[str, str],
     proved: ProvedView,

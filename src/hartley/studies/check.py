@@ -329,19 +329,16 @@ def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
 def _doubt(table: Crosstab, described: Descriptions) -> str:
     """Say what an untested total can be, and what declares it."""
     totals = any(None in cell.keys for cell in (*table.cells, *table.left_out))
-    be = "be that of all labels, of the shown ones only, or some labels are subtotals"
+    be = "its total may be that of all labels, of the shown ones only, or some labels are subtotals"
     known = {table.path, Path(table.path or "").name} & set(described.outputs)
-    block = (
-        ""
-        if known or table.path is None
-        else f"[[outputs]]\nfile = {dumps(table.path, ensure_ascii=False)}\n"
-    )
-    where = f"the block of {min(map(str, known))} in" if known else "outputs.toml (--spec):"
+    where = "what describes it already (its block, or its meta in dbt):" if known else "a block:"
+    block = f"[[outputs]]\nfile = {dumps(table.path, ensure_ascii=False)}\n" if not known else ""
     return (
-        f"{table.name}: {f'its total may {be}' if totals else 'some labels may be sums of others'}. "
-        "That is neither declared nor tested, so that no hidden cell is called protected. Declare "
-        f"total, margins or trees; if totals are those of all labels and no label is a subtotal "
-        f'("shown" if they leave hidden cells out), write into {where}\n{block}margins = "all"'
+        f"{table.name}: {be if totals else 'some labels may be sums of others'}; that is neither "
+        "declared nor tested, so no hidden cell is called protected. Declare total, margins or "
+        "trees; where totals are those of all labels and no label is a subtotal (or "
+        f'"shown", if they leave hidden cells out), add to outputs.toml {where}\n{block}margins = '
+        '"all"'
     )
 
 

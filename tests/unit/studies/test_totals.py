@@ -138,7 +138,7 @@ def test_the_line_to_paste_declares_the_total(tmp_path):
     assert check(path, spec=toml, rules=RULES).counts["protected"] == 3
     toml.write_text('[[outputs]]\nfile = "t.csv"\nstatistic = "count"\n')
     (note,) = check(path, spec=toml, rules=RULES).notes
-    assert "the block of t.csv" in note
+    assert "what describes it already" in note
     toml.write_text(toml.read_text() + note.splitlines()[-1] + "\n")
     assert check(path, spec=toml, rules=RULES).counts["protected"] == 3
 

@@ -139,9 +139,11 @@ def _has_sums(lines: Sequence[dict[str | None, int]], keys: Sequence[str]) -> bo
             place, left = tries.pop()
             if steps > MOST_STEPS or not any(left):
                 return True
-            for i in range(place, len(rest)):
-                if any(rest[i]) and all(map(int.__le__, rest[i], left)):
-                    tries.append((i + 1, tuple(map(int.__sub__, left, rest[i]))))
+            tries += [
+                (i + 1, tuple(map(int.__sub__, left, rest[i])))
+                for i in range(place, len(rest))
+                if any(rest[i]) and all(map(int.__le__, rest[i], left))
+            ]
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,11 @@ def read_results_folder(folder: str, described: Descriptions) -> tuple[list[Cros
                 declared = replace(declared, margins="shown")  # so does ACRO
             if declared.dims is None:
                 declared = replace(declared, dims=_dims(folder, name))
-            try:
-                if declared.statistic == "count" and not _counts(result):
-                    raise NotACount("it holds another statistic", hint="")
-                table = read_crosstab(place, declared)
-            except NotACount:
+            table = None
+            with suppress(NotACount):
+                if declared.statistic != "count" or _counts(result):
+                    table = read_crosstab(place, declared)
+            if table is None:
                 notes.append(
                     f"{name} of {folder} holds no counts, and was left out; if it holds sums, "
                     f'declare statistic = "sum(column)" for {file}.'

@@ -17,8 +17,8 @@ from hartley.engines.crosstabs.description import (
     read_descriptions,
 )
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
-from hartley.engines.crosstabs.results_folder import read_results_folder
 from hartley.engines.crosstabs.readings import read_totals, unnamed_totals
+from hartley.engines.crosstabs.results_folder import read_results_folder
 from hartley.errors import InputError
 
 ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
