@@ -260,6 +260,13 @@ def test_a_derived_cell_is_listed_once(tmp_path):
     report = check(*paths, spec=spec({"file": "some.csv", "where": "age >= 20"}))
     assert report.headline.startswith("2 cells of 2 outputs are disclosed, 2 of them")
     verify_tables(paths, save_certificate(report, tmp_path / "c.json"))
+    # Everybody with g = 'b' is in the condition: that cell is the published one.
+    every = lines(tmp_path / "every.csv", "g", a=15, b="x", c="x", Total=23)
+    part = lines(tmp_path / "part.csv", "g", Total=3)
+    where = {"file": "part.csv", "value": "n", "where": "g = 'b'"}
+    both = check(every, part, spec=spec({"file": "every.csv", "margins": "all"}, where))
+    assert found(both)["b"] == ("disclosed", (3, 3))
+    assert not any(cell.derived for cell in both.cells)
     alone = tmp_path / "one.csv"
     alone.write_text("k,g,n\nz,a,3\nz,b,20\n")
     assert check(alone).headline == "1 cell of 1 output is disclosed."

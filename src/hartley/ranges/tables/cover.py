@@ -230,20 +230,20 @@ class Cover:
 
     @cached_property
     def repeated(self) -> NDArray[np.bool_]:
-        """Which cells nobody published are others by another name: sums of a single part."""
-        if not self.axes:
-            return np.zeros(self.system.size, bool)
-        places = np.unravel_index(np.arange(self.system.size), self.shape)
-        finest = []
-        for axis, mine in zip(self.axes, places, strict=True):
-            same = np.arange(len(axis.nodes))
-            for parent, kids in axis.sums * len(axis.sums):
-                if len(kids) == 1:
-                    same[parent] = same[kids[0]]
-            finest.append(same[mine])
-        name = np.ravel_multi_index(tuple(finest), self.shape)
-        again: NDArray[np.bool_] = np.isin(name, name[self.published])
-        again |= name != np.arange(self.system.size)
+        """Which cells nobody published are others by another name: sums of one possible part."""
+        system, same = self.system, np.arange(self.system.size)
+        relation = np.repeat(np.arange(system.relations), np.diff(system.start))
+        part = self.possible[system.column]
+        part[system.start[:-1]] = False  # the sum itself
+        single = np.bincount(relation[part], minlength=system.relations) == 1
+        sums, parts = (
+            system.column[system.start[:-1]][single],
+            system.column[part & single[relation]],
+        )
+        for _ in range(sum(1 + len(axis.sums) for axis in self.axes)):
+            same[sums] = same[parts]
+        again: NDArray[np.bool_] = np.isin(same, same[self.published])
+        again |= same != np.arange(system.size)
         return again & ~self.published
 
     @cached_property
