@@ -203,6 +203,10 @@ def check_claims(  # noqa: PLR0913 - what is claimed, and what it is compared wi
     if untested:
         told = joint.system.low == joint.system.high
         worst = np.where(joint.published & ~told, np.maximum(worst, OPEN), worst)
+    # What a cell has by another name, it has.
+    names, bad = joint.same, np.flatnonzero(worst > PROTECTED)
+    worst = worst.copy()
+    np.maximum.at(worst, names[bad], worst[bad])
     claimed, words = numbers(cells["cell"]), cells["verdict"].split()
     if not refer_to(np.array([0, claimed.size]), claimed, joint.system.size):
         raise refuted(name, "a cell of it does not exist")
@@ -230,7 +234,7 @@ def check_claims(  # noqa: PLR0913 - what is claimed, and what it is compared wi
         raise refuted(name, f"the verdict on {cell} does not follow")
     silent = np.ones(joint.system.size, bool)
     silent[claimed] = False
-    new = silent & ~joint.repeated
+    new = silent & (names == np.arange(names.size))
     if (worst[silent & joint.published] != SAFE).any() or (worst[new] > PROTECTED).any():
         raise refuted(name, "a cell is missing in it")
     counts = np.bincount(verdicts, minlength=len(WORDS))

@@ -96,11 +96,11 @@ class Judge:
                 _keep_worst(opinions, told)
         flagged = [c for c, o in opinions.items() if o.verdict != "safe" and c not in placed]
         # Ends of derived cells are shown; those of protected ones are no news.
-        shown = sorted(
-            c
-            for c in flagged
-            if opinions[c].verdict in {"disclosed", "open"} and not joint.repeated[c]
-        )
+        shown = sorted(c for c in flagged if opinions[c].verdict in {"disclosed", "open"})
+        twice = {c for c in shown if joint.same[c] != c}
+        for c in twice:  # the same cell by another name is enough, if it is judged as badly
+            _keep_worst(opinions, replace(opinions[c], cell=int(joint.same[c])))
+        shown = sorted({int(joint.same[c]) for c in shown} - set(placed))
         inference = views[0].inference
         inference.widen(shown[:MOST_WIDENED], exact=self.exact)
         return [

@@ -229,9 +229,12 @@ class Cover:
         return records > 0
 
     @cached_property
-    def repeated(self) -> NDArray[np.bool_]:
-        """Which cells nobody published are others by another name: sums of one possible part."""
-        system, same = self.system, np.arange(self.system.size)
+    def same(self) -> NDArray[np.int64]:
+        """For cells nobody published, the cell that they are by another name; else the cell itself.
+
+        A sum of a single part that is possible is that part.
+        """
+        system, cells = self.system, np.arange(self.system.size)
         relation = np.repeat(np.arange(system.relations), np.diff(system.start))
         part = self.possible[system.column]
         part[system.start[:-1]] = False  # the sum itself
@@ -240,11 +243,13 @@ class Cover:
             system.column[system.start[:-1]][single],
             system.column[part & single[relation]],
         )
+        same = cells.copy()
         for _ in range(sum(1 + len(axis.sums) for axis in self.axes)):
             same[sums] = same[parts]
-        again: NDArray[np.bool_] = np.isin(same, same[self.published])
-        again |= same != np.arange(system.size)
-        return again & ~self.published
+        shown = same.copy()
+        shown[same[self.published]] = cells[self.published]
+        named: NDArray[np.int64] = np.where(self.published, cells, shown[same])
+        return named
 
     @cached_property
     def published(self) -> NDArray[np.bool_]:
