@@ -65,6 +65,17 @@ class TableCertificate:
         taken = (
             " The contributions are those that it states." if self.rests_on_contributions else ""
         )
+        outputs = [output for part in self.content["statistics"] for output in part["outputs"]]
+        if any(output["reading"] == "untested" for output in outputs):
+            taken += (
+                " The totals of some outputs are neither declared nor tested: their cells are "
+                "open, or disclosed under a reading that fits."
+            )
+        margins = sorted(
+            {o["described"]["margins"] for o in outputs if "margins" in o["described"]}
+        )
+        if margins:
+            taken += f" Totals are taken as declared: margins {', '.join(margins)}."
         return (
             f"Of {len(self.content['outputs'])} outputs under {', '.join(self.content['rules'])}: "
             f"{said}.{taken} Not covered: {'; '.join(NOT_PROMISED)}."

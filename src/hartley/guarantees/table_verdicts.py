@@ -192,12 +192,14 @@ def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     return known, np.array([0 if word == NO_END else int(word) for word in words], np.int64)
 
 
-def check_claims(
+def check_claims(  # noqa: PLR0913 - what is claimed, and what it is compared with
     joint: Cover,
     cells: Mapping[str, str],
     proved: ProvedView,
     worst: NDArray[np.int64],
     name: str,
+    *,
+    untested: bool = False,
 ) -> NDArray[np.int64]:
     """Compare every claim with what is proved, and count the verdicts that are claimed.
 
@@ -207,7 +209,15 @@ def check_claims(
         proved: what is proved about them for anybody.
         worst: the worst verdict on each that is proved for some attacker.
         name: the name of the certificate, for an error.
+        untested: whether a total among them is neither declared nor tested: it protects nothing.
     """
+    if untested:
+        told = joint.system.low == joint.system.high
+        worst = np.where(joint.published & ~told, np.maximum(worst, OPEN), worst)
+    # What a cell has by another name, it has.
+    names, bad = joint.same, np.flatnonzero(worst > PROTECTED)
+    worst = worst.copy()
+    np.maximum.at(worst, names[bad], worst[bad])
     claimed, words = numbers(cells["cell"]), cells["verdict"].split()
     if not refer_to(np.array([0, claimed.size]), claimed, joint.system.size):
         raise refuted(name, "a cell of it does not exist")
@@ -229,13 +239,14 @@ def check_claims(
             raise refuted(name, f"the interval of {cell} comes out differently")
     verdicts = np.array([WORDS.index(word) for word in words], np.int64)
     # A check may overlook what protects a cell, and no more than that.
-    unnoticed = (verdicts == OPEN) & (worst[claimed] == PROTECTED)
+    unnoticed = (verdicts == OPEN) & (untested | (worst[claimed] == PROTECTED))
     for at in np.flatnonzero((verdicts != worst[claimed]) & ~unnoticed)[:1]:
         cell = joint.name(int(claimed[at]))
         raise refuted(name, f"the verdict on {cell} does not follow")
     silent = np.ones(joint.system.size, bool)
     silent[claimed] = False
-    if (worst[silent & joint.published] != SAFE).any() or (worst[silent] > PROTECTED).any():
+    new = silent & (names == np.arange(names.size))
+    if (worst[silent & joint.published] != SAFE).any() or (worst[new] > PROTECTED).any():
         raise refuted(name, "a cell is missing in it")
     counts = np.bincount(verdicts, minlength=len(WORDS))
     counts[SAFE] += int((silent & joint.published).sum())

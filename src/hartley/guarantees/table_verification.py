@@ -9,6 +9,7 @@ import numpy as np
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
 from hartley.engines.crosstabs.description import CategoryTree, read_description
 from hartley.engines.crosstabs.reading import collector_paused, read_crosstab, with_places
+from hartley.engines.crosstabs.readings import read_totals
 from hartley.errors import CertificateError, HartleyError
 from hartley.files import file_digest, parse_json, read_text_file
 from hartley.guarantees.table_certificate import (
@@ -108,7 +109,7 @@ def _verify(
     )
     rules = [read_rule(text) for text in content["rules"]]
     _check_terms(content, rules, name)
-    files = [_files(part, digests, name) for part in content["statistics"]]
+    files = [_files(part, digests, trees, name) for part in content["statistics"]]
     _check_decimals(content["statistics"], files, name)
     read = [_read(part, mine) for part, mine in zip(content["statistics"], files, strict=True)]
     _check_division([tables for tables, _ in read], name)
@@ -202,18 +203,26 @@ def _verdicts(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is judg
             doubtful = [*answers.doubtful()]
             worst[doubtful] = np.maximum(worst[doubtful], OPEN)
             worst[[cell for tight in answers.proofs for cell in tight.weights]] = DISCLOSED
-    return check_claims(joint, part["cells"], views[0], worst, name)
+    untested = any(output["reading"] == "untested" for output in part["outputs"])
+    return check_claims(joint, part["cells"], views[0], worst, name, untested=untested)
 
 
-def _files(part: dict[str, Any], digests: dict[str, str], name: str) -> list[Crosstab]:
-    """Read the outputs of a part again, as it describes them."""
+def _files(
+    part: dict[str, Any], digests: dict[str, str], trees: Sequence[CategoryTree], name: str
+) -> list[Crosstab]:
+    """Read the outputs of a part again, as it describes them, and their totals as it reads them."""
     try:
         files = [
-            read_crosstab(digests[output["sha256"]], read_description(output["described"]))
+            read_totals(
+                read_crosstab(digests[output["sha256"]], read_description(output["described"])),
+                trees,
+            )
             for output in part["outputs"]
         ]
     except HartleyError as error:
         raise refuted(name, error.problem) from None
+    if [table.reading for table in files] != [output["reading"] for output in part["outputs"]]:
+        raise refuted(name, "the totals of an output are declared, tested or untested otherwise")
     if {table.statistic for table in files} - {part["statistic"]}:
         raise refuted(name, "an output is about another statistic")
     return files

@@ -56,7 +56,11 @@ def print_points(sentences: Iterable[str], console: Console) -> None:
     from rich.text import Text
 
     for sentence in sentences:
-        lines = textwrap.wrap(sentence, max(console.width - 3, 20), break_on_hyphens=False)
+        lines = [
+            line
+            for part in sentence.splitlines()
+            for line in textwrap.wrap(part, max(console.width - 3, 20), break_on_hyphens=False)
+        ]
         console.print(
             Text("\n".join(("   " if k else " • ") + line for k, line in enumerate(lines)))
         )

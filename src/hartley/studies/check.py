@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,8 @@ from hartley.engines.crosstabs.crosstab import Crosstab, Rounding, read_marks
 from hartley.engines.crosstabs.dbt_manifest import read_manifest
 from hartley.engines.crosstabs.description import Descriptions, read_descriptions
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
+from hartley.engines.crosstabs.readings import read_totals, unnamed_totals, with_all_totals
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
-from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
 from hartley.errors import InputError, OptionError, without_password
 from hartley.files import one_line
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
@@ -117,6 +118,8 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         for table in tables
         for dim, key in unnamed_totals(table, described.trees)
     ]
+    tables = [read_totals(table, described.trees) for table in tables]
+    notes += [_doubt(table, described) for table in tables if table.reading == "untested"]
     known_schema = read_schema(schema)
     if len(tables) > 1 and not all(t.where for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")
@@ -261,14 +264,14 @@ def _check_statistic(
     parts: list[CheckedStatistic] = []
     for group in divided.groups:
         parts.append(_check_group(group, _selections(group, job), job, len(before) + len(parts)))
-    said: dict[frozenset[tuple[str, str]], str] = {}
-    if divided.joined:
-        said = {_keys(cell): cell.verdict for part in parts for cell in part.cells}
+    said: dict[frozenset[tuple[str, str]], set[str]] = {}
+    for cell in (cell for part in parts for cell in part.cells if divided.joined):
+        said.setdefault(_keys(cell), set()).add("disclosed" if cell.suspected else cell.verdict)
     # Assumptions are about the outputs alone: the microdata could tell, but nobody else.
     job = replace(job, data=None)
     for small, large in divided.nested:
         # The smaller output may be a part of the larger one; nobody says so.
-        condition = f"rows of {small.name}"
+        condition = f"rows of {small.name} in {large.name}"
         pair = [replace(large, where=None), replace(small, where=condition)]
         try:
             part = _check_group(pair, Selections.part(condition), job, len(before) + len(parts))
@@ -294,7 +297,7 @@ def _check_statistic(
                 "declare with where which rows each output is about."
             )
             bad = [c for c in part.cells if c.verdict in {"disclosed", "open"}]
-            cells = [c for c in bad if said.get(_keys(c)) not in {"disclosed", "open"}]
+            cells = [c for c in bad if not said.get(_keys(c), set()) & {"disclosed", c.verdict}]
             if cells:
                 parts.append(_assumed(part, cells, f"if {names} is about these rows"))
             break
@@ -310,7 +313,13 @@ def _assumed(
 ) -> CheckedStatistic:
     """Return cells of which nobody declares what they follow from: all of them are open."""
     doubtful = [
-        replace(cell, verdict="open", certain=False, why=f"{condition}: {cell.why}")
+        replace(
+            cell,
+            verdict="open",
+            certain=False,
+            why=f"{condition}: {cell.why}",
+            suspected=cell.verdict == "disclosed" or cell.suspected,
+        )
         for cell in cells
     ]
     return replace(part, cells=tuple(doubtful), assumed=True)
@@ -321,7 +330,77 @@ def _selections(tables: Sequence[Crosstab], job: _Job) -> Selections:
     return select(conditions, categories_of(tables, job.trees), job.schema, job.resolved)
 
 
+def _doubt(table: Crosstab, described: Descriptions) -> str:
+    """Say what an untested total can be, and what declares it."""
+    totals = any(None in cell.keys for cell in (*table.cells, *table.left_out))
+    be = "its total may be that of all labels, of the shown ones only, or some labels are subtotals"
+    known = {table.path, Path(table.path or "").name} & set(described.outputs)
+    where = "what describes it already (its block, or its meta in dbt):" if known else "a block:"
+    block = f"[[outputs]]\nfile = {dumps(table.path, ensure_ascii=False)}\n" if not known else ""
+    return (
+        f"{table.name}: {be if totals else 'some labels may be sums of others'}; that is neither "
+        "declared nor tested, so no hidden cell is called protected. Declare total, margins or "
+        "trees; where totals are those of all labels and no label is a subtotal (or "
+        f'"shown", if they leave hidden cells out), add to outputs.toml {where}\n{block}margins = '
+        '"all"'
+    )
+
+
 def _check_group(
+    tables: Sequence[Crosstab], selections: Selections, job: _Job, number: int
+) -> CheckedStatistic:
+    """Judge outputs together; where a total is untested, as both kinds of totals.
+
+    Totals that can be those of the shown cells are left out first: whatever all other tables fit
+    is then certain in both readings.
+    """
+    part = _judged(tables, selections, job, number)
+    if all(table.reading != "untested" for table in tables):
+        return part
+    other, reading = part, "if totals are those of all labels"
+    if not any(None in cell.keys for table in tables for cell in table.cells):
+        reading = "if no label is the sum of others"
+    if any(table.left_out for table in tables):
+        reading = "whether totals are those of all labels or of the shown ones"
+        try:
+            other = _judged(list(map(with_all_totals, tables)), selections, job, number)
+        except InputError:
+            reading = "if totals are those of the shown cells"
+    first, second = ({cell.cell: cell for cell in mine.cells} for mine in (part, other))
+    cells = [_doubted(first.get(at), second.get(at), reading) for at in sorted({*first, *second})]
+    return replace(part, cells=tuple(cell for cell in cells if cell is not None))
+
+
+def _doubted(
+    shown: CheckedCell | None, whole: CheckedCell | None, reading: str
+) -> CheckedCell | None:
+    """Return the verdict that two readings of totals allow: nothing is protected by them."""
+    both = [cell for cell in (shown, whole) if cell is not None]
+    bad = [cell for cell in both if cell.verdict == "disclosed"]
+    if len(bad) == 2:
+        told = bad[0].stated[0] == bad[0].stated[1] and bad[0].why == bad[1].why
+        return bad[0] if told else replace(bad[0], why=f"{bad[0].why}, {reading}")
+    if shown is None and both[0].verdict == "safe":  # a total of the shown cells
+        return None
+    if all(cell.verdict == "safe" and cell.stated[0] == cell.stated[1] for cell in both):
+        return both[0]
+    why = "its totals are neither declared nor tested"
+    if bad:
+        kind = "shown cells" if bad[0] is shown else "all labels"
+        why = f"if totals are those of the {kind}: {bad[0].why}".replace("the all", "all")
+    return replace(
+        (bad or both)[0],
+        outer=both[0].outer,
+        inner=both[0].inner,
+        verdict="open",
+        rule=(bad or both)[0].rule or "untested total",
+        why=why,
+        certain=False,
+        suspected=bool(bad),
+    )
+
+
+def _judged(
     tables: Sequence[Crosstab], selections: Selections, job: _Job, number: int
 ) -> CheckedStatistic:
     joint = cover(tables, job.trees, selections)
@@ -372,8 +451,9 @@ def _no_table(
         )
     return InputError(
         f"No table fits {names}: {relation_words(joint, error.relation)} cannot hold",
-        hint="check the totals; if the numbers are rounded, declare --rounding, and if totals are "
-        'those of the shown cells only, margins = "shown"',
+        hint="check the totals; if the numbers are rounded, declare --rounding, if some labels are "
+        "sums of others, [[trees]], and if totals are those of the shown cells only, margins = "
+        '"shown"',
     )
 
 

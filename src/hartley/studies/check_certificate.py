@@ -206,7 +206,10 @@ def _part(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
     return {
         "statistic": part.statistic,
         "decimals": part.places,
-        "outputs": [{"sha256": table.digest, "described": _described(table)} for table in files],
+        "outputs": [
+            {"sha256": table.digest, "described": _described(table), "reading": table.reading}
+            for table in files
+        ],
         "answers": [
             {"name": t.name, "where": t.where, "low": t.cells[0].low, "high": t.cells[0].high}
             for t in answers

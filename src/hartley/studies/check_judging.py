@@ -117,7 +117,10 @@ class Judge:
                     _keep_worst(opinions, told)
             flagged = [c for c, o in opinions.items() if o.verdict in {"disclosed", "open"}]
             # Those of protected ones are no news.
-            shown = sorted(cell for cell in flagged if cell not in placed)
+            shown = [cell for cell in flagged if cell not in placed]
+            for c in shown:  # the same cell by another name is enough, if it is judged as badly
+                _keep_worst(opinions, replace(opinions[c], cell=int(joint.same[c])))
+            shown = sorted({int(joint.same[c]) for c in shown} - set(placed))
             inference.widen(shown[:MOST_WIDENED], exact=self.exact)
         return [
             _cell(

@@ -63,6 +63,8 @@ class CheckedCell:
     """Whether it is derived and certainly one person."""
     certain: bool = True
     """Whether it follows from what is declared, and from no assumption about the outputs."""
+    suspected: bool = False
+    """Whether it is open, and an assumption about the outputs that fits discloses it."""
 
     @property
     def name(self) -> str:
@@ -98,6 +100,7 @@ class CheckedCell:
             "rule": self.rule,
             "derived": self.derived,
             "singled_out": self.singled_out,
+            "suspected": self.suspected,
             "why": self.why if values else self.verdict,
             "places": [{"output": place.output, "line": place.line} for place in self.places],
         }
@@ -184,7 +187,7 @@ class CheckReport(ReadableResult):
     @property
     def singled_out(self) -> int:
         """How many derived cells are certainly one person."""
-        return sum(cell.singled_out for cell in self.cells)
+        return sum(cell.singled_out and cell.certain for cell in self.cells)
 
     @property
     def verdict(self) -> str:
@@ -207,9 +210,11 @@ class CheckReport(ReadableResult):
             return f"{disclosed} of {tables} {verb} disclosed{by}.{more}"
         if counts["open"]:
             verb = "is" if counts["open"] == 1 else "are"
+            suspected = sum(cell.suspected for cell in self.cells)
+            by = f", {suspected:,} of them disclosed under an assumption that fits"
             return (
                 f"No cell of {tables} is proved to be disclosed; "
-                f"{counted(counts['open'], 'cell')} {verb} open."
+                f"{counted(counts['open'], 'cell')} {verb} open{by if suspected else ''}."
             )
         return f"No cell of {tables} is disclosed, and every protected one has its witnesses."
 

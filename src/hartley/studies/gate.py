@@ -227,7 +227,7 @@ def check_cases(
     findings: dict[str, list[GateFinding]] = {name: [] for name, _ in report.outputs}
     for part in report.statistics:
         for cell in part.cells:
-            if cell.verdict not in counted and not (cell.singled_out and counted):
+            if cell.verdict not in counted and not (cell.suspected and counted):
                 continue
             for output, file, line in _places(cell, part.outputs, part.tables):
                 message = f"{cell.name} is {cell.verdict} under {cell.rule}"

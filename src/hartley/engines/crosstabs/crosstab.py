@@ -247,6 +247,10 @@ class Crosstab:
     """Whether a cell that the table does not list is zero or hidden; None where nobody says."""
     signed: bool = False
     """Whether its numbers can be negative."""
+    reading: str | None = None
+    """How its totals are known: complete (no cell is open), declared, tested or untested."""
+    left_out: tuple[PublishedCell, ...] = ()
+    """Totals that can be those of the shown cells, where nobody knows."""
 
     def categories(self, dim: str) -> set[str]:
         """Return the categories of a dimension, without its total."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
 from hartley.engines.crosstabs.grids import read_grid
 from hartley.engines.crosstabs.header_lines import NUMBERS, header_rows
-from hartley.engines.crosstabs.shown_totals import without_shown_totals
 from hartley.errors import InputError, TableError
 from hartley.files import file_digest, one_line
 from hartley.wording import listed
@@ -44,6 +43,10 @@ COLUMNS = "columns"
 
 _Stated = tuple[int | None, int | None, str]
 """The interval of a cell, in units of the last digit, and its kind."""
+
+
+class NotACount(TableError):  # noqa: N818 - reads as what it says
+    """A table of counts has decimals: it holds means, ratios or percentages."""
 
 
 class _Entries(NamedTuple):
@@ -239,7 +242,11 @@ def _key_columns(
     keys = 1
     for at in range(1, len(names)):
         texts = {row[at] for _, row in body}
-        if not all(map(marking.is_value, texts)):
+        others = {text for text in texts if not marking.is_value(text)}
+        signs = others and not any(map(str.isalnum, "".join(others)))
+        if signs and (others < texts or len(others) == 1):
+            marking.read(min(others))  # signs among numbers are marks, and no categories
+        if others:
             keys = at + 1
     if keys == len(names):
         # Every column holds some text that is no number: name the mark, or ask for the dims.
@@ -285,7 +292,6 @@ def _crosstab(
     columns = keys, lows, highs, kinds, entries.texts, entries.lines
     # What PublishedCell._make does, without a call of Python's for each of a million cells.
     cells = list(map(partial(tuple.__new__, PublishedCell), zip(*columns, strict=True)))
-    shown = without_shown_totals(cells, described, guesses)
     return Crosstab(
         name=Path(path).name,
         path=path,
@@ -293,7 +299,7 @@ def _crosstab(
         dims=dims,
         statistic=described.statistic,
         where=described.where,
-        cells=tuple(shown),
+        cells=tuple(cells),
         places=places,
         guesses=tuple(guesses),
         absent=described.absent,
@@ -311,7 +317,7 @@ def _places(numbers: Iterable[Fraction | int], described: OutputDescription) -> 
         if places > 12:
             raise TableError("a number has more than 12 decimals", hint="publish fewer decimals")
     if places and described.statistic == "count":
-        raise TableError(
+        raise NotACount(
             "a count has decimals",
             hint='declare statistic = "sum(column)"; percentages without their base, means and '
             "ratios are not covered",
@@ -421,11 +427,14 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
     factor = 10 ** (places - table.places)
     if factor == 1:
         return table
-    cells = tuple(
-        cell._replace(
-            low=None if cell.low is None else cell.low * factor,
-            high=None if cell.high is None else cell.high * factor,
+
+    def finer(cells: Iterable[PublishedCell]) -> tuple[PublishedCell, ...]:
+        return tuple(
+            cell._replace(
+                low=None if cell.low is None else cell.low * factor,
+                high=None if cell.high is None else cell.high * factor,
+            )
+            for cell in cells
         )
-        for cell in table.cells
-    )
-    return replace(table, cells=cells, places=places)
+
+    return replace(table, cells=finer(table.cells), left_out=finer(table.left_out), places=places)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.crosstabs.reading import read_crosstab
+from hartley.engines.crosstabs.reading import NotACount, read_crosstab
 from hartley.errors import TableError
 from hartley.files import parse_json, read_text_file
 
@@ -37,16 +38,26 @@ def read_results_folder(folder: str, described: Descriptions) -> tuple[list[Cros
     tables, notes = [], []
     for name, result in sorted(results.items()):
         files = _files(result)
-        method = _method(result)
-        if method not in METHODS or not files:
+        if _property(result, "method") not in METHODS or not files:
             notes.append(f"{name} of {folder} is no table, and was left out.")
             continue
         for file in files:
             place = str(Path(folder, file))
             declared = described.of(place)
+            if declared.margins is None and _property(result, "mitigation") == "suppress":
+                declared = replace(declared, margins="shown")  # so does ACRO
             if declared.dims is None:
                 declared = replace(declared, dims=_dims(folder, name))
-            table = read_crosstab(place, declared)
+            table = None
+            with suppress(NotACount):
+                if declared.statistic != "count" or _counts(result):
+                    table = read_crosstab(place, declared)
+            if table is None:
+                notes.append(
+                    f"{name} of {folder} holds no counts, and was left out; if it holds sums, "
+                    f'declare statistic = "sum(column)" for {file}.'
+                )
+                continue
             tables.append(replace(table, name=f"{Path(folder).name}/{file}"))
     if not tables:
         raise TableError(f"{path} lists no table", hint="check the folder")
@@ -71,6 +82,16 @@ def _files(result: Any) -> list[str]:
     return [name for name in names if isinstance(name, str) and Path(name).name == name]
 
 
-def _method(result: Any) -> str:
+def _property(result: Any, name: str) -> str:
     properties = result.get("properties", {}) if isinstance(result, dict) else {}
-    return str(properties.get("method", "")) if isinstance(properties, dict) else ""
+    return str(properties.get(name, "")) if isinstance(properties, dict) else ""
+
+
+def _counts(result: Any) -> bool:
+    """Tell whether a table counts: ACRO names the kind of its statistics, earlier ones the call."""
+    fair = result.get("fair")
+    kind = fair.get("statbarn") if isinstance(fair, dict) else None
+    if kind is not None:
+        return str(kind) == "Frequencies"
+    written = str(result.get("command", ""))
+    return _property(result, "method") == "crosstab" and "aggfunc" not in written

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product, repeat
-from math import prod
+from itertools import pairwise, product, repeat
+from json import dumps
+from math import inf, prod
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,9 @@ MOST_CELLS = 3_000_000
 """Cells of all tables together, those that nobody published included."""
 SELECTION = "selection"
 """The name of the dimension that conditions make."""
+
+BAND = re.compile(r"(<)?\s*([0-9]+)\s*(?:[-\u2013]\s*([0-9]+)|(\+))?")
+"""A label that is a range of whole numbers: 0-19, 20, <20 or 80+."""
 
 Keys = tuple[str | None, ...]
 """A category of each dimension; None is everything."""
@@ -242,6 +247,29 @@ class Cover:
         return records > 0
 
     @cached_property
+    def same(self) -> NDArray[np.int64]:
+        """For cells nobody published, the cell that they are by another name; else the cell itself.
+
+        A sum of a single part that is possible is that part.
+        """
+        system, cells = self.system, np.arange(self.system.size)
+        relation = np.repeat(np.arange(system.relations), np.diff(system.start))
+        part = self.possible[system.column]
+        part[system.start[:-1]] = False  # the sum itself
+        single = np.bincount(relation[part], minlength=system.relations) == 1
+        sums, parts = (
+            system.column[system.start[:-1]][single],
+            system.column[part & single[relation]],
+        )
+        same = cells.copy()
+        for _ in range(sum(1 + len(axis.sums) for axis in self.axes)):
+            same[sums] = same[parts]
+        shown = same.copy()
+        shown[same[self.published]] = cells[self.published]
+        named: NDArray[np.int64] = np.where(self.published, cells, shown[same])
+        return named
+
+    @cached_property
     def published(self) -> NDArray[np.bool_]:
         """Which cells some output states something about."""
         mask = np.zeros(self.system.size, bool)
@@ -373,12 +401,18 @@ def _absent(frame: Cover, table: Crosstab, inside: int) -> Iterable[tuple[str, .
         axis = next(axis for axis in frame.axes if axis.name == dim)
         below = [axis.leaves_below[axis.nodes.index(key)] for key in present]
         missing = set(axis.leaves) - set().union(*below) if below else set()
+        cuts = _trees_of_bands(axis) if present and missing else ""
+        if cuts:
+            raise TableError(
+                f"{table.name} and another output cut '{one_line(dim)}' into bands that overlap",
+                hint=f"write at the top of outputs.toml (--spec): trees = [{cuts}]",
+            )
         if present and missing and table.absent is None:
             raise TableError(
                 f"{table.name} has no category '{one_line(str(axis.nodes[min(missing)]))}' of "
                 f"'{dim}', which another output has",
                 hint='say whether such cells are zero or were not published: absent = "zero" or '
-                '"hidden"',
+                '"hidden"; if labels are sums of others, declare [[trees]]',
             )
         if table.absent == "zero":
             present += [str(axis.nodes[at]) for at in sorted(missing)]
@@ -394,6 +428,46 @@ def _absent(frame: Cover, table: Crosstab, inside: int) -> Iterable[tuple[str, .
             '"hidden"',
         )
     return absent if table.absent == "zero" else []
+
+
+def _trees_of_bands(axis: CoverAxis) -> str:
+    """Write bands of whole numbers that overlap as sums of the pieces that they share.
+
+    Example:
+        >>> _trees_of_bands(CoverAxis.of("age", {"0-1", "2+", "0-2"}, ()))
+        '{dim = "age", "0-2" = ["0-1", "2"]}, {dim = "age", "2+" = ["2", "3+"]}'
+    """
+    bands: dict[tuple[float, float], str] = {}
+    for label in axis.nodes[1:]:
+        found = BAND.fullmatch(str(label).strip())
+        if found is None or len(axis.sums) > 1:
+            return ""
+        below, low, high, more = found.groups()
+        begin = -inf if below else int(low)
+        bands[begin, inf if more else int(low) if below else int(high or low) + 1] = str(label)
+    cuts = sorted({end for ends in bands for end in ends})
+    named = dict(bands)
+    for begin, end in pairwise(cuts):
+        last = "+" if end == inf else "" if end - begin == 1 else f"-{int(end) - 1}"
+        named.setdefault((begin, end), f"<{end}" if begin == -inf else f"{begin}{last}")
+    blocks: list[dict[str, list[str]]] = []
+    for (low, high), label in sorted(bands.items()):
+        parts = [named[piece] for piece in pairwise(cuts) if low <= piece[0] and piece[1] <= high]
+        if len(parts) > 1:
+            free = (b for b in blocks if not set(parts) & {part for k in b.values() for part in k})
+            block = next(free, None)
+            if block is None:
+                blocks.append(block := {})
+            block[label] = parts
+    return ", ".join(
+        f"{{dim = {dumps(axis.name, ensure_ascii=False)}, "
+        + ", ".join(
+            f"{dumps(label, ensure_ascii=False)} = {dumps(parts, ensure_ascii=False)}"
+            for label, parts in block.items()
+        )
+        + "}"
+        for block in blocks
+    )
 
 
 def _ruled_out(frame: Cover, chosen: Selections) -> NDArray[np.int64]:

@@ -17,8 +17,8 @@ from hartley.engines.crosstabs.description import (
     read_descriptions,
 )
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
+from hartley.engines.crosstabs.readings import read_totals, unnamed_totals
 from hartley.engines.crosstabs.results_folder import read_results_folder
-from hartley.engines.crosstabs.unnamed_totals import unnamed_totals
 from hartley.errors import InputError
 
 ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
@@ -263,10 +263,14 @@ def test_descriptions_and_trees_are_checked():
 
 
 def test_the_totals_of_shown_cells_are_not_taken_for_totals(tmp_path):
-    table = read(tmp_path, "r,F,M,All\na,12,x,12\nb,5,6,11\nAll,17,6,23\n", dims=["r", "s"])
+    text = "r,F,M,All\na,12,x,12\nb,5,6,11\nAll,17,6,23\n"
+    table = read_totals(read(tmp_path, text, dims=["r", "s"]))
     totals = {keys for keys in ends(table) if None in keys}
     assert totals == {("b", None), (None, "F")}  # nothing is hidden in these lines
-    assert any("shown cells only" in guess for guess in table.guesses)
+    assert table.reading == "untested"
+    assert {cell.keys for cell in table.left_out} == {("a", None), (None, "M"), (None, None)}
+    shown = read_totals(read(tmp_path, text, dims=["r", "s"], margins="shown"))
+    assert (ends(shown), shown.reading, shown.left_out) == (ends(table), "declared", ())
     whole = read(tmp_path, "r,F,M,All\na,12,x,20\nb,5,6,11\n", dims=["r", "s"])
     assert ends(whole)["a", None] == (20, 20)
 
@@ -275,11 +279,59 @@ def test_a_results_folder_of_acro():
     tables, notes = read_results_folder(str(ACRO), Descriptions())
     assert [table.name for table in tables] == [f"acro/output_{i}_0.csv" for i in range(3)]
     assert {table.dims for table in tables} == {("region", "diagnosis")}
-    assert [len(table.cells) for table in tables] == [36, 36, 46]
-    assert any("shown cells only" in guess for guess in tables[2].guesses)
+    assert [len(read_totals(table).cells) for table in tables] == [36, 36, 46]
+    assert {read_totals(table).reading for table in tables} == {"declared"}
     assert any("no table" in note for note in notes)
     listed = json.loads((ACRO / "results.json").read_text())["results"]
     assert len(listed) == len(tables) + len(notes)
+
+
+def test_a_table_of_means_in_a_results_folder_is_left_out(tmp_path):
+    for file in ACRO.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    path = tmp_path / "results.json"
+    content = json.loads(path.read_text())
+    means = "region,asthma,cancer\ncentre,41.5,37.2\neast,40.1,\n"
+    (tmp_path / "output_0_0.csv").write_text(means)  # ACRO says nothing else about it
+    content["results"]["output_1"]["fair"]["statbarn"] = "LinearAggregations"
+    content["results"]["output_2"].pop("fair")
+    path.write_text(json.dumps(content))
+    tables, notes = read_results_folder(str(tmp_path), Descriptions())
+    assert [Path(table.name).name for table in tables] == ["output_2_0.csv"]
+    assert [note.split(" ")[0] for note in notes if "holds no counts" in note] == [
+        "output_0",
+        "output_1",
+    ]
+    block = {"file": "output_1_0.csv", "statistic": "sum(visits)"}
+    tables, _ = read_results_folder(str(tmp_path), read_descriptions({"outputs": [block]}))
+    assert [table.statistic for table in tables] == ["sum(visits)", "count"]
+    content["results"]["output_2"]["command"] = "a.crosstab(t.r, t.d, values=t.v, aggfunc='sum')"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="lists no table"):
+        read_results_folder(str(tmp_path), Descriptions())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g,F,M,Total\na,12,.,20\nb,5,6,11\n",
+        "g,F,M,Total\na,.,5,20\nb,.,6,11\n",
+        "g,F,M\na,12,.\nb,5,6\n",
+        "g,n\na,12\nb,.\n",
+        "g,h,people\na,u,12\na,v,-\n",
+    ],
+)
+def test_a_sign_among_numbers_is_a_mark_that_is_not_declared(tmp_path, text):
+    with pytest.raises(InputError, match=r"the mark '[.-]' is not declared") as caught:
+        read(tmp_path, text)
+    assert "--marks" in caught.value.hint
+    mark = "-" if "-" in text else "."
+    assert read(tmp_path, text, marks={mark: "hidden"}).cells
+
+
+def test_signs_can_be_categories(tmp_path):
+    table = read(tmp_path, "region,result,people\na,+,12\na,-,30\n")
+    assert table.categories("result") == {"+", "-"}
 
 
 def manifest(folder, **model):
