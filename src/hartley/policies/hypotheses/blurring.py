@@ -144,8 +144,8 @@ class StretchPolicy(LinePolicy):
     with g the line, a = max(g - 1/rho, low) and b = min(g + 1/rho, high). Every value in the band
     can then come from either side. It reaches what Theorem 4 of Farokhi 2021 claims for its own
     policy (corrected): Priv = log(1 + epsilon), epsilon = mu(band) / (mu(X) - mu(band)).
-    No value moves further than 1/rho. For values without a step only: rounded ones come out on
-    another step for either side, which shows the side.
+    No value moves further than 1/rho. For values without a step only: of rounded ones it hides
+    about as many as blurring where 1/rho is a whole number of steps, and none otherwise.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box
