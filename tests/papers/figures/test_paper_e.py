@@ -2,14 +2,13 @@
 
 import dataclasses
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from hartley.papers.e import fig6, fig7, fig8, fig9
 from hartley.papers.e.groups import _of_cells
-from hartley.papers.e.pair import descend, least_risk, mixture_rule, on_a_grid, price
+from hartley.papers.e.pair import descend, least_risk, mixture_rule, on_a_grid
 
 
 def failed(figure, numbers):
@@ -60,19 +59,6 @@ def test_two_halves_tell_what_integration_says():
         mass = math.exp(-w * w / 2) / math.sqrt(2 * math.pi) * 0.002
         told += mass * sum(q * math.log(2 * q) for q in (p, 1 - p) if q > 0)
     assert risk == pytest.approx(told, abs=1e-6)
-
-
-def test_no_step_of_descent_raises_the_cost():
-    model = on_a_grid(15)
-    rule = mixture_rule(model, 0.5)
-    costs = []
-    for _ in range(30):
-        distortion, risk = price(model, rule)
-        costs.append(distortion + 1.22 * risk)
-        rule = descend(model, rule, 1.22, 1)
-        assert np.allclose(rule.sum(axis=1), 1)
-    assert all(b <= a + 1e-12 for a, b in pairwise(costs))
-    assert costs[-1] >= model.solve(lam=1.22).cost - 1e-9
 
 
 def test_the_findings_would_notice_wrong_numbers(curve, shapes):

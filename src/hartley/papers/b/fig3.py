@@ -226,8 +226,8 @@ def plot(numbers: B3Numbers) -> Chart:
         note=(
             f"{numbers.homes} homes; cells over 0 to {numbers.top} kWh a day, what a fuse of 100 A "
             "lets through. Solid: corrected Theorem 8; dashed: as printed; dotted: 2^ε cells for "
-            "the whole range. In the two panels added last: solid correlation, dashed common peaks. "
-            f"Data: {numbers.source}"
+            "the whole range. In the two panels added last: solid correlation, dashed common peaks."
+            f" Data: {numbers.source}"
         ),
         source=numbers.source,
         synthetic=numbers.synthetic,

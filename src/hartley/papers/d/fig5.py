@@ -118,8 +118,8 @@ def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> R
     import numpy as np
 
     # Everybody, and after them every whole weight at every height that occurs.
-    grid = np.meshgrid(np.unique(height), np.arange(float(PEOPLE["weight"].high) + 1))
-    heights, weights = (np.append(own, all_.ravel()) for own, all_ in zip((height, weight), grid))
+    every = np.meshgrid(np.unique(height), np.arange(float(PEOPLE["weight"].high) + 1))
+    heights, weights = np.append(height, every[0]), np.append(weight, every[1])
     released, same = _released(kind, 1 / accuracy, heights, weights)
     side = 10_000 * weights >= 30 * heights**2
     _, output = np.unique(np.stack([heights, released]), axis=1, return_inverse=True)
@@ -256,8 +256,8 @@ def findings(numbers: D5Numbers) -> tuple[Claim, ...]:
         Claim(
             "Stretching does not, since weights are whole kilograms: within 12.5 kg it hides "
             f"nobody, and within {float(1 / last.accuracy):g} kg {last.hidden} people, "
-            f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; doubles "
-            "tell the others apart.",
+            f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; "
+            "doubles tell the others apart.",
             holds=all(r.hidden == 0 < r.near for r in odd) and last.hidden < last.near,
         ),
         Claim(

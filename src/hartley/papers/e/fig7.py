@@ -72,7 +72,7 @@ def compute(
     points: int = 51,
     steps: tuple[int, ...] = STEPS,
 ) -> E7Numbers:
-    """Compute the start, what the paper's steps of descent make of it, the Gaussian rule and the best one.
+    """Compute the start, what steps of descent make of it, the Gaussian rule and the best one.
 
     Args:
         data: not needed.
@@ -169,8 +169,8 @@ def findings(numbers: E7Numbers) -> tuple[Claim, ...]:
             holds=all(a > b for a, b in pairwise(path)) and path[-1] >= best.cost - numbers.gap,
         ),
         Claim(
-            "The projected steepest descent of Section 6.1, with its factor 0.0001, does not arrive: "
-            f"{listed}. The paper calls the cost after 32,000 steps nearly optimal, and the shape "
+            "The projected steepest descent of Section 6.1, with its factor 0.0001, does not "
+            f"arrive: {listed}. The paper calls the cost after 32,000 steps nearly optimal, and the shape "
             "after 128,000 almost identical to the Gaussian one.",
             holds=last.cost - best.cost > 10 * (gaussian.cost - best.cost)
             and max(last.chances[KEYS[0]]) > 1.5 * max(gaussian.chances[KEYS[0]]),
