@@ -165,7 +165,7 @@ def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tu
         pa.table({"weight": weight, "height": height, "row": np.arange(len(weight))})
     )
     if kind == "meet":
-        steps = {name: LatticeColumn(*ends, 1) for name, ends in side.items()}
+        steps = {name: LatticeColumn(*ends, Fraction(1)) for name, ends in side.items()}
         moved: ColumnPolicy = MeetColumn(MeetPolicy(OBESE_TEXT, steps, ["weight"], reach))
     else:
         moved = LineColumn(kind, "weight", LINE, reach, *side["weight"])

@@ -170,8 +170,8 @@ def findings(numbers: E7Numbers) -> tuple[Claim, ...]:
         ),
         Claim(
             "The projected steepest descent of Section 6.1, with its factor 0.0001, does not "
-            f"arrive: {listed}. The paper calls the cost after 32,000 steps nearly optimal, and the shape "
-            "after 128,000 almost identical to the Gaussian one.",
+            f"arrive: {listed}. The paper calls the cost after 32,000 steps nearly optimal, and "
+            "the shape after 128,000 almost identical to the Gaussian one.",
             holds=last.cost - best.cost > 10 * (gaussian.cost - best.cost)
             and max(last.chances[KEYS[0]]) > 1.5 * max(gaussian.chances[KEYS[0]]),
         ),
