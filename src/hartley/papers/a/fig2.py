@@ -117,11 +117,11 @@ def findings(numbers: Cuts) -> tuple[Claim, ...]:
     )
 
 
-def _arcs(value: float, *, steps: int = 3600) -> list[tuple[tuple[float, ...], ...]]:
+def _arcs(value: float, *, steps: int = 720) -> list[tuple[tuple[float, ...], ...]]:
     """Return the pieces into which the square cuts the curve on which the query has a value."""
     turns = [2 * math.pi * k / steps for k in range(steps + 1)]
     across, up = math.sqrt(value), math.sqrt(value / 2)
-    places = [(across * math.cos(turn), up * math.sin(turn)) for turn in turns]
+    places = [(round(across * math.cos(t), 6), round(up * math.sin(t), 6)) for t in turns]
     inside = [max(map(abs, place)) <= 2 for place in places]
     begin = inside.index(False) if False in inside else 0  # no piece goes on over the end
     around = places[begin:] + places[1 : begin + 1]
