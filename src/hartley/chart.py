@@ -119,6 +119,8 @@ class Chart:
     note: str = ""
     synthetic: bool = False
     """Whether the data were made by a generator: the picture then says so."""
+    source: str = ""
+    """Where the data come from, if their name does not say it."""
     across: int = 2
     """The largest number of panels side by side."""
 

@@ -38,6 +38,8 @@ class Reproduced:
         """Where the numbers come from, in a few words."""
         if self.figure.data is None:
             return "no data: computed from the theory"
+        if self.chart is not None and self.chart.source:
+            return self.chart.source
         name = self.figure.data.replace("_", " ")
         return f"synthetic {name} data" if self.synthetic else f"{name} data"
 

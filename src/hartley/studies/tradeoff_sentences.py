@@ -120,7 +120,7 @@ def line_sentences(point: LinePoint) -> tuple[str, ...]:
             f"Blurring as printed claims epsilon = {claimed}. It leaves as many records open, but "
             "on a line without volume: by Priv, which counts outputs, it keeps 0."
         ),
-        "Only blurring hides rounded values; stretching needs values without a step.",
+        "Stretching needs values without a step; of rounded ones it may hide none.",
         "A larger error hides more; for small errors epsilon falls in proportion to the error.",
         "Priv counts outputs only, so it can be raised by stretching what decides nothing.",
     )

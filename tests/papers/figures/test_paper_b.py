@@ -33,6 +33,9 @@ def test_the_findings_about_membership_hold(data):
     numbers = fig3.compute(data, **FEW_GAMES)
     assert failed(fig3, numbers) == []
     assert fig3.plot(numbers).synthetic == (data == "synthetic")
+    trial = "Smart Grid Smart City customer trial"
+    assert (trial in fig3.plot(numbers).note) == (data != "synthetic")
+    assert fig3.plot(numbers).source == numbers.source
 
 
 def test_the_cells_follow_both_rules_of_theorem_8():

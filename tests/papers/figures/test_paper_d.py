@@ -84,6 +84,27 @@ def test_the_histogram_is_of_what_the_exact_policy_releases(kind):
     assert found == pytest.approx(exact, abs=1e-9)
 
 
+def test_who_is_hidden_is_what_the_outputs_of_all_whole_weights_say(survey):
+    """Written anew: every whole weight of a height is released, and outputs are compared."""
+    import numpy as np
+
+    people = fig5.dataset(fig5.DATA, data="synthetic" if survey.synthetic else REAL)
+    people = people.complete("Height", "Weight")
+    heights, weights = people.numbers("Height"), people.numbers("Weight")
+    for kind in fig5.NAMES:
+        (report,) = [r for r in survey.of(kind) if r.accuracy == Fraction(1, 20)]
+        seen, pairs = {}, sorted(set(product(heights.tolist(), range(201))))
+        hs, ws = (np.array(side, float) for side in zip(*pairs, strict=True))
+        for h, w, out in zip(hs, ws, fig5._released(kind, Fraction(20), hs, ws)[0], strict=True):
+            seen.setdefault((h, out), set()).add(100 * 100 * w >= 30 * h * h)
+        outputs = fig5._released(kind, Fraction(20), heights, weights)[0]
+        both = [len(seen[h, out]) == 2 for h, out in zip(heights, outputs, strict=True)]
+        assert report.hidden == sum(both)
+    if not survey.synthetic:
+        (report,) = [r for r in survey.of("stretch") if r.accuracy == Fraction(1, 20)]
+        assert (report.near, report.hidden, report.hidden_obese) == (257, 253, 9)
+
+
 def test_everybody_is_counted_once_in_every_histogram():
     numbers = fig5.compute(accuracies=(Fraction(1, 20),))
     inside = sum(map(sum, numbers.counts))
@@ -128,7 +149,9 @@ def test_figure_5_would_notice_a_policy_that_moves_too_far_or_piles_people_up():
     far = tuple(dataclasses.replace(r, largest_move=30.0) for r in numbers.reports)
     assert not fig5.findings(dataclasses.replace(numbers, reports=far))[0].holds
     piled = tuple(dataclasses.replace(r, on_line=r.near) for r in numbers.reports)
-    assert not fig5.findings(dataclasses.replace(numbers, reports=piled))[3].holds
+    assert not fig5.findings(dataclasses.replace(numbers, reports=piled))[4].holds
+    claimed = tuple(dataclasses.replace(r, hidden=r.near) for r in numbers.reports)
+    assert not fig5.findings(dataclasses.replace(numbers, reports=claimed))[3].holds
 
 
 def test_figure_6_would_notice_a_release_above_the_bound():

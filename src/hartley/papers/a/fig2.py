@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart
+from hartley.chart import Chart, Series
 from hartley.papers.a.regions import (
     SQUARE,
     Cuts,
@@ -66,6 +68,12 @@ def plot(numbers: Cuts) -> Chart:
         numbers, cells, title=f"γ = {float(LOOSER):g}: {len(cells)} regions, two ways to cut"
     )
     regions = regions_panel(numbers.fewest, numbers.points, title="γ = 2: twelve regions")
+    edges = numbers.fewest.edges[1:-1]
+    arcs = [arc for edge in edges for arc in _arcs(float(edge))]
+    contours = tuple(
+        Series("" if k else "edges of the regions", x, y, tone=7) for k, (x, y) in enumerate(arcs)
+    )
+    regions = replace(regions, series=contours)
     return Chart("A/2: x₁² + 2x₂² of two numbers in [−2, 2]", (regions, shares))
 
 
@@ -95,7 +103,7 @@ def findings(numbers: Cuts) -> tuple[Claim, ...]:
             "Beyond the fourth ellipse the regions are in pieces, so Corollary IV.1 does not "
             "apply; the equal cells are best for I⋆ all the same, since a cell may be no wider "
             "than 2/γ.",
-            holds=[_pieces(value) for value in (3.5, 4.5, 7.5, 8.5, 11.5)] == [1, 2, 2, 4, 4]
+            holds=[len(_arcs(value)) for value in (3.5, 4.5, 7.5, 8.5, 11.5)] == [1, 2, 2, 4, 4]
             and len(fewest.areas) == math.ceil(12 / (2 / ACCURACY)),
         ),
         Claim(
@@ -109,15 +117,16 @@ def findings(numbers: Cuts) -> tuple[Claim, ...]:
     )
 
 
-def _pieces(value: float, *, steps: int = 3600) -> int:
-    """Return into how many pieces the square cuts the curve on which the query has a value."""
-    turns = [2 * math.pi * (k + 0.5) / steps for k in range(steps)]
-    inside = [
-        abs(math.sqrt(value) * math.cos(turn)) <= 2
-        and abs(math.sqrt(value / 2) * math.sin(turn)) <= 2
-        for turn in turns
-    ]
-    return max(1, sum(inside[k] and not inside[k - 1] for k in range(steps)))
+def _arcs(value: float, *, steps: int = 720) -> list[tuple[tuple[float, ...], ...]]:
+    """Return the pieces into which the square cuts the curve on which the query has a value."""
+    turns = [2 * math.pi * k / steps for k in range(steps + 1)]
+    across, up = math.sqrt(value), math.sqrt(value / 2)
+    places = [(round(across * math.cos(t), 6), round(up * math.sin(t), 6)) for t in turns]
+    inside = [max(map(abs, place)) <= 2 for place in places]
+    begin = inside.index(False) if False in inside else 0  # no piece goes on over the end
+    around = places[begin:] + places[1 : begin + 1]
+    runs = groupby(around, lambda place: max(map(abs, place)) <= 2)
+    return [tuple(zip(*run, strict=True)) for kept, run in runs if kept]
 
 
 FIGURE = Figure(

@@ -75,6 +75,8 @@ class B3Numbers:
     homes: int
     days: int
     synthetic: bool
+    source: str
+    """Where the readings come from."""
 
     def of(self, people: int, bits: int | None, rule: str = CORRECTED) -> Games:
         """Return the games of a group size, a budget and a rule."""
@@ -142,7 +144,9 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
     if progress is not None:
         progress(1.0)
     number, length = daily.shape
-    return B3Numbers(tuple(curves), by_range, by_days, number, length, loaded.synthetic)
+    return B3Numbers(
+        tuple(curves), by_range, by_days, number, length, loaded.synthetic, loaded.source
+    )
 
 
 def daily_readings(half_hours: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -223,7 +227,9 @@ def plot(numbers: B3Numbers) -> Chart:
             f"{numbers.homes} homes; cells over 0 to {numbers.top} kWh a day, what a fuse of 100 A "
             "lets through. Solid: corrected Theorem 8; dashed: as printed; dotted: 2^ε cells for "
             "the whole range. In the two panels added last: solid correlation, dashed common peaks."
+            f" Data: {numbers.source}"
         ),
+        source=numbers.source,
         synthetic=numbers.synthetic,
         across=3,
     )

@@ -36,7 +36,7 @@ def plot(numbers: CHeartNumbers) -> Chart:
         Panel(
             "largest distortion (mm Hg, mg/dl)",
             f"{sign} (bits)",
-            tuple(curve.line(measure) for curve in numbers.of(secret)),
+            tuple(curve.line(measure, kind="points") for curve in numbers.of(secret)),
             title=f"{name}, secret: {SECRETS[secret]}",
         )
         for secret in SECRETS

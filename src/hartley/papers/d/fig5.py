@@ -1,4 +1,4 @@
-"""Figure 5 of paper D: the histogram of reported weights and heights, by both policies."""
+"""Figure 5 of paper D: the histogram of reported weights and heights, by three policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from hartley.chart import Chart, Heat, Panel, Series
 from hartley.datasets.catalogue import dataset
-from hartley.papers.d.obesity import LINE, PEOPLE
+from hartley.papers.d.obesity import LINE, OBESE_TEXT, PEOPLE
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 
 if TYPE_CHECKING:
@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.papers.figure import Progress
+    from hartley.policies.column import ColumnPolicy
 
     Column = NDArray[np.float64]
     Grid = tuple[tuple[float, ...], ...]
-    Kind = Literal["blur", "stretch"]
+    Kind = Literal["blur", "stretch", "meet"]
 
 DATA = "young_people"
-ACCURACIES = (Fraction(1, 2), Fraction(1, 5), Fraction(1, 10), Fraction(1, 20))
+ACCURACIES = (*(Fraction(1, k) for k in (2, 5, 10)), Fraction(2, 25), Fraction(1, 20))
 SHOWN = (Fraction(1, 5), Fraction(1, 20))
 HEIGHTS, WEIGHTS = (140, 215), (35, 135)
 BINS = (38, 40)
 """Of heights and of weights in the pictures."""
-NAMES = {"blur": "printed policy", "stretch": "stretch policy"}
+NAMES = {"blur": "printed policy", "stretch": "stretch policy", "meet": "meet policy"}
+"""Of the survey, in whole kilograms, `hartley release` takes the first and the last."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,11 @@ class Report:
     on_line: int
     """How many people are reported exactly on the line."""
     near: int
-    """How many people are closer to the line than 1/rho: the report does not settle their side."""
+    """How many people are closer to the line than 1/rho."""
+    hidden: int
+    """How many are reported like some whole weight on the other side, at the same height."""
     hidden_obese: int
+    """How many of them are obese."""
     misjudged: int
     """How many people are judged wrongly if the report is taken for the truth."""
     misjudged_afar: int
@@ -77,12 +82,12 @@ def compute(
     progress: Progress | None = None,
     accuracies: tuple[Fraction, ...] = ACCURACIES,
 ) -> D5Numbers:
-    """Report everybody's weight by the printed and the corrected policy, and count.
+    """Report everybody's weight by the printed policy and two others, and count.
 
     Example:
         >>> numbers = compute(accuracies=(Fraction(1, 10),))
         >>> [report.largest_move <= 10 for report in numbers.reports]
-        [True, True]
+        [True, True, True]
     """
     survey = dataset(DATA, data=data).complete("Height", "Weight")
     height, weight = (
@@ -112,8 +117,15 @@ def _line(height: Column) -> Column:
 def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> Report:
     import numpy as np
 
-    reported, same = _released(kind, 1 / accuracy, height, weight)
-    line = _line(height)
+    # Everybody, and after them every whole weight at every height that occurs.
+    every = np.meshgrid(np.unique(height), np.arange(float(PEOPLE["weight"].high) + 1))
+    heights, weights = np.append(height, every[0]), np.append(weight, every[1])
+    released, same = _released(kind, 1 / accuracy, heights, weights)
+    side = 10_000 * weights >= 30 * heights**2
+    _, output = np.unique(np.stack([heights, released]), axis=1, return_inverse=True)
+    sides = [np.bincount(output.ravel(), side == holds) > 0 for holds in (False, True)]
+    hidden = (sides[0] & sides[1])[output.ravel()][: len(weight)]
+    reported, line = released[: len(weight)], _line(height)
     near = np.abs(weight - line) <= float(1 / accuracy)
     obese, judged = weight >= line, reported >= line
     counts = _counts(height, reported)
@@ -126,7 +138,8 @@ def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> R
         moved_heights=not same,
         on_line=int(np.isclose(reported, line, rtol=0, atol=1e-9).sum()),
         near=int(near.sum()),
-        hidden_obese=int((near & obese).sum()),
+        hidden=int(hidden.sum()),
+        hidden_obese=int((hidden & obese).sum()),
         misjudged=int((obese != judged).sum()),
         misjudged_afar=int(((obese != judged) & ~near).sum()),
         change=float(np.abs(np.array(counts) - before).sum() / 2 / len(weight)),
@@ -141,14 +154,21 @@ def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tu
     from hartley.engines.maps.column_map import apply_map
     from hartley.engines.tables.sources import open_table
     from hartley.policies.document import PolicyDocument
+    from hartley.policies.hypotheses.lattice import LatticeColumn
     from hartley.policies.hypotheses.line_column import LineColumn
+    from hartley.policies.hypotheses.meet_column import MeetColumn
+    from hartley.policies.hypotheses.meeting import MeetPolicy
     from hartley.policies.kinds import KeptColumn
 
     side = {name: (PEOPLE[name].low, PEOPLE[name].high) for name in PEOPLE.names}
     table = open_table(
         pa.table({"weight": weight, "height": height, "row": np.arange(len(weight))})
     )
-    moved = LineColumn(kind, "weight", LINE, reach, *side["weight"])
+    if kind == "meet":
+        steps = {name: LatticeColumn(*ends, Fraction(1)) for name, ends in side.items()}
+        moved: ColumnPolicy = MeetColumn(MeetPolicy(OBESE_TEXT, steps, ["weight"], reach))
+    else:
+        moved = LineColumn(kind, "weight", LINE, reach, *side["weight"])
     unchanged = KeptColumn.read("height", *side["height"]), KeptColumn.read("row")
     policy = PolicyDocument((moved, *unchanged))
     released = apply_map(table, policy.to_map()).expression.to_pyarrow().sort_by("row")
@@ -164,11 +184,13 @@ def _counts(height: Column, weight: Column) -> Grid:
 
 
 def plot(numbers: D5Numbers) -> Chart:
-    """Draw the people as they are and as both policies report them, and how many are hidden."""
+    """Draw the people as they are and as the policies report them, and how many are hidden."""
     panels = [_panel("As they are", numbers.counts)]
+    shares = {"stretch": _hidden(numbers, "hidden_obese", "obese people", numbers.obese)}
+    shares["meet"] = _hidden(numbers, "hidden", "all people", numbers.people)
     for kind, name in NAMES.items():
-        if kind == "stretch":
-            panels.append(_hidden(numbers))
+        if kind in shares:
+            panels.append(shares[kind])
         panels += [
             _panel(f"{name.capitalize()}, ρ = {float(report.accuracy):g}", report.counts)
             for report in numbers.of(kind)
@@ -191,28 +213,23 @@ def _panel(title: str, counts: Grid) -> Panel:
     return Panel("height (cm)", "weight (kg)", (line,), title=title, heat=heat)
 
 
-def _hidden(numbers: D5Numbers) -> Panel:
-    reports = numbers.of("stretch")
-    reach = tuple(float(1 / report.accuracy) for report in reports)
-    obese = max(numbers.obese, 1)
-    return Panel(
-        "allowed error 1/ρ (kg)",
-        "share",
-        (
-            Series("obese people who stay hidden", reach,
-                   tuple(r.hidden_obese / obese for r in reports), tone=0),
-            Series("all people near the line", reach,
-                   tuple(r.near / numbers.people for r in reports), tone=3),
-        ),
-        title="Whose side is not settled",
-        from_zero=True,
-    )  # fmt: skip
+def _hidden(numbers: D5Numbers, field: str, whom: str, of: int) -> Panel:
+    lines = []
+    for tone, (kind, name) in enumerate(NAMES.items()):
+        reports = numbers.of(kind)
+        reach = tuple(float(1 / report.accuracy) for report in reports)
+        shares = tuple(getattr(report, field) / max(of, 1) for report in reports)
+        lines.append(Series(name, reach, shares, dash="solid" if tone else "dashed", tone=tone))
+    title = f"Share of {whom} whose side the output hides"
+    return Panel("allowed error 1/ρ (kg)", "share", tuple(lines), title=title, from_zero=True)
 
 
 def findings(numbers: D5Numbers) -> tuple[Claim, ...]:
     """Return what the figure and Example 3 are expected to show."""
-    blur, stretch = numbers.of("blur"), numbers.of("stretch")
-    everything = (*blur, *stretch)
+    blur, stretch, meet = (numbers.of(kind) for kind in NAMES)
+    everything = (*blur, *stretch, *meet)
+    odd = [r for r in stretch if (1 / r.accuracy).denominator != 1]
+    last = stretch[-1]
     return (
         Claim(
             "No weight is reported further than 1/ρ from the truth, and no height is changed.",
@@ -223,12 +240,25 @@ def findings(numbers: D5Numbers) -> tuple[Claim, ...]:
         ),
         Claim(
             "The lower the accuracy, the more the histogram changes.",
-            holds=all(_grows([r.change for r in reports]) for reports in (blur, stretch)),
+            holds=all(_grows([r.change for r in each]) for each in (blur, stretch)),
         ),
         Claim(
-            "The lower the accuracy, the more obese people stay hidden.",
-            holds=_grows([r.hidden_obese for r in stretch], strictly=False)
-            and stretch[-1].hidden_obese > stretch[0].hidden_obese,
+            "By the printed policy and by meeting, the lower the accuracy, the more obese people "
+            "are reported as somebody on the other side of the line could be. Meeting hides as "
+            "many people as the printed policy, or more.",
+            holds=all(
+                _grows([r.hidden_obese for r in each], strictly=False)
+                and each[-1].hidden_obese > each[0].hidden_obese
+                for each in (blur, meet)
+            )
+            and all(b.hidden <= m.hidden for b, m in zip(blur, meet, strict=True)),
+        ),
+        Claim(
+            "Stretching does not, since weights are whole kilograms: within 12.5 kg it hides "
+            f"nobody, and within {float(1 / last.accuracy):g} kg {last.hidden} people, "
+            f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; "
+            "doubles tell the others apart.",
+            holds=all(r.hidden == 0 < r.near for r in odd) and last.hidden < last.near,
         ),
         Claim(
             "The printed policy puts everybody near the line exactly onto it, where the histogram "
@@ -237,7 +267,7 @@ def findings(numbers: D5Numbers) -> tuple[Claim, ...]:
             and all(r.on_line <= max(3, 0.1 * r.near) for r in stretch),
         ),
         Claim(
-            "Taken for the truth, stretched reports misjudge people near the line and nobody else.",
+            "Taken for the truth, reports misjudge people near the line and nobody else.",
             holds=all(r.misjudged_afar == 0 for r in everything)
             and stretch[-1].misjudged > 0.2 * stretch[-1].near,
         ),
@@ -254,8 +284,10 @@ FIGURE = Figure(
     title="Histogram of reported weight and height",
     shows=(
         "Weights and heights of young people as they are, and as reported so that nobody can test "
-        "who is obese: by the printed policy, which piles people up on the line, and by the "
-        "corrected one, which spreads both sides over the band. Darker is more people."
+        "who is obese: by the printed policy, which piles people up on the line; by stretching, "
+        "which spreads both sides over the band and is meant for values without a step; and by "
+        "meeting, the policy for whole kilograms. Who is hidden is counted from the outputs. "
+        "Darker is more people."
     ),
     compute=compute,
     plot=plot,

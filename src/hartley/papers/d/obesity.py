@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 LINE = "30*(height/100)**2"
 PEOPLE = Box({"weight": Interval.of((0, 200)), "height": Interval.of((0, 250))})
 """Kilograms and centimetres."""
-OBESE = Threshold.parse(f"weight >= {LINE}")
+OBESE_TEXT = f"weight >= {LINE}"
+OBESE = Threshold.parse(OBESE_TEXT)
 POLICIES: dict[str, Callable[..., BlurringPolicy | StretchPolicy]] = {
     "blur": BlurringPolicy,
     "stretch": StretchPolicy,

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 WEIGHT = WEIGHTS[1]
 DISTORTION = 0.5
-SPREAD = 0.01
-"""How much of the start is spread over all values, since a step moves nothing onto a zero."""
+STEPS = (1000, 8000, 32_000, 128_000)
+"""After how many to look; the paper shows the rule of 32,000 and describes that of 128,000."""
 INITIAL, GAUSSIAN, BEST = "initial", "Gaussian", "best, certified"
 COST_51 = 0.8493529091
 KEYS = (0.0, 1.2)
@@ -70,7 +70,7 @@ def compute(
     *,
     progress: Progress | None = None,
     points: int = 51,
-    steps: tuple[int, ...] = (100, 1000, 8000),
+    steps: tuple[int, ...] = STEPS,
 ) -> E7Numbers:
     """Compute the start, what steps of descent make of it, the Gaussian rule and the best one.
 
@@ -82,7 +82,7 @@ def compute(
     """
     model = on_a_grid(points)
     values = np.linspace(-3, 3, points)
-    start = (1 - SPREAD) * mixture_rule(model, DISTORTION) + SPREAD / points
+    start = mixture_rule(model, DISTORTION)
     matrices: list[tuple[str, NDArray[np.float64]]] = [(INITIAL, start)]
     rule, done = start, 0
     for number in steps:
@@ -109,7 +109,7 @@ def _named(steps: int) -> str:
 
 def plot(numbers: E7Numbers) -> Chart:
     """Draw the chances of what is released for two key values, and what every rule costs."""
-    shown = (INITIAL, _named(numbers.steps[-1]), GAUSSIAN, BEST)
+    shown = (INITIAL, *map(_named, numbers.steps[-2:]), GAUSSIAN, BEST)
     panels = []
     for key in KEYS:
         series = []
@@ -123,7 +123,7 @@ def plot(numbers: E7Numbers) -> Chart:
                     tuple(chance for _, chance in drawn),
                     "points" if name == BEST else "line",
                     dash="dotted" if name == INITIAL else "solid",
-                    tone=(5, 2, 0, 1)[tone],
+                    tone=(5, 3, 2, 0, 1)[tone],
                 )
             )
         panels.append(
@@ -158,6 +158,10 @@ def findings(numbers: E7Numbers) -> tuple[Claim, ...]:
     """Return what the figure is expected to show."""
     best, last = numbers.named(BEST), numbers.named(_named(numbers.steps[-1]))
     gaussian, size = numbers.named(GAUSSIAN), len(numbers.values)
+    listed = ", ".join(
+        f"{numbers.named(_named(k)).cost - best.cost:.3f} above the least after {k:,} steps"
+        for k in numbers.steps[-2:]
+    )
     path = [numbers.named(INITIAL).cost, *(numbers.named(_named(k)).cost for k in numbers.steps)]
     claims = [
         Claim(
@@ -165,9 +169,11 @@ def findings(numbers: E7Numbers) -> tuple[Claim, ...]:
             holds=all(a > b for a, b in pairwise(path)) and path[-1] >= best.cost - numbers.gap,
         ),
         Claim(
-            f"After {numbers.steps[-1]:,} steps the cost is within 0.001 of the least, though the "
-            f"rule still uses {last.used} of {size} values: cost says little about shape.",
-            holds=last.cost - best.cost < 1e-3 and last.used > best.used,
+            "The projected steepest descent of Section 6.1, with its factor 0.0001, does not "
+            f"arrive: {listed}. The paper calls the cost after 32,000 steps nearly optimal, and "
+            "the shape after 128,000 almost identical to the Gaussian one.",
+            holds=last.cost - best.cost > 10 * (gaussian.cost - best.cost)
+            and max(last.chances[KEYS[0]]) > 1.5 * max(gaussian.chances[KEYS[0]]),
         ),
         Claim(
             f"Corrected: the optimum on a grid is sparse, not Gaussian. It releases {best.used} of "
@@ -193,9 +199,9 @@ FIGURE = Figure(
     number=7,
     title="Shapes of rules of perturbation",
     shows=(
-        "The chances with which a key is released as each value: at the start, after steps of "
-        "descent, by the Gaussian rule, and by the best rule with its certificate. The paper takes "
-        "the smooth shape on the way for the optimum; that one has few values."
+        "The chances with which a key is released as each value: at the start, after the paper’s "
+        "steps of projected steepest descent, by the Gaussian rule, and by the best rule with its "
+        "certificate. The paper expects a smooth optimum; on a grid it has few values."
     ),
     compute=compute,
     plot=plot,

@@ -21,6 +21,8 @@ RHO = 0.95
 """The correlation."""
 WEIGHTS = (0.72, 1.22, 1.72)
 """The lambdas that the paper computes, for about D = 0.25, 0.5, 0.75."""
+FACTOR = 1e-4
+"""By which the paper multiplies the gradient of a step."""
 NATS = math.e
 """The paper measures in nats."""
 
@@ -95,12 +97,10 @@ def price(model: PrivacyDistortion, rule: NDArray[np.float64]) -> tuple[float, f
 def descend(
     model: PrivacyDistortion, rule: NDArray[np.float64], weight: float, steps: int
 ) -> NDArray[np.float64]:
-    r"""Improve a rule step by step, never making it worse.
+    """Improve a rule by the projected steepest descent of Section 6.1.
 
-    .. math:: p(\hat x|x) \leftarrow p(\hat x|x) e^{-G(x,\hat x)/\lambda} / Z(x)
-
-    Here G is the gradient of Section 6.1, divided by p(x). From a positive start the cost after k
-    steps is at most lambda ln|X^| / k above the least.
+    The gradient of D + lambda R is projected onto rules whose rows sum to one, and subtracted with
+    the paper's factor; what becomes negative is set to zero, and every row is scaled to one.
     """
     joint, distortion = model.joint.matrix, model.distortion
     secrets, keys = joint.sum(axis=1), joint.sum(axis=0)
@@ -109,7 +109,8 @@ def descend(
         seen = joint @ rule
         scores = np.log(np.maximum(seen / secrets[:, None], 1e-300))
         scores -= np.log(np.maximum(seen.sum(axis=0), 1e-300))
-        slope = distortion / weight + given.T @ scores
-        rule = rule * np.exp(-(slope - slope.min(axis=1, keepdims=True)))
+        slope = keys[:, None] * (distortion + weight * (given.T @ scores))
+        slope -= slope.mean(axis=1, keepdims=True)
+        rule = np.maximum(rule - FACTOR * slope, 0.0)
         rule /= rule.sum(axis=1, keepdims=True)
     return rule

@@ -179,8 +179,8 @@ class StretchPolicy(LinePolicy):
     that x is above the line, or at most on it, x = g goes with the lower side. Every value in the
     band can then come from either side. It reaches what Theorem 4 of Farokhi 2021 claims for its
     own policy (corrected): Priv = log(1 + epsilon), epsilon = mu(band) / (mu(X) - mu(band)).
-    No value moves further than 1/rho. For values without a step only: rounded ones come out on
-    another step for either side, which shows the side.
+    No value moves further than 1/rho. For values without a step only: of rounded ones it hides
+    about as many as blurring where 1/rho is a whole number of steps, and none otherwise.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box

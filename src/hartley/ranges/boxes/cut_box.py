@@ -81,8 +81,8 @@ class CutBox:
     and the last one closed. A released value's conditional range is the part of the box that the
     query sends into that cell. Volumes are computed on first use; where the wished gap is missed,
     as from five or six variables on, their ``reached`` is False, and what measures make of
-    ``smallest`` and ``largest`` is a bound that may be far from the truth. Cells that the query never
-    reaches are no outputs; where that cannot be decided, they count as outputs.
+    ``smallest`` and ``largest`` is a bound that may be far from the truth. Cells that the
+    query never reaches are no outputs; where that cannot be decided, they count as outputs.
 
     Args:
         box: what could be true.

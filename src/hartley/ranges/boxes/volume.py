@@ -308,8 +308,8 @@ def volume(
     variables, else certified to about 1e-9 relative, at any n. Absolute values, roots, multiples,
     and the minimum or maximum of queries about different people lead back to their arguments. Any
     other query: certified by set inversion until (high - low) <= gap * low, or wider after two
-    million boxes, as happens from five or six variables on: ``reached`` is False then. The ends of the interval count: a query like max(x, 0) has values of
-    positive measure.
+    million boxes, as happens from five or six variables on: ``reached`` is False then. The ends
+    of the interval count: a query like max(x, 0) has values of positive measure.
 
     Args:
         box: what could be true.
