@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.coded.coding import UNIT, coded_rows
@@ -187,8 +187,11 @@ def refuse_impossible(
             told |= {_rows_of(table, cell): cell.low for cell in table.cells if cell.exact}
     for table in tables:
         _refuse_labels(table, outputs[id(table)], described)
+        complete = outputs[id(table)].complete
+        if complete and len(table.cells) != _listed(outputs[id(table)], described):
+            raise _strange(table, (), "lacks some of its totals, or has some that are not declared")
         for cell in table.cells:
-            if outputs[id(table)].complete and cell.kind in {"hidden", "mark"}:
+            if complete and cell.kind in {"hidden", "mark"}:
                 raise _strange(table, cell.keys, "is hidden or not listed in a complete output")
             counted = told.get(_rows_of(table, cell))
             low, high, grain = Fraction(0), Fraction(rows), Fraction(1)
@@ -215,6 +218,16 @@ def _block(table: Crosstab, described: Descriptions) -> OutputDescription:
             hint=f'write an [[outputs]] block with file = "{one_line(table.name)}"',
         )
     return output
+
+
+def _listed(output: OutputDescription, described: Descriptions) -> int:
+    """Count the cells of a complete output: every label, sum of labels and declared total."""
+    parents = {
+        dim: {name for tree in described.trees if tree.dim == dim for name in tree.parents}
+        for dim in output.labels
+    }
+    totals = output.total is not None
+    return prod(len({*labels} | parents[dim]) + totals for dim, labels in output.labels.items())
 
 
 def _refuse_labels(table: Crosstab, output: OutputDescription, described: Descriptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,9 +109,7 @@ def _by_schema(
     used = {name for question in asked for name in columns_of(question.where)}
     dims = tuple(dim for dim in categories if dim in used)
     names = {dim: categories[dim] for dim in dims}
-    tests = {
-        (dim, key): f'"{dim}" = {_literal(key, schema, dim)}' for dim in dims for key in names[dim]
-    }
+    tests = {(dim, key): _test(key, schema, dim) for dim in dims for key in names[dim]}
     wheres = [*asked, *(resolve_condition(text, schema) for text in tests.values())]
     columns = sorted(used)
     cuts = [cut_column(schema.columns[name], wheres) for name in columns]
@@ -158,8 +157,22 @@ def read_condition(plain: dict[str, Any]) -> Any:  # noqa: ANN401 - a condition 
     return from_plain(plain).where
 
 
+def _test(key: str, schema: Schema, dim: str) -> str:
+    """Write the condition that a row has a label."""
+    column, name = schema.columns[dim], _name(dim)
+    if key not in map(str, column.values or ()):
+        if key == "missing" and column.nullable:
+            return f"{name} IS NULL"
+        if key == "other" and column.other:
+            every = ", ".join(_literal(str(value), schema, dim) for value in column.values or ())
+            return f"{name} NOT IN ({every})"
+    return f"{name} = {_literal(key, schema, dim)}"
+
+
 def _literal(key: str, schema: Schema, dim: str) -> str:
-    if schema.columns[dim].values is None and isinstance(_number(key), int):
+    column = schema.columns[dim]
+    text = column.date or (column.values is not None and isinstance(column.values[0], str))
+    if not text and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?|True|False", key):
         return key
     escaped = key.replace("'", "''")
     return f"'{escaped}'"
