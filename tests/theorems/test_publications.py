@@ -51,7 +51,9 @@ def written(path, output, shown):
 
 
 def listed(world):
-    """Whether a file can be written of it: no means, and totals that fit their parts."""
+    """Whether a file of it can be judged: no means, totals that fit, no p% of negative values."""
+    if world.reads and world.columns["v"][0] < 0:
+        return False
     return all(
         o["treatment"] not in {"mean", "rounded"} and not (o["complete"] and o["margin"])
         for o in world.outputs

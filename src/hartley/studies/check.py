@@ -369,7 +369,7 @@ def _check_group(
 ) -> CheckedStatistic:
     joint = cover(tables, job.trees, selections)
     known = None
-    if job.data is not None:
+    if job.data is not None and joint.axes:  # not what a ledger alone says of all rows
         signed = bool((joint.system.low < 0).any())
         known = read_contributors(
             joint, tables[0], selections, job.data, job.contributor, signed=signed
