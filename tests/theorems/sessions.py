@@ -212,7 +212,7 @@ class Run:
             object.__setattr__(self.agent._held.desk, "plans", plans)
             object.__setattr__(self.agent._held, "_prices", prices)
 
-    def _act(self, rng: random.Random) -> str:
+    def _act(self, rng: random.Random) -> str:  # noqa: PLR0911 - one for each act
         if self.world.publishes and rng.random() < 0.4:
             return self._publish(rng)
         draw = rng.random()

@@ -21,7 +21,7 @@ from hartley.wording import decimal_text, listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hartley.engines.crosstabs.crosstab import Crosstab
     from hartley.engines.crosstabs.description import Descriptions, OutputDescription
@@ -193,21 +193,26 @@ def refuse_impossible(
         for cell in table.cells:
             if complete and cell.kind in {"hidden", "mark"}:
                 raise _strange(table, cell.keys, "is hidden or not listed in a complete output")
-            counted = told.get(_rows_of(table, cell))
-            low, high, grain = Fraction(0), Fraction(rows), Fraction(1)
-            if table.statistic != "count":
-                column = schema.columns[table.statistic[4:-1]]
-                low, high = _range(
-                    column, rows if counted is None else counted, counted=counted is not None
-                )
-                grain = _grain(column)
-            least, most = (
-                None if end is None else Fraction(end, 10**table.places)
-                for end in (cell.low, cell.high)
+        _refuse_numbers(table, told, schema, rows)
+
+
+def _refuse_numbers(table: Crosstab, told: Mapping[Any, int], schema: Schema, rows: int) -> None:
+    for cell in table.cells:
+        counted = told.get(_rows_of(table, cell))
+        low, high, grain = Fraction(0), Fraction(rows), Fraction(1)
+        if table.statistic != "count":
+            column = schema.columns[table.statistic[4:-1]]
+            low, high = _range(
+                column, rows if counted is None else counted, counted=counted is not None
             )
-            outside = (most is not None and most < low) or (least is not None and high < least)
-            if outside or (cell.kind == "number" and least is not None and least % grain):
-                raise _strange(table, cell.keys, "is a number that no data of the schema have")
+            grain = _grain(column)
+        least, most = (
+            None if end is None else Fraction(end, 10**table.places)
+            for end in (cell.low, cell.high)
+        )
+        outside = (most is not None and most < low) or (least is not None and high < least)
+        if outside or (cell.kind == "number" and least is not None and least % grain):
+            raise _strange(table, cell.keys, "is a number that no data of the schema have")
 
 
 def _block(table: Crosstab, described: Descriptions) -> OutputDescription:
