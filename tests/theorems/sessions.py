@@ -28,6 +28,7 @@ from hartley.agent.planning_agent import Agent
 from hartley.agent.quotes import Wish
 from hartley.agent.repricing import verify_prices
 from hartley.errors import HartleyError, Pending, Refused
+from hartley.studies.check import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +212,9 @@ class Run:
             object.__setattr__(self.agent._held.desk, "plans", plans)
             object.__setattr__(self.agent._held, "_prices", prices)
 
-    def _act(self, rng: random.Random) -> str:
+    def _act(self, rng: random.Random) -> str:  # noqa: PLR0911 - one for each act
+        if self.world.publishes and rng.random() < 0.4:
+            return self._publish(rng)
         draw = rng.random()
         if draw < 0.12 and self.version + 1 < len(self.world.versions):
             return self._change_data()
@@ -267,6 +270,40 @@ class Run:
         self.agent = Agent(data, schema, ledger=self.folder / "ledger.db", **self.more)
         self._share_plans()
         return "reopened"
+
+    def _publish(self, rng: random.Random) -> str:
+        """Book a table by its description, and show it with small cells hidden or left out."""
+        held = self.world.versions[self.version]
+        columns = list(held.columns.values())
+        dim = rng.choice(columns)
+        summed = rng.choice([None, *(c for c in columns if c.numeric and not c.date)])
+        block = {
+            "file": "o.csv",
+            "dims": [dim.name],
+            "statistic": "count" if summed is None else f"sum({summed.name})",
+            "where": "all rows",
+            **({} if summed is None else {"bounds": [-(10**6), 10**6]}),
+        }
+        k, listed = rng.choice([0, 2, 3]), rng.random() < 0.5
+        options = {"schema": held.schema, "against": self.folder / "ledger.db", "reserve": True}
+        try:
+            report = check(spec={"outputs": [block]}, **options)
+        except HartleyError as error:
+            self.used["publication refused"] += 1
+            self.seen.append(type(error).__name__)
+            return f"PUBLISHED not: {block} {refusal(error)}"
+        rows = held.truth(self.world.victim, self.secret[self.version])
+        shown = {}
+        for value in dim.domain:
+            mine = [row for row in rows if row[dim.name] == value]
+            number = len(mine)
+            if summed is not None:
+                number = sum(row[summed.name] or 0 for row in mine)
+            if mine or listed:
+                shown[str(value)] = "x" if 0 < len(mine) < k else str(number)
+        self.used["publication"] += 1
+        self.seen.append(str(shown))
+        return f"PUBLISHED {block} {report.to_dict()} {shown}"
 
     def _finish(self) -> str:
         """Return what is written at the end: the summary, the history, the exported ledger."""

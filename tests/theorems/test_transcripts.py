@@ -68,6 +68,17 @@ def test_the_same_of_many_more_agents():
     assert not many.problems, "\n".join(many.problems.values())
 
 
+@pytest.mark.parametrize("worlds", [3, pytest.param(60, marks=pytest.mark.long)])
+def test_answers_and_publications_together_stay_within_their_charges(worlds):
+    tried = Tally()
+    for seed in range(40_000_000, 40_000_000 + worlds):
+        world = draw_world(seed, most=8, publishes=True)
+        tried.add(world, *enumerate_world(world))
+    assert not tried.problems, "\n".join(tried.problems.values())
+    assert tried.acts["publication"] > 3 * worlds
+    assert tried.acts["publication refused"]
+
+
 def test_every_part_of_sql_every_act_and_every_kind_of_schema_was_met(tally):
     assert not SQL - set(tally.features)
     assert not ACTS - set(tally.acts)

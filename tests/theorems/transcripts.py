@@ -57,7 +57,7 @@ def enumerate_world(
     return runs, [*judge(world, runs), *problems]
 
 
-ORDERS = re.compile(r"MEDIAN|QUANTILE|PERCENTILE|MIN|MAX", re.IGNORECASE)
+ORDERS = re.compile(r"MEDIAN|QUANTILE|PERCENTILE|MIN|MAX|PUBLISHED \{", re.IGNORECASE)
 
 
 def judge(world: Any, runs: list[Run]) -> list[str]:
@@ -77,7 +77,8 @@ def judge(world: Any, runs: list[Run]) -> list[str]:
         charges, texts = {}, {}
         for run in reached:
             step = run.steps[depth]
-            # An order statistic tells its filter, which its answers may not show. One node can then
+            # An order statistic tells its filter, which its answers may not show, and a table is
+            # charged with the cells that it hides. One node can then
             # have more answers than its charge; what is bounded is the whole tree, above.
             if any(ORDERS.search(earlier.text) for earlier in run.steps[:depth]):
                 continue

@@ -17,7 +17,7 @@ from drawing import draw_select
 from plain_sql import EPOCH, Column, answer
 
 
-def draw_world(seed: int, *, most: int | None = None) -> World:
+def draw_world(seed: int, *, most: int | None = None, publishes: bool = False) -> World:
     """Return a world of its own for every seed, with at most so many secrets."""
     rng = random.Random(seed)
     limit = rng.choice([6, 8, 8, 10, 12, 12, 24]) if most is None else most
@@ -29,7 +29,8 @@ def draw_world(seed: int, *, most: int | None = None) -> World:
     secrets = _secrets(versions, victim, limit, rng)
     factor = versions[0].open_factor
     spare = rng.choice([2, Fraction(33, 10), 5, 7, 9, 12, 16])
-    return World(seed, versions, victim, secrets, spare + (factor - 1).bit_length())
+    budget = spare + (factor - 1).bit_length()
+    return World(seed, versions, victim, secrets, budget, publishes=publishes)
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,8 @@ class World:
     """How many places of the tree were charged, and at how many every answer occurred."""
     chosen: dict[Any, Any] = field(default_factory=dict)
     """The question that was picked at a place of the tree, so that other runs need not think."""
+    publishes: bool = False
+    """Whether tables are published too, booked in the same ledger."""
 
     def pick(self, place: str, number: int, version: int, rng: random.Random) -> Any:
         """Draw a question; often the one, of several, that tells most secrets apart."""

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.gate import FailAbove, FailOn, Junit, Sarif, check_gate_files, pass_gate
+from hartley.cli.gate import (
+    FailAbove,
+    FailOn,
+    Junit,
+    Sarif,
+    check_gate_files,
+    gate_texts,
+    pass_gate,
+)
 from hartley.cli.options import Html, split_settings
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.files import check_files
+from hartley.files import check_files, write_whole
+
+if TYPE_CHECKING:
+    from hartley.studies.check_report import CheckReport
+    from hartley.studies.gate import GateCase
 
 
 def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -91,7 +103,14 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = None,
     charge: Annotated[
         bool,
-        typer.Option("--charge", help="Book the publication in that ledger, at its batch price."),
+        typer.Option(
+            "--charge",
+            help="Book the publication in that ledger, at the price of all that --spec describes.",
+        ),
+    ] = False,
+    reserve: Annotated[
+        bool,
+        typer.Option("--reserve", help="Book it by its description alone, before there are files."),
     ] = False,
     dbt: Annotated[
         Path | None,
@@ -122,16 +141,31 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley check table1.csv table2.csv --spec outputs.toml --html check.html[/dim]
     """
-    from hartley.reports import write_html
+    from hartley.reports.document import html_text
     from hartley.reports.pages.check import print_check
     from hartley.studies.check import check
-    from hartley.studies.check_certificate import save_certificate
+    from hartley.studies.check_certificate import certify_tables
     from hartley.studies.gate import check_cases
 
     written = {"report": html, "certificate": certificate}
     outputs = output or []
     check_files(written, {"output": [*map(str, outputs)]})
     check_gate_files(junit, sarif, outputs)
+    texts: dict[Path, str] = {}
+    cases: list[GateCase] = []
+    screen = console()
+
+    def build(report: CheckReport) -> None:
+        """Make everything that is to be written, so that nothing can fail after a booking."""
+        cases.extend(check_cases(report, fail_on, fail_above, values=show_values))
+        if html:
+            texts[html] = html_text(report, html)
+        if certificate:
+            texts[certificate] = certify_tables(report).to_json() + "\n"
+        texts.update(gate_texts("check", cases, junit=junit, sarif=sarif))
+        with screen.capture():
+            print_check(report, screen, values=show_values)
+
     report = check(
         *outputs,
         spec=spec,
@@ -146,17 +180,19 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         exact=exact,
         against=against,
         charge=charge,
+        reserve=reserve,
         dbt=dbt,
+        before=build,
     )
-    cases = check_cases(report, fail_on, fail_above, values=show_values)
-    files = {"html": write_html(report, html)} if html else {}
-    if certificate:
-        files["certificate"] = save_certificate(report, certificate)
+    files = {"html": html, "certificate": certificate}
     if wants_json(json):
         content: dict[str, Any] = report.to_dict(values=show_values)
-        print_json(content | {name: str(path) for name, path in files.items()})
+        print_json(content | {name: str(place) for name, place in files.items() if place})
     else:
-        print_check(report, console(), values=show_values)
-        for name, path in files.items():
-            say(f"{'Report' if name == 'html' else 'Certificate'}: {path}")
-    pass_gate("check", cases, junit=junit, sarif=sarif)
+        print_check(report, screen, values=show_values)
+        for name, place in files.items():
+            if place:
+                say(f"{'Report' if name == 'html' else 'Certificate'}: {place}")
+    for path, text in texts.items():
+        write_whole(path, text)
+    pass_gate("check", cases)

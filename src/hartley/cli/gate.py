@@ -86,16 +86,22 @@ def check_gate_files(junit: Path | None, sarif: Path | None, read: Sequence[str 
     check_files({"JUnit report": junit, "SARIF report": sarif}, {"table": read})
 
 
+def gate_texts(
+    command: str, cases: Sequence[GateCase], *, junit: Path | None = None, sarif: Path | None = None
+) -> dict[Path, str]:
+    """Return the reports of a gate by their files."""
+    from hartley.reports.junit import junit_text
+    from hartley.reports.sarif import sarif_text
+
+    texts = {} if junit is None else {junit: junit_text(command, cases)}
+    return texts if sarif is None else texts | {sarif: sarif_text(command, cases)}
+
+
 def pass_gate(
     command: str, cases: Sequence[GateCase], *, junit: Path | None = None, sarif: Path | None = None
 ) -> None:
     """Write the reports of a gate, and exit with 3 if something does not pass."""
-    from hartley.reports.junit import junit_text
-    from hartley.reports.sarif import sarif_text
-
-    if junit is not None:
-        write_whole(junit, junit_text(command, cases))
-    if sarif is not None:
-        write_whole(sarif, sarif_text(command, cases))
+    for path, text in gate_texts(command, cases, junit=junit, sarif=sarif).items():
+        write_whole(path, text)
     if not all(case.passed for case in cases):
         raise typer.Exit(FAILED)

@@ -100,8 +100,13 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
         ...     print(write_html(report, f"{folder}/audit.html").stat().st_size > 1000)
         True
     """
+    return write_whole(path, html_text(report, path))
+
+
+def html_text(report: Result, path: str | os.PathLike[str]) -> str:
+    """Return what ``write_html`` writes to a path."""
     with evidence_on_page(page_evidence(path)):
-        return write_whole(path, render_html(report))
+        return render_html(report)
 
 
 def render_html(report: Result) -> str:

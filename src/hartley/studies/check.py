@@ -13,7 +13,7 @@ from hartley.engines.crosstabs.description import Descriptions, read_description
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.readings import read_totals, unnamed_totals, with_all_totals
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
-from hartley.errors import InputError, OptionError, without_password
+from hartley.errors import InputError, OptionError
 from hartley.files import one_line
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
 from hartley.ranges.tables.contributors import read_contributors
@@ -23,27 +23,34 @@ from hartley.ranges.tables.system import NoTableFits
 from hartley.ranges.tables.universes import categories_of, universes
 from hartley.studies.check_effects import effects_now
 from hartley.studies.check_judging import Judge
-from hartley.studies.check_ledger import LedgerAnswers, charge_publication, read_ledger
+from hartley.studies.check_ledger import LedgerAnswers, read_ledger
+from hartley.studies.check_publication import (
+    clamped_rows,
+    describe_publication,
+    refuse_impossible,
+)
 from hartley.studies.check_questions import (
+    PublishedNumbers,
     price_publication,
     publication_questions,
     read_schema,
     select,
 )
 from hartley.studies.check_report import CheckedCell, CheckedStatistic, CheckReport, PlacedCell
-from hartley.wording import bits_down, bits_up, listed
+from hartley.wording import listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hartley.engines.crosstabs.description import CategoryTree
     from hartley.ranges.schema.schema import Schema
+    from hartley.studies.check_ledger import Publication
 
 INSIDERS = ("none", "sole", "holdings", "all")
 
 
-def check(  # noqa: PLR0913 - each is one choice of the user's
+def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     *outputs: str | os.PathLike[str] | Crosstab,
     spec: str | os.PathLike[str] | Mapping[str, Any] | Descriptions | None = None,
     rules: Sequence[Rule | str] | None = None,
@@ -57,7 +64,9 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
     exact: bool = False,
     against: str | os.PathLike[str] | None = None,
     charge: bool = False,
+    reserve: bool = False,
     dbt: str | os.PathLike[str] | None = None,
+    before: Callable[[CheckReport], None] | None = None,
 ) -> CheckReport:
     r"""Find out what published tables together reveal, and prove it.
 
@@ -84,8 +93,12 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         left: how many values a cell must keep if its mark or rounding says that it is small.
         exact: whether to search whole tables for ends that programmes leave open.
         against: the ledger of an agent about the same microdata: its answers are known too.
-        charge: whether to book the publication in that ledger, at its batch price.
+        charge: whether to book the publication in that ledger, at the batch price of all that
+            ``spec`` describes; the outputs have to follow it, and never change the price.
+        reserve: whether to book it by its description alone, before there are outputs.
         dbt: the manifest of a dbt project: models whose meta has the part hartley are outputs too.
+        before: called with the finished report before anything is booked; if it raises an error,
+            nothing is.
 
     Example:
         >>> import tempfile
@@ -111,23 +124,39 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         files, models = read_manifest(dbt)
         named += files
         described = replace(described, outputs={**models.outputs, **described.outputs})
+    known_schema = read_schema(schema)
+    answers = _answers(against, known_schema, charge=charge or reserve)
+    judge = Judge(wanted, left=left, exact=exact, insider=insider)
+    reads = insider != "none" or judge.rests_on_contributions
+    publication = None
+    if charge or reserve:
+        publication, described = describe_publication(
+            described, known_schema, against, answers, wanted, insider, contributor, reads=reads
+        )
+    if reserve and publication is not None:
+        if named or charge or table is not None:
+            raise OptionError(
+                "A reservation is made before there are outputs",
+                hint="leave files, table= and charge= out, or charge instead of reserving",
+            )
+        priced = price_publication(publication.questions, publication.schema)
+        report = CheckReport((), tuple(map(str, wanted)), insider, left, (), (), (), *priced)
+        return _booked(replace(report, publication=publication.number), publication, before)
     tables, notes = read_outputs(named, described)
-    notes += [
-        f"'{one_line(key, 40)}' of {dim} in {table.name} is the sum of all others, and is read as "
-        "a category: if it is a total, declare it with total."
-        for table in tables
-        for dim, key in unnamed_totals(table, described.trees)
-    ]
+    notes += _undeclared(tables, described.trees)
+    if publication is not None:
+        refuse_impossible(tables, described, publication.schema, answers.rows)
+        table = None if table is None else clamped_rows(table, publication.schema)
+        how = "computed as described, not checked"
+        how = how if table is None else "compared with the microdata, clamped to the schema"
+        notes.append(f"The outputs are {how}.")
     tables = [read_totals(table, described.trees) for table in tables]
     notes += [_doubt(table, described) for table in tables if table.reading == "untested"]
-    known_schema = read_schema(schema)
-    if len(tables) > 1 and not all(t.where for t in tables):
+    if len(tables) > 1 and publication is None and not all(t.where for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")
-    answers = _answers(against, known_schema, charge=charge)
     notes += answers.notes
     published = list(tables)
     tables += answers.tables
-    judge = Judge(wanted, left=left, exact=exact, insider=insider)
     judge.check_data(given=table is not None)
     parts: list[CheckedStatistic] = []
     for statistic in sorted({t.statistic for t in tables}):
@@ -143,16 +172,12 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         )
     effects, bits, questions, now = None, None, [], None
     if known_schema is not None:
-        reads = contributor if insider != "none" or judge.rests_on_contributions else None
-        questions = publication_questions(published, known_schema, reads)
+        outputs_of = list(map(PublishedNumbers.of, published))
+        questions = publication_questions(outputs_of, known_schema, contributor, reads=reads)
         effects, bits = price_publication(questions, known_schema)
         if table is not None:
             now = effects_now(published, described.trees, known_schema, table)
-    if charge and known_schema is not None and against is not None:
-        spent, remaining = charge_publication(questions, known_schema, against)
-        place = without_password(str(against))
-        notes.append(f"Booked in {place}: {bits_up(spent)} are spent, {_left(remaining)}.")
-    return CheckReport(
+    report = CheckReport(
         outputs=tuple(sorted((t.name, t.digest) for t in published)),
         rules=tuple(map(str, wanted)),
         insider=insider,
@@ -168,7 +193,32 @@ def check(  # noqa: PLR0913 - each is one choice of the user's
         schema=known_schema,
         questions=tuple(questions),
         conditions=answers.conditions,
+        publication=None if publication is None else publication.number,
     )
+    return _booked(report, publication, before)
+
+
+def _undeclared(tables: Sequence[Crosstab], trees: Sequence[CategoryTree]) -> list[str]:
+    """Name categories that may be totals."""
+    return [
+        f"'{one_line(key, 40)}' of {dim} in {table.name} is the sum of all others, and is read as "
+        "a category: if it is a total, declare it with total."
+        for table in tables
+        for dim, key in unnamed_totals(table, trees)
+    ]
+
+
+def _booked(
+    report: CheckReport,
+    publication: Publication | None,
+    before: Callable[[CheckReport], None] | None,
+) -> CheckReport:
+    """Book a publication when all that can fail is done, whatever the verdict is."""
+    if before is not None:
+        before(report)
+    if publication is None:
+        return report
+    return replace(report, notes=(*report.notes, publication.book()))
 
 
 def _answers(
@@ -184,10 +234,6 @@ def _answers(
             hint="give the schema that the agent was asked under (--schema)",
         )
     return read_ledger(against, schema)
-
-
-def _left(remaining: float | None) -> str:
-    return "there is no budget" if remaining is None else f"{bits_down(remaining)} remain"
 
 
 def _described(
@@ -405,7 +451,7 @@ def _judged(
 ) -> CheckedStatistic:
     joint = cover(tables, job.trees, selections)
     known = None
-    if job.data is not None:
+    if job.data is not None and joint.axes:  # not what a ledger alone says of all rows
         signed = bool((joint.system.low < 0).any())
         known = read_contributors(
             joint, tables[0], selections, job.data, job.contributor, signed=signed

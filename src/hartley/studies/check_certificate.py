@@ -30,6 +30,7 @@ from hartley.ranges.schema.schema import Schema
 from hartley.ranges.tables.one_table import remainders
 from hartley.ranges.tables.system import HIGH, LOW
 from hartley.studies.check_questions import (
+    PublishedNumbers,
     price_publication,
     publication_questions,
     read_condition,
@@ -65,6 +66,8 @@ def certify_tables(report: CheckReport) -> TableCertificate:
     Verdicts about contributions and insiders rest on the microdata: their certificate states the
     contributions that matter, so it is confidential, and says so.
     """
+    if not report.outputs:
+        raise OptionError("There is no output to certify", hint="leave --certificate out")
     rules = [read_rule(text) for text in report.rules]
     parts = [part for part in report.statistics if not part.assumed]
     written = [_part(part, rules) for part in parts]
@@ -136,8 +139,9 @@ def _same_price(proved: TableCertificate) -> bool:
         return True
     schema = _schema(stated)
     rules = [read_rule(text) for text in content["rules"]]
-    reads = content["contributor"] if content["insider"] != "none" or _is_private(rules) else None
-    questions = publication_questions(proved.tables, schema, reads)
+    reads = content["insider"] != "none" or _is_private(rules)
+    outputs = list(map(PublishedNumbers.of, proved.tables))
+    questions = publication_questions(outputs, schema, content["contributor"], reads=reads)
     cells, _ = price_publication(stated["questions"], schema)
     return sorted(questions) == sorted(stated["questions"]) and str(cells) == stated["publications"]
 

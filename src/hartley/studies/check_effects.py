@@ -143,7 +143,8 @@ def _kinds(
                 continue
             amount = Fraction(1)
             if table.statistic != "count":
-                amount = Fraction(str(columns[table.statistic[4:-1]][row])) * 10**table.places
+                text = str(columns[table.statistic[4:-1]][row])
+                amount = Fraction(0 if text == "missing" else text) * 10**table.places
             sets = [_sets(above, dim, str(columns[dim][row])) for dim in table.dims]
             cells += [
                 ((number, places[number][keys]), amount)

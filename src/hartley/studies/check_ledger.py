@@ -16,10 +16,10 @@ from hartley.agent.quotes import questions_of
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
 from hartley.errors import InputError
 from hartley.files import one_line
+from hartley.wording import bits_down, bits_up
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
     from hartley.agent.questions.batch import Question
     from hartley.ranges.schema.schema import Schema
@@ -33,6 +33,10 @@ class LedgerAnswers:
     conditions: dict[str, Any] = field(default_factory=dict)
     """For each name of a condition, the condition as the agent resolved it."""
     notes: tuple[str, ...] = ()
+    rows: int = 0
+    """The number of rows, or the largest possible one."""
+    version: str = ""
+    """Of the dataset."""
 
 
 def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
@@ -54,6 +58,7 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
             raise _another(path, schema)
         charges = [c for c in ledger.history(schema.name) if c.version == state.version]
         rows = state.rows if schema.rows == "public" else None
+        most = (schema.max_rows or 0) if rows is None else rows
     finally:
         ledger.close()
     tables: list[Crosstab] = []
@@ -78,7 +83,7 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
     if rows is not None:
         tables.append(_cell("number of rows", "count", None, (rows, rows)))
     notes = (f"{left_out} answers of the ledger are no counts or sums.",) if left_out else ()
-    return LedgerAnswers(tuple(tables), conditions, notes)
+    return LedgerAnswers(tuple(tables), conditions, notes, most, state.version)
 
 
 def _another(path: object, schema: Schema) -> InputError:
@@ -107,34 +112,39 @@ def _cell(name: str, statistic: str, where: str | None, ends: tuple[int, int]) -
     return Crosstab(name, None, name, (), statistic, where, (cell,), 0, ())
 
 
-def charge_publication(
-    texts: Sequence[str], schema: Schema, ledger: str | os.PathLike[str]
-) -> tuple[float, float | None]:
-    """Book the batch price of a publication in a ledger, before it leaves.
+@dataclass(frozen=True)
+class Publication:
+    """A publication that is described, to be booked in a ledger before it leaves."""
 
-    Raises Refused if the budget does not cover it; then nothing is recorded. What was paid for
-    before is free.
+    number: str
+    questions: tuple[str, ...]
+    """All that it can depend on, as questions to an agent."""
+    schema: Schema
+    version: str
+    """Of the dataset."""
+    ledger: str | os.PathLike[str]
 
-    Args:
-        texts: the outputs as questions to an agent.
-        schema: the public schema.
-        ledger: the ledger of the dataset.
+    def book(self) -> str:
+        """Book the batch price in one step, and say so; what was paid for before is free.
 
-    Returns:
-        the bits that are spent of the budget after it, and those that remain.
-    """
-    opened = open_ledger(ledger, create=False)
-    try:
-        with open_desk(schema, ledger=opened) as (desk, _):
-            questions = questions_of(desk.plan(list(texts), 0, None))
-            paid = opened.reserve(
-                schema.name,
-                None,
-                [to_plain(question) for question in questions],
-                desk.prices(questions),
-                note="publication: " + "\n".join(texts),
-                rules=RULES,
-            )
-    finally:
-        opened.close()
-    return paid.balance.spent_bits, paid.balance.remaining
+        Raises Refused if the budget does not cover it; then nothing is recorded.
+        """
+        opened = open_ledger(self.ledger, create=False)
+        try:
+            with open_desk(self.schema, ledger=opened) as (desk, _):
+                questions = questions_of(desk.plan(list(self.questions), 0, None))
+                paid = opened.reserve(
+                    self.schema.name,
+                    None,
+                    [to_plain(question) for question in questions],
+                    desk.prices(questions),
+                    note=f"publication {self.number}: " + "\n".join(self.questions),
+                    version=self.version,
+                    rules=RULES,
+                )
+        finally:
+            opened.close()
+        spent, left = paid.balance.spent_bits, paid.balance.remaining
+        how = ", before: it costs nothing now" if paid.sequence is None else ""
+        remain = "there is no budget" if left is None else f"{bits_down(left)} remain"
+        return f"Booked as publication {self.number}{how}. {bits_up(spent)} are spent, {remain}."

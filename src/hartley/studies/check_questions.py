@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -108,9 +109,7 @@ def _by_schema(
     used = {name for question in asked for name in columns_of(question.where)}
     dims = tuple(dim for dim in categories if dim in used)
     names = {dim: categories[dim] for dim in dims}
-    tests = {
-        (dim, key): f'"{dim}" = {_literal(key, schema, dim)}' for dim in dims for key in names[dim]
-    }
+    tests = {(dim, key): _test(key, schema, dim) for dim in dims for key in names[dim]}
     wheres = [*asked, *(resolve_condition(text, schema) for text in tests.values())]
     columns = sorted(used)
     cuts = [cut_column(schema.columns[name], wheres) for name in columns]
@@ -158,8 +157,22 @@ def read_condition(plain: dict[str, Any]) -> Any:  # noqa: ANN401 - a condition 
     return from_plain(plain).where
 
 
+def _test(key: str, schema: Schema, dim: str) -> str:
+    """Write the condition that a row has a label."""
+    column, name = schema.columns[dim], _name(dim)
+    if key not in map(str, column.values or ()):
+        if key == "missing" and column.nullable:
+            return f"{name} IS NULL"
+        if key == "other" and column.other:
+            every = ", ".join(_literal(str(value), schema, dim) for value in column.values or ())
+            return f"{name} NOT IN ({every})"
+    return f"{name} = {_literal(key, schema, dim)}"
+
+
 def _literal(key: str, schema: Schema, dim: str) -> str:
-    if schema.columns[dim].values is None and isinstance(_number(key), int):
+    column = schema.columns[dim]
+    text = column.date or (column.values is not None and isinstance(column.values[0], str))
+    if not text and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?|True|False", key):
         return key
     escaped = key.replace("'", "''")
     return f"'{escaped}'"
@@ -176,48 +189,79 @@ def price_publication(questions: Sequence[str], schema: Schema) -> tuple[int, fl
     return int(quote.cells), float(quote.bits_alone)
 
 
-def publication_questions(
-    tables: Sequence[Crosstab], schema: Schema, contributor: str | None = None
-) -> list[str]:
-    """Return all that a publication reads, as questions to an agent, each once.
+class PublishedNumbers(NamedTuple):
+    """What the description of an output says, and its price rests on."""
 
-    Numbers that are shown, rounded or not, are functions of counts and sums. Which cells are
-    hidden is a function of all that the pattern looks at: the counts of the cells of all outputs
-    together, and with rules about contributions also who contributes. (Two cells, values 0 and 1,
-    sums alone, counts below 3 hidden: one person can cause three exact tables, but four
-    publications.)
+    name: str
+    dims: tuple[str, ...]
+    statistic: str
+    where: str | None
+    complete: bool
+
+    @classmethod
+    def of(cls, table: Crosstab) -> PublishedNumbers:
+        """Return that of an output that was read."""
+        complete = bool(table.described.get("complete"))
+        return cls(table.name, table.dims, table.statistic, table.where, complete)
+
+
+def publication_questions(
+    outputs: Sequence[PublishedNumbers],
+    schema: Schema,
+    contributor: str | None = None,
+    *,
+    reads: bool = False,
+) -> list[str]:
+    """Return all that a publication can depend on, as questions to an agent, each once.
+
+    Nothing is looked at but descriptions: how many publications there can be, and so the price, is
+    known before there is a table. Which cells are hidden, absent or rounded, and whether an output
+    is withheld, is a function of the counts and sums of its cells; only where an output promises to
+    be complete are the sums alone all there is. (Two cells, values 0 and 1, sums: one person can
+    cause three tables, and four if empty cells are left out.) A missing value adds nothing to a
+    sum, but a cell without values can be left out: how many there are is read too.
 
     Args:
-        tables: the outputs.
+        outputs: what is described of each output.
         schema: the public schema.
-        contributor: the column of who contributes, if the pattern looks at it.
+        contributor: the column of who contributes; without one, every row is another.
+        reads: whether a rule or an insider looks at contributions.
     """
     questions: dict[str, None] = {}
-    for table in tables:
-        for dim in table.dims:
-            if dim not in schema.columns:
+    for output in outputs:
+        dims, column = sorted(output.dims), output.statistic[4:-1]
+        own = [contributor] if reads and contributor not in {None, schema.unit} else []
+        for name in [*dims, *([column] if column else []), *own]:
+            if name not in schema.columns:
                 raise OptionError(
-                    f"The dimension '{one_line(dim)}' of {table.name} is no column of the schema",
-                    hint="name the dims after the columns, or leave the schema out",
+                    f"The column '{one_line(str(name))}' of {output.name} is not in the schema",
+                    hint="name dims, statistic and contributor after the columns, or leave the "
+                    "schema out",
                 )
-        number = "COUNT(*)" if table.statistic == "count" else f"SUM({table.statistic[4:-1]})"
-        questions[_question(number, table.dims, table.where, schema)] = None
-    if any(cell.kind == "hidden" for table in tables for cell in table.cells):
-        # Sorted: the questions do not depend on the order of the outputs.
-        dims = sorted({dim for table in tables for dim in table.dims})
-        if contributor in schema.columns and contributor not in {schema.unit, *dims}:
-            dims.append(str(contributor))
-        for where in dict.fromkeys(table.where for table in tables):
-            questions[_question("COUNT(*)", dims, where, schema)] = None
-    return list(questions)
+        if not output.complete:
+            dims = sorted({*dims, *map(str, own)})
+            questions[_question("COUNT(*)", dims, output.where, schema)] = None
+        if column:
+            questions[_question(f"SUM({_name(column)})", dims, output.where, schema)] = None
+        if column and not output.complete:
+            if schema.columns[column].nullable:
+                questions[_question(f"COUNT({_name(column)})", dims, output.where, schema)] = None
+            if reads and contributor is None and schema.rows_per_unit > 1:
+                # Every row is a contributor of its own, and a person has several.
+                rows = sorted({*dims, column})
+                questions[_question("COUNT(*)", rows, output.where, schema)] = None
+    return sorted(questions)
 
 
 def _question(number: str, dims: Sequence[str], where: str | None, schema: Schema) -> str:
-    named = ", ".join(f'"{dim}"' for dim in dims)
+    named = ", ".join(map(_name, dims))
     condition = f" WHERE {where}" if where else ""
-    if not dims:
-        return f'SELECT {number} FROM "{schema.name}"{condition}'  # noqa: S608 - resolved, never run
-    return f'SELECT {named}, {number} FROM "{schema.name}"{condition} GROUP BY {named}'  # noqa: S608 - resolved, never run
+    return f"SELECT {named}, {number} FROM {_name(schema.name)}{condition} GROUP BY {named}"  # noqa: S608 - resolved, never run
+
+
+def _name(column: str) -> str:
+    escaped = column.replace('"', '""')
+    return f'"{escaped}"'
 
 
 def read_schema(

@@ -172,6 +172,8 @@ class CheckReport(ReadableResult):
     """All that the publication reads, as questions to an agent."""
     conditions: Mapping[str, Any] = field(default_factory=dict)
     """The conditions of answers of a ledger, as its agent resolved them, by their names."""
+    publication: str | None = None
+    """The number under which it is booked in a ledger."""
 
     @property
     def cells(self) -> tuple[CheckedCell, ...]:
@@ -197,6 +199,8 @@ class CheckReport(ReadableResult):
     @property
     def headline(self) -> str:
         """The check in one sentence."""
+        if not self.outputs:
+            return f"The publication {self.publication} is reserved, and no output was checked."
         counts, tables = self.counts, counted(len(self.outputs), "output")
         if counts["disclosed"]:
             disclosed = counted(counts["disclosed"], "cell")
@@ -253,6 +257,7 @@ class CheckReport(ReadableResult):
             "singled_out": self.singled_out,
             "effects": self.effects,
             "bits": self.bits,
+            "publication": self.publication,
             "here_and_now": None
             if self.now is None
             else {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from hartley.adversaries.differencing_finding import DifferencingFinding
     from hartley.adversaries.finding import AttackEstimate
+    from hartley.engines.crosstabs.crosstab import Crosstab
     from hartley.ranges.relations.people import PeopleCounts
     from hartley.studies.anonymity_findings import AnonymityReport
     from hartley.studies.audit import AuditReport
@@ -229,7 +230,7 @@ def check_cases(
         for cell in part.cells:
             if cell.verdict not in counted and not (cell.suspected and counted):
                 continue
-            for output, file, line in _places(cell, part.outputs, part.tables):
+            for output, file, line in _places(cell, list(findings), part.tables):
                 message = f"{cell.name} is {cell.verdict} under {cell.rule}"
                 if values:
                     message += f": {cell.interval(part.places)}"
@@ -247,13 +248,13 @@ def check_cases(
 
 
 def _places(
-    cell: CheckedCell, outputs: tuple[str, ...], tables: tuple[object, ...]
+    cell: CheckedCell, published: list[str], tables: tuple[Crosstab, ...]
 ) -> list[tuple[str, str, int]]:
-    """Return where a cell stands; a derived one belongs to the last output of those together."""
-    if cell.places:
-        return [(place.output, place.path or place.output, place.line) for place in cell.places]
-    paths = {t.name: t.path or t.name for t in tables}  # type: ignore[attr-defined]  # crosstabs
-    return [(outputs[-1], paths.get(outputs[-1], outputs[-1]), 1)]
+    """Return where a cell stands; one that no output lists belongs to the last of its own."""
+    paths = {t.name: t.path or t.name for t in tables}
+    places = [(p.output, p.path or p.output, p.line) for p in cell.places if p.output in published]
+    last = max((name for name in paths if name in published), default=published[-1])
+    return places or [(last, paths.get(last, last), 1)]
 
 
 def assert_safe(

@@ -44,17 +44,21 @@ def test_answers_of_an_agent_are_known_too(tmp_path):
         agent.ask("SELECT COUNT(*) FROM people WHERE g IN ('a', 'b')", error=0)
     path = line(tmp_path, 15, "x", "x", 23)
     assert check(path, rules=["frequency<8"], schema=schema).counts["disclosed"] == 0
-    report = check(path, rules=["frequency<8"], schema=schema, against=ledger, charge=True)
+    stated = spec({"file": "line.csv", "dims": ["g"], "statistic": "count", "where": "all rows"})
+    charged = {"spec": stated, "rules": ["frequency<8"], "schema": schema, "against": ledger}
+    report = check(path, **charged, charge=True)
     known = {c.keys["g"]: c.outer for c in report.cells if set(c.keys) == {"g"}}
     assert known["b"] == (3, 3)
     assert known["c"] == (5, 5)
     assert any("Booked" in note for note in report.notes)
     with hartley.open_ledger(ledger) as opened:
-        charged = [charge.note for charge in opened.history("people")]
-    assert any("publication" in note for note in charged)
+        notes = [charge.note for charge in opened.history("people")]
+    assert any(f"publication {report.publication}" in note for note in notes)
     # the publication is paid for: a second time it is free
-    again = check(path, rules=["frequency<8"], schema=schema, against=ledger, charge=True)
-    assert [n for n in again.notes if "Booked" in n] == [n for n in report.notes if "Booked" in n]
+    again = check(path, **charged, charge=True)
+    assert again.publication == report.publication
+    assert "before: it costs nothing now" in again.notes[-1]
+    assert report.notes[-1].split(". ")[1] == again.notes[-1].split(". ")[1]
     with hartley.Agent(data, schema, ledger=ledger) as agent:
         agent.ask("SELECT SUM(age) FROM people WHERE g = 'b'", error=0)
     sums = tmp_path / "sums.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,7 @@ from hartley.engines.tables.condition import evaluate_condition
 from hartley.engines.tables.sources import open_table
 from hartley.engines.tables.table import Kind
 from hartley.errors import ColumnError
+from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +66,7 @@ def contributions(
     held: tuple[bool, ...] = ()
     listed = [
         Contribution(
-            tuple(str(grouped[dim][i]) for dim in dims),
+            tuple(_label(grouped[dim][i]) for dim in dims),
             held,
             grouped[contributor][i],
             rows,
@@ -73,6 +75,13 @@ def contributions(
         for i, rows in enumerate(grouped["hartley_rows"])
     ]
     return sorted(listed, key=lambda c: (c.keys, str(c.contributor)))
+
+
+def _label(value: object) -> str:
+    """Write a category as outputs do."""
+    if isinstance(value, Decimal):
+        return decimal_text(Fraction(value))
+    return "missing" if value is None else str(value)
 
 
 def _row_by_row(
@@ -102,7 +111,7 @@ def _row_by_row(
         grouped = table.group_by(keys).aggregate([("v", "sum")]).to_pydict()
         return sorted(
             Contribution(
-                tuple(str(grouped[f"d{i}"][at]) for i in range(len(dims))),
+                tuple(_label(grouped[f"d{i}"][at]) for i in range(len(dims))),
                 tuple(bool(grouped[f"c{i}"][at]) for i in range(len(held))),
                 None,
                 int(rows),
@@ -118,7 +127,7 @@ def _row_by_row(
     n = len(dims)
     return [
         Contribution(
-            tuple(map(str, key[:n])),
+            tuple(map(_label, key[:n])),
             tuple(map(bool, key[n:-1])),
             key[-1],
             len(v),

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 FIELDS = frozenset(
     [
         *("file", "dims", "statistic", "where", "total", "marks", "rounding", "decimal"),
-        *("absent", "margins", "value", "sheet", "bounds"),
+        *("absent", "margins", "value", "sheet", "bounds", "complete", "labels"),
     ]
 )
+ALL_ROWS = "all rows"
+"""What ``where`` says of a table that is about every row; without it, nobody has said so."""
 STATISTIC = re.compile(r"count|sum\(([^()]+)\)")
 
 
@@ -46,6 +48,13 @@ class OutputDescription:
     sheet: str | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     """The smallest and the largest sum of a cell inside the table, where values can be negative."""
+    complete: bool = False
+    """Whether every label of the schema is always listed, nothing is hidden, and it is published
+    whatever a rule or a reviewer says of it."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Every label that a dimension can have: what the file does not list is there, and absent."""
+    stated: frozenset[str] = frozenset()
+    """The fields that were written down, and not left to be guessed."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is declared as plain values, which ``read_description`` reads."""
@@ -59,6 +68,8 @@ class OutputDescription:
             "marks": marks or None,
             "rounding": rounding,
             "bounds": None if self.bounds is None else [str(end) for end in self.bounds],
+            "complete": self.complete or None,
+            "labels": {dim: list(each) for dim, each in self.labels.items()} or None,
         }
         names = ("statistic", "where", "total", "decimal", "absent", "margins", "value", "sheet")
         fields |= {name: getattr(self, name) for name in names}
@@ -185,10 +196,25 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
         raise OptionError(
             "The marks of an output are not a table", hint='write marks = {s = "hidden"}'
         )
+    labels = block.get("labels", {})
+    if not hasattr(labels, "items") or not all(isinstance(v, list) for v in labels.values()):
+        raise OptionError(
+            "The labels of an output are not a table of lists",
+            hint='write labels = {sex = ["F", "M"]}',
+        )
+    where, complete = _words(block, "where"), block.get("complete", False)
+    if not isinstance(complete, bool) or (
+        complete and (marks or "absent" in block or statistic == "count")
+    ):
+        raise OptionError(
+            "The field complete of an output is no promise that it can keep",
+            hint="write complete = true for sums that always list every label and hide nothing: "
+            "without marks and absent",
+        )
     return OutputDescription(
         dims=None if dims is None else tuple(map(str, dims)),
         statistic=statistic,
-        where=_words(block, "where"),
+        where=None if where == ALL_ROWS else where,
         total=_words(block, "total"),
         marks=read_marks(marks),
         rounding=None if rounding in {None, "none"} else Rounding.parse(rounding),
@@ -198,6 +224,9 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
         value=_words(block, "value"),
         sheet=_words(block, "sheet"),
         bounds=_bounds(block, statistic),
+        complete=complete,
+        labels={str(dim): tuple(map(str, each)) for dim, each in labels.items()},
+        stated=frozenset(block),
     )
 
 

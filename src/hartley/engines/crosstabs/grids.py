@@ -60,7 +60,7 @@ def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
         stripped = list(compress(stripped, filled))
     lengths = list(map(len, stripped))
     width = max(lengths, default=0)
-    if len(stripped) < 2 or width < 2:
+    if not stripped or width < 2:
         raise TableError(
             f"{path} holds no table", hint="a table has a line of names and columns of numbers"
         )

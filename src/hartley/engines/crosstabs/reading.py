@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -74,7 +75,17 @@ def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
     with collector_paused():
         grid = read_grid(Path(path), described.sheet)
         try:
-            dims, entries, guesses = _laid_out(grid, described)
+            if len(grid.rows) < 2:  # no group has a row, and groups without rows are not listed
+                dims, entries = described.dims or (), _Entries([], [], [])
+                guesses: list[str] = []
+            else:
+                dims, entries, guesses = _laid_out(grid, described)
+            _add_unlisted(dims, entries, described)
+            if not entries.keys:
+                raise TableError(
+                    f"{path} holds no table",
+                    hint="a table has a line of names and columns of numbers",
+                )
             return _crosstab(path, dims, entries, described, guesses)
         except InputError as error:
             if path in error.problem:
@@ -255,6 +266,16 @@ def _key_columns(
     return keys
 
 
+def _add_unlisted(dims: tuple[str, ...], entries: _Entries, described: OutputDescription) -> None:
+    """Add the cells of declared labels that a file does not list."""
+    known = set(entries.keys)
+    labels = [described.labels.get(dim, ()) for dim in dims]
+    added = [keys for keys in product(*labels) if dims and keys not in known]
+    entries.keys.extend(added)
+    entries.texts.extend(["0" if described.absent == "zero" else ""] * len(added))
+    entries.lines.extend([1] * len(added))
+
+
 # --- cells --------------------------------------------------------------------------------------
 
 
@@ -414,7 +435,7 @@ def _totals(
         totals.append(possible[0] if possible else None)
         if possible:
             guesses.append(f"'{possible[0]}' is the total of {dim}")
-    if described.total is not None and totals and not any(totals):
+    if described.total is not None and totals and not any(totals) and not described.labels:
         raise TableError(
             f"no dimension has the total '{one_line(described.total)}'",
             hint="check its spelling, or leave it out",

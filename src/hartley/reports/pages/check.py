@@ -100,7 +100,7 @@ def _drawn(part: CheckedStatistic) -> list[DrawnTable]:
             )
             if found is not None:
                 cells[stated.keys] = found
-        if not cells or len(cells) > MOST_DRAWN:
+        if not cells or not table.dims or len(cells) > MOST_DRAWN:
             continue
         *above, last = zip(*cells, strict=True)
         rows = list(dict.fromkeys(zip(*above, strict=True))) if above else [(key,) for key in last]

@@ -1,0 +1,230 @@
+"""A publication in a ledger: priced by its description, booked last, refused if impossible."""
+
+import json
+
+import pytest
+from published_outputs import spec
+from typer.testing import CliRunner
+
+import hartley
+from hartley.cli.main import app
+from hartley.errors import InputError, Refused
+from hartley.studies.check import check
+from hartley.studies.check_certificate import save_certificate, verify_check
+from hartley.studies.check_questions import (
+    PublishedNumbers,
+    price_publication,
+    publication_questions as questions_of,
+)
+
+COLUMNS = {
+    "g": {"kind": "private", "values": ["a", "b"]},
+    "v": {"kind": "private", "range": [0, 1], "step": 1},
+}
+SCHEMA = {"table": {"name": "t"}, "columns": COLUMNS}
+DATA = {"g": ["a"] * 12 + ["b"] * 4, "v": [1, 0] * 8}
+COUNTS = {"file": "n.csv", "dims": ["g"], "statistic": "count", "where": "all rows"}
+SUMS = COUNTS | {"file": "s.csv", "statistic": "sum(v)"}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with hartley.Agent(DATA, SCHEMA, budget=9, ledger=tmp_path / "l.db") as agent:
+        agent.ask("SELECT COUNT(*) FROM t WHERE g = 'b'", error=0)
+    return tmp_path / "l.db"
+
+
+def booked(ledger):
+    with hartley.open_ledger(ledger) as opened:
+        return [c.cells for c in opened.history("t") if (c.note or "").startswith("publication")]
+
+
+def charge(ledger, text, block=SUMS, **more):
+    path = ledger.parent / block["file"]
+    path.write_text(f"g,n\n{text}")
+    options = {"spec": spec(block), "schema": SCHEMA, "against": ledger, "charge": True}
+    return check(path, **options | more)
+
+
+@pytest.mark.parametrize("text", ["a,6\nb,2\n", "a,x\nb,2\n", "", "b,0\n", "a,x\nb,x\nTotal,8\n"])
+def test_no_file_changes_what_is_booked(ledger, text):
+    charge(ledger, text)
+    assert booked(ledger) == [4]
+    again = charge(ledger, "a,0\nb,1\n")
+    assert booked(ledger) == [4]
+    assert "before: it costs nothing now" in again.notes[-1]
+
+
+def test_a_reservation_is_the_same_publication(ledger):
+    reserved = check(spec=spec(SUMS), schema=SCHEMA, against=ledger, reserve=True)
+    assert (reserved.effects, booked(ledger)) == (4, [4])
+    assert charge(ledger, "a,6\n").publication == reserved.publication
+    assert booked(ledger) == [4]
+    assert charge(ledger, "a,12\n", COUNTS).publication != reserved.publication
+    with pytest.raises(InputError, match="before there are outputs"):
+        charge(ledger, "a,6\n", reserve=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "block", "problem"),
+    [
+        ("c,3\n", COUNTS, "label 'c' of g is not in the schema"),
+        ("a,17\n", COUNTS, "no data of the schema"),
+        ("a,17\n", SUMS, "no data of the schema"),
+        ("a,1.5\n", SUMS, "no data of the schema"),
+        ("a,s\n", SUMS, "mark 's' is not declared"),
+        ("a,3\n", SUMS | {"complete": True}, "not listed in a complete"),
+        ("a,3\nb,x\n", SUMS | {"complete": True}, "hidden or not listed"),
+        ("a,3\nb,4\nTotal,7\n", SUMS | {"complete": True}, "not declared"),
+        ("a,3\nb,4\n", SUMS | {"complete": True, "total": "Total"}, "lacks some"),
+        *(
+            ("a,3\n", {k: v for k, v in SUMS.items() if k != name}, f"does not state {name}")
+            for name in ("dims", "statistic", "where")
+        ),
+    ],
+)
+def test_what_does_not_follow_its_description_is_refused_before_booking(
+    ledger, text, block, problem
+):
+    with pytest.raises(InputError, match=problem):
+        charge(ledger, text, block)
+    assert booked(ledger) == []
+
+
+def test_a_sum_fits_the_count_that_is_told(ledger):
+    folder = ledger.parent
+    (folder / "n.csv").write_text("g,n\na,12\nb,4\n")
+    (folder / "s.csv").write_text("g,n\na,3\nb,5\n")
+    options = {"spec": spec(COUNTS, SUMS), "schema": SCHEMA, "against": ledger, "charge": True}
+    with pytest.raises(InputError, match="the cell b is a number"):
+        check(folder / "n.csv", folder / "s.csv", **options)
+    # One of the two is withheld: the price is that of both.
+    check(folder / "n.csv", **options)
+    assert booked(ledger) == [4]
+
+
+def test_a_file_is_compared_with_the_clamped_microdata(tmp_path):
+    ledger = tmp_path / "l.db"
+    with hartley.Agent(DATA, SCHEMA, budget=9, ledger=ledger):
+        pass
+    wild = {"g": DATA["g"], "v": [9 if v else -3 for v in DATA["v"]]}
+    with pytest.raises(InputError, match="microdata do not have the numbers"):
+        charge(ledger, "a,5\nb,2\n", table=wild)
+    assert booked(ledger) == []
+    report = charge(ledger, "a,6\nb,2\n", table=wild)
+    assert any("compared with the microdata" in note for note in report.notes)
+    report = charge(ledger, "a,6\nb,2\n")
+    assert any("computed as described, not checked" in note for note in report.notes)
+
+
+def test_nothing_is_booked_above_the_budget(tmp_path):
+    with hartley.Agent(DATA, SCHEMA, budget=1, ledger=tmp_path / "l.db"):
+        pass
+    with pytest.raises(Refused):
+        charge(tmp_path / "l.db", "a,6\n")
+    assert booked(tmp_path / "l.db") == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "output", "more", "price"),
+    [
+        ({}, ("sum(v)", None, False), {}, 4),
+        ({}, ("sum(v)", None, True), {}, 3),
+        ({}, ("sum(v)", "v = 1", False), {}, 3),
+        ({"rows": "private", "max_rows": 9}, ("sum(v)", None, False), {}, 5),
+        ({"rows": "private", "max_rows": 9}, ("count", None, False), {}, 3),
+        # Two rows a person: three counts of a; with sums each of 1, 2, 1 places for 0 to 2.
+        ({"unit": "w", "rows_per_unit": 2}, ("count", None, False), {}, 3),
+        ({"unit": "w", "rows_per_unit": 2}, ("sum(v)", None, False), {"contributor": "w"}, 10),
+    ],
+)
+def test_prices_are_the_projections_of_one_person(schema, output, more, price):
+    described = {"table": {"name": "t", **schema}, "columns": COLUMNS}
+    read = hartley.Schema.read(described)
+    numbers = PublishedNumbers("o", ("g",), *output)
+    asked = questions_of([numbers], read, more.get("contributor"), reads=bool(more))
+    assert price_publication(asked, read)[0] == price
+
+
+def test_every_row_may_be_a_contributor():
+    columns = {"g": {"kind": "public", "values": ["a"]}}
+    columns["v"] = {"kind": "private", "range": [0, 2], "step": 1}
+    table = {"name": "t", "unit": "who", "rows_per_unit": 2}
+    schema = hartley.Schema.read({"table": table, "columns": columns})
+    numbers = [PublishedNumbers("o", ("g",), "sum(v)", None, complete=False)]
+    rows = questions_of(numbers, schema, reads=True)  # 0 and 2 are not 1 and 1
+    assert price_publication(rows, schema)[0] == 6
+    unit = questions_of(numbers, schema, "who", reads=True)
+    assert price_publication(unit, schema)[0] == 5
+    with pytest.raises(InputError, match="'firm' of o is not in the schema"):
+        questions_of(numbers, schema, "firm", reads=True)
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(ledger, monkeypatch):
+    folder = ledger.parent
+    monkeypatch.chdir(folder)
+    (folder / "t.toml").write_text(hartley.Schema.read(SCHEMA).to_toml())
+    stated = "\n".join(f"{name} = {json.dumps(value)}" for name, value in SUMS.items())
+    (folder / "o.toml").write_text(f"[[outputs]]\n{stated}\n")
+    (folder / "s.csv").write_text("g,n\na,6\nb,x\n")
+    options = ["--spec", "o.toml", "--schema", "t.toml", "--against", "l.db", "--json"]
+    return lambda *words: CliRunner().invoke(app, ["check", *words, *options])
+
+
+def test_what_a_ledger_says_may_itself_be_disclosed(ledger, run):
+    """4 people of b are known from the ledger: no output lists them, and the gate stops."""
+    files = ["--junit", "j.xml", "--sarif", "s.json", "--html", "p.html", "--certificate", "c.json"]
+    ran = run("s.csv", "--charge", *files)
+    assert ran.exit_code == 3, ran.output
+    assert booked(ledger) == [4]
+    assert "s.csv" in (ledger.parent / "j.xml").read_text()
+    verify_check([ledger.parent / "s.csv"], ledger.parent / "c.json")
+
+
+@pytest.mark.parametrize(
+    "place", ["hartley.reports.document.render_html", "hartley.cli.check.gate_texts"]
+)
+def test_a_crash_before_the_booking_books_nothing(ledger, run, monkeypatch, place):
+    def crash(*_, **__):
+        raise RuntimeError("no power")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(place, crash)
+        assert run("s.csv", "--charge", "--html", "p.html", "--junit", "j.xml").exit_code
+    assert booked(ledger) == []
+    assert run("s.csv", "--charge", "--fail-on", "sometimes").exit_code
+    assert run("s.csv", "--charge", "--fail-above", "many").exit_code
+    assert booked(ledger) == []
+
+
+def test_a_crash_after_the_booking_costs_nothing_more(ledger, run, monkeypatch):
+    def crash(*_):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("hartley.cli.check.write_whole", crash)
+        assert run("s.csv", "--charge", "--html", "p.html").exit_code
+    assert booked(ledger) == [4]
+    again = run("s.csv", "--charge", "--html", "p.html", "--fail-on", "never")
+    assert again.exit_code == 0, again.output
+    assert "costs nothing now" in json.loads(again.output)["notes"][-1]
+    assert booked(ledger) == [4]
+
+
+def test_the_command_reserves_without_files(ledger, run):
+    ran = run("--reserve")
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.output)["publication"]
+    assert booked(ledger) == [4]
+    assert run("--reserve", "--certificate", "c.json").exit_code
+    assert run("--reserve", "s.csv").exit_code
+
+
+def test_the_certificate_of_a_charged_check_holds(ledger):
+    report = charge(ledger, "a,6\n")
+    path = save_certificate(report, ledger.parent / "c.json")
+    verify_check([ledger.parent / "s.csv"], path)
