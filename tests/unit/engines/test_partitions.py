@@ -112,14 +112,14 @@ def test_every_way_in_refuses():
         for way in (
             scan,
             lambda path: anonymity(path, roles=roles),
-            lambda path: Agent(data=path, schema=schema, ledger="l.db"),
+            lambda path: Agent(data=path, schema=schema, ledger="l.db", budget=1),
         ):
             with pytest.raises(TableError, match=r"would be lost|is a Delta table"):
                 way(path)
         for words in (
             ["scan", path], ["audit", path, "--secret", "a", "--released", "a"],
             ["anonymity", path, "--keys", "a"], ["schema", "draft", path],
-            ["attack", "uniqueness", path, "--keys", "a"],
+            ["attack", "uniqueness", path, "--columns", "a"],
         ):  # fmt: skip
             ended = run(*words)
             assert ended.returncode == 2, words
