@@ -146,6 +146,11 @@ def test_the_next_commands_work_when_they_are_pasted(folder, database, monkeypat
         f"postgresql:/ann:{CANARY}@h/d", f"https://{CANARY}@h/x", f"https://h/x?sig={CANARY}", f"https://h/x?{CANARY}",
         f"https://h/x#{CANARY}", f"s3://key:{CANARY}@b/p?endpoint_override=h",
         f"s3://b/p?access_key=a&secret_key={CANARY}", f"abfss://c:{CANARY}@h/x",
+        f"postgresql://h/d?options=-csearch_path%3Da%20-cx.y%3D{CANARY}::t",
+        f"postgresql://u:x\n{CANARY}@h/d", f"password=x\\ {CANARY} host=h", f"password=x&{CANARY};{CANARY} host=h",
+        f"password='x'{CANARY}", f'password = "x {CANARY}"', f"Server=h;Pwd={CANARY};",
+        f"md:d?motherduck_token={CANARY}", f"ann:{CANARY}@h/d::t", f"postgresql:ann:{CANARY}@h/d",
+        f"postgresql//ann:{CANARY}@h/d",
         f"see postgresql://h/d and postgresql://u:{CANARY}@h/d", f"--data=postgresql://u:{CANARY}@h/d",
     ],
 )  # fmt: skip
@@ -161,7 +166,7 @@ def test_whatever_may_be_a_secret_is_masked(address):
     [
         "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/",
         "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d",
-        "postgresql:///d?options=-csearch_path%3Da::t", "sqlite:////srv/ledger.db",
+        "postgresql:///d?options=-csearch_path%3Da::t", "a:b c@d", "data/12:30.csv", "sqlite:////srv/ledger.db",
     ],
 )  # fmt: skip
 def test_what_is_no_secret_is_left_as_it_is(text):
