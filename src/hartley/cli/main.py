@@ -105,8 +105,8 @@ def main() -> None:
     sys.exit(code)
 
 
-def _without_passwords(*error: Any) -> None:
-    sys.stderr.write("".join(map(without_password, traceback.format_exception(*error))))
+def _without_passwords(_kind: object, error: BaseException, _place: object) -> None:
+    sys.stderr.write("".join(map(without_password, traceback.format_exception(error))))
 
 
 def _run() -> tuple[int, str | None]:
