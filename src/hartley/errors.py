@@ -35,18 +35,24 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-_ADDRESS = re.compile(r"(?<![\w+.-])([\w+.-]{2,}:/(?:/|(?=.*@)))((?:.*@)?\S*)")
-_PASSWORD = re.compile(r"(?i)\b((?:ssl)?password|passwd)\s*=\s*(?:'(?:[^'\\]|\\.)*'?|[^\s&;#]+)")
+_ADDRESS = re.compile(r"(?s)(?<![\w+.-])([\w+.-]{2,}:/(?:/|(?=.*@)))((?:.*@)?\S*)")
+_NO_SCHEME = re.compile(r"(?<!\S)(?:[^\s:]|:(?=//))*:(?!//)\S*@")
+_PASSWORD = re.compile(
+    r"(?i)\b((?:ssl)?password|passwd|pwd|\w+_token)\s*=\s*"
+    r"""(?:'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|\\.|\S)+"""
+)
 _TABLE = re.compile(r"(?:::[^/\\@:?&=\[\]\s]+)?$")
-_PLAIN = {"$limit", "application_name", "connect_timeout", "dbname", "host", "hostaddr", "options",
-          "port", "sslmode", "sslrootcert", "target_session_attrs", "user"}  # fmt: skip
+_PLAIN = re.compile(
+    r"(?:\$limit|application_name|connect_timeout|dbname|host|hostaddr|port|sslmode|sslrootcert"
+    r"|target_session_attrs|user)=|(?i:options=-c(?:%20|\+)?search_path(?:%3D|=)[\w,]*$)"
+)
 """Parameters of addresses that are no secrets."""
 
 
 def without_password(text: str) -> str:
     """Return a text without the passwords, tokens and keys of the addresses in it.
 
-    Whatever stands before the last @ of a line may be one, but for the user of a database, and so
+    Whatever stands before the last @ may be one, but for the user of a database, and so
     may every parameter that is not known to be none. What is left works where the password comes
     from the environment (PGPASSWORD, ~/.pgpass).
 
@@ -67,12 +73,12 @@ def without_password(text: str) -> str:
         first, *more = re.split(r"(?=[?&;#][^?&;#])", after)
         table = "".join(_TABLE.findall(more[-1])) if more else ""
         more = [part.removesuffix(table) for part in more]
-        kept = "&".join(part[1:] for part in more if part[1:].partition("=")[0] in _PLAIN)
+        kept = "&".join(part[1:] for part in more if _PLAIN.match(part, 1))
         query = f"?{kept}" if kept else ""
         who = f"{user}@" if at and user else ""
         return f"{scheme}{who}{first}{query}{table}"
 
-    return _PASSWORD.sub(r"\1=...", _ADDRESS.sub(masked, text))
+    return _PASSWORD.sub(r"\1=...", _NO_SCHEME.sub("...@", _ADDRESS.sub(masked, text)))
 
 
 LONGEST = 400

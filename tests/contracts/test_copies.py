@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from fractions import Fraction
 
+import ibis
 import psycopg
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ from hartley.engines.coded.copying import code_table
 from hartley.engines.dialects.postgres import PostgresStore
 from hartley.engines.dialects.statement_stop import StatementStop
 from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError, InputError
+from hartley.errors import ColumnError, InputError, TableError
 
 pytestmark = pytest.mark.needs("keeps_copies")
 
@@ -78,6 +79,27 @@ def test_times_whose_day_depends_on_the_session_are_refused(engine, codes_of):
             code_table(open_table(zoned), [day])
     plain = backend.sql("SELECT TIMESTAMP_NTZ '2022-01-08 23:30:00' AS t")
     assert codes_of(code_table(open_table(plain), [day])) == [(0,)]
+
+
+@only_spark
+def test_a_data_frame_of_a_cluster_is_refused_without_a_job(engine):
+    backend = engine.load("statistics_any", pa.table({"x": [1]})).get_backend()
+    frame = backend._session.range(3)
+    context, asked = (
+        frame.sparkSession.sparkContext,
+        frame.sparkSession.sparkContext.statusTracker(),
+    )
+    context.setJobGroup("frame", "what opening it runs")
+    with pytest.raises(TableError, match="createOrReplaceTempView"):
+        open_table(frame)
+    with pytest.raises(ColumnError):
+        open_table({"id": frame})
+    assert not asked.getJobIdsForGroup("frame")
+    assert frame.toPandas()["id"].tolist() == [0, 1, 2]
+    assert asked.getJobIdsForGroup("frame")  # so it would have been seen
+    frame.createOrReplaceTempView("people")  # what the hint says
+    named = open_table(ibis.pyspark.connect(frame.sparkSession).table("people"))
+    assert named.expression.count().execute() == 3
 
 
 @only_postgres

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from importlib.metadata import version as installed_version
 from typing import Annotated, Any, Self
 
@@ -104,6 +105,10 @@ def main() -> None:
     sys.exit(code)
 
 
+def _without_passwords(_kind: object, error: BaseException, _place: object) -> None:
+    sys.stderr.write("".join(map(without_password, traceback.format_exception(error))))
+
+
 def _run() -> tuple[int, str | None]:
     """Run a command; return its exit code and, if it failed, the message to show."""
     try:
@@ -129,6 +134,7 @@ def _run() -> tuple[int, str | None]:
                 typer.echo(sentence, err=True)
             return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):
+            sys.excepthook = _without_passwords
             raise
         message = (
             f"Something went wrong inside Hartley ({type(error).__name__}); "

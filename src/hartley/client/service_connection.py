@@ -111,12 +111,12 @@ class ServiceConnection:
         insecure: bool = False,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            port = -1
-        if parts.scheme not in {"http", "https"} or not parts.hostname or port == -1:
+            parts, port = urlsplit(""), None
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise OptionError(
                 "The address of the service cannot be read",
                 hint="write https://host or https://host:port",

@@ -83,8 +83,8 @@ def test_parquet_files_of_different_types_are_refused(tmp_path):
 
 
 def test_names_of_folders_are_not_values(tmp_path):
-    (tmp_path / "r=1").mkdir()
-    path = write(tmp_path / "r=1" / "c.csv", "s,r", "1,7", "2,8")
+    (tmp_path / "r=1/data").mkdir(parents=True)
+    path = write(tmp_path / "r=1/data/c.csv", "s,r", "1,7", "2,8")
     assert released(path) == [7, 8]
 
 

@@ -77,8 +77,7 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
             hint="pass files of one format",
         )
     form = formats.pop()
-    if form in (FileFormat.PARQUET, FileFormat.CSV):
-        _refuse_parts(paths, form)
+    _refuse_parts(paths, form)
     _refuse_unused(form, reading, name)
     try:
         if form is FileFormat.PARQUET:
@@ -106,7 +105,7 @@ def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
         raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
     for path in paths:
         if Path(path).is_dir():
-            inside = [child for child in sorted(Path(path).iterdir()) if child.name[0] not in "._"]
+            inside = sorted(Path(path).glob("[!._]*"))
             _refuse_parts([path, *(str(child) for child in inside if "=" in child.name)])
             ending = next((child.suffix for child in inside if child.is_file()), None)
             raise TableError(
@@ -128,33 +127,56 @@ def _refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> No
     """Raise an error for files that are not all of a table, and for folders of such files.
 
     In a lake, a log says which files and rows count; the names of hive partitions hold a column.
-    Nothing of a name that a pattern found is shown: it may be a value.
+    The value in the name of such a folder is not shown.
     """
-    found = [path for name in paths for path in (_absolute(name), Path(name).resolve())]
-    for place in dict.fromkeys(path if path.is_dir() else path.parent for path in found):
-        folders = [place, *place.parents]
-        for mark, kind in LAKES.items() if form is FileFormat.PARQUET else ():
-            lake = next((folder for folder in folders if any(folder.glob(mark))), None)
-            if lake is not None:
-                raise TableError(
-                    f"{_shortest(lake)} is {kind}, whose log says which rows of its files count",
-                    hint="have Spark, deltalake or whatever keeps the table write its current rows "
-                    "to a file outside of that folder, and pass that",
-                )
-        named = [folder for folder in folders if re.match("[^=]+=", folder.name)]
-        if named:
-            root, key = _shortest(named[-1].parent), named[-1].name.partition("=")[0]
-            rows = (path for path in place.rglob("[!._]*") if path.is_file())
-            example = next(rows, None)
-            text = example is not None and is_csv(str(example))
-            kind, more = ("csv", ", all_varchar=true") if text else ("parquet", "")
+    for found in ([_absolute(name) for name in paths], [Path(name).resolve() for name in paths]):
+        places = {path if path.is_dir() else path.parent: path for path in found}
+        named = {
+            place: [folder for folder in (place, *place.parents) if re.match("[^=]+=", folder.name)]
+            for place in places
+        }
+        common = set[Path]().union(*named.values()).intersection(*named.values())
+        for place, example in places.items():
+            if form is FileFormat.PARQUET:
+                _refuse_lake(place)
+            # What all files share is a column only where it is right above them.
+            top = next((folder for folder in reversed(named[place]) if folder not in common), place)
+            if top in named[place]:
+                while top.parent in named[place]:
+                    top = top.parent
+                _refuse_partition(top, example)
+
+
+def _refuse_lake(place: Path) -> None:
+    for mark, kind in LAKES.items():
+        lake = next((folder for folder in (place, *place.parents) if any(folder.glob(mark))), None)
+        if lake is not None:
             raise TableError(
-                f"The folders in {root} are named by the column '{key}', which would be lost",
-                hint='write all of it to one file first: python -c "import duckdb; '
-                f"duckdb.sql('''COPY (FROM read_{kind}('{root}/**/*.{kind}', "
-                "hive_partitioning=true, hive_types_autocast=false, union_by_name=true"
-                f"{more})) TO 'table.{kind}' ''')\"; or copy files elsewhere to go without it",
+                f"{_shortest(lake)} is {kind}, whose log says which rows of its files count",
+                hint="have Spark, deltalake or whatever keeps the table write its current rows "
+                "to a file outside of that folder, and pass that",
             )
+
+
+def _refuse_partition(top: Path, example: Path) -> None:
+    root, key = _shortest(top.parent), top.name.partition("=")[0]
+    files = [example] if example.is_file() else sorted(example.rglob("[!._]*"))
+    path = next((path for path in files if path.is_file()), Path("rows.parquet"))
+    form = _format(str(path))
+    kind, more = ("parquet", "") if form is FileFormat.PARQUET else ("csv", ", all_varchar=1")
+    ending = "".join(path.suffixes[-2:]) if path.suffix in {".gz", ".zst"} else path.suffix
+    pattern = f"{glob.escape(root)}/**/*{ending}".replace("'", "''")
+    way = (
+        f"python -c \"import duckdb; duckdb.sql('''COPY (FROM read_{kind}('{pattern}', "
+        f"hive_partitioning=1, hive_types_autocast=0, union_by_name=1{more})) "
+        f"TO 'table.{kind}' ''')\""
+        if form in (FileFormat.PARQUET, FileFormat.CSV)
+        else "with that column"
+    )
+    raise TableError(
+        f"The folders in {root} are named by the column '{key}', which would be lost",
+        hint=f"write all of it to one file first: {way}; or copy files elsewhere to go without it",
+    )
 
 
 def _absolute(path: str) -> Path:

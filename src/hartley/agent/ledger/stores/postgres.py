@@ -82,12 +82,12 @@ class PostgresLedgerStore(LedgerStore):
         self._psycopg: Any = psycopg
         try:
             self._options = str(psycopg.conninfo.conninfo_to_dict(url).get("options") or "")
-        except psycopg.ProgrammingError:
+            self._url, self.name = url, shown(url)
+        except (psycopg.ProgrammingError, ValueError):
             raise OptionError(
                 "The address of the ledger cannot be read",
                 hint="write postgresql://user@host/database",
             ) from None
-        self._url, self.name = url, shown(url)
         self.pool = Pool(
             self._connect, lambda connection: not (connection.closed or connection.broken)
         )
