@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.dialect import null_unless, number
-from hartley.engines.maps.categories import as_executed, join_lists, label_steps
+from hartley.engines.maps.categories import as_executed, ends_of, join_lists, label_steps
 from hartley.engines.maps.cells import (
     as_doubles,
     below_last,
@@ -167,6 +167,12 @@ def apply_map(
             clamped[f"c{i}"] = _clamped(table, rows[f"v{i}"], rule)
     held = {name: column.clamped for name, column in read.items()}
     programs = [_steps(table, i, rule, held) for i, rule in enumerate(listed)]
+    programs += [
+        cell_steps(table, cells, f"c{i}", f"r{i}_{name}")
+        for i, rule in enumerate(listed)
+        if isinstance(rule, CutCells)
+        for name, cells in ends_of(rule).items()
+    ]
     return MappedTable(table, listed, strict, execute(rows.mutate(**clamped), programs), read)
 
 

@@ -49,7 +49,7 @@ class ColumnCounts:
     undefined: int
     """Present, but the formula has no value there; released as NULL. Known once written."""
     between: int = 0
-    """Off the declared step of a column that is kept; released as the nearest value on it."""
+    """Off the declared step or list; released as if on it."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,12 @@ def _unfit(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
     if ends is None:
         return {"missing": value.isnull()}
     unfit = outside(value, ends, whole=is_whole(table, rule.column))
-    if isinstance(rule, (UniformCells, CutCells)) and rule.listed:
-        unfit["between"] = (value != rows[f"r{i}"]) & ~functools.reduce(
-            operator.or_, unfit.values()
-        )
+    inside = ~functools.reduce(operator.or_, unfit.values())
+    if isinstance(rule, UniformCells) and rule.listed:
+        unfit["between"] = inside & (value != rows[f"r{i}"])
+    if isinstance(rule, CutCells) and rule.spans:
+        first, last = rows[f"r{i}_first"], rows[f"r{i}_last"]
+        unfit["between"] = inside & ((value < first) | (value > last))
     return unfit
 
 
@@ -167,7 +169,7 @@ def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
         (strict, counted.missing, "missing", "fill or drop them first"),
         (strict, outside, "outside the declared range", "correct them first"),
         (strict, counted.unknown, "in no group", "add them to a group"),
-        (strict, counted.between, "off the declared step", "declare the step that they lie on"),
+        (strict, counted.between, "off the declared step or list", "declare them too"),
         (strict, counted.undefined, "without a value of the formula", "see to its other columns"),
     ]
     if isinstance(rule, Lookup) and rule.other is None:
