@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley import Relation, microaggregate, release
+from hartley import Agent, Relation, microaggregate, release
 from hartley.errors import HartleyError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
@@ -141,6 +141,22 @@ def test_large_numbers_are_neither_grouped_nor_counted_as_one():
     with pytest.raises(HartleyError, match="whole numbers beyond 2\\^53, which would be rounded"):
         microaggregate(table, 3, ["id"], keep=["s"])
     assert len(Relation.from_table(table, secret="id", released="s").secret_range) == 12
+
+
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.decimal128(38, 2), pa.float64()])
+def test_an_agent_does_not_snap_large_numbers_to_a_wrong_step(tmp_path, dtype):
+    numbers = [BIG + 412, BIG + 511, BIG + 512, BIG + 1424]
+    column, held = column_of(numbers, dtype)
+    counted = {"kind": "private", "range": [str(BIG), str(BIG + 8192)], "step": "1024"}
+    schema = {"table": {"name": "t"}, "columns": {"x": counted}}
+    options = {"budget": 9, "ledger": tmp_path / "ledger.db"}
+    if not pa.types.is_floating(dtype):
+        with pytest.raises(HartleyError, match="x' of .* holds whole numbers or decimals, which"):
+            Agent(pa.table({"x": column}), schema, **options)
+        return
+    with Agent(pa.table({"x": column}), schema, **options) as agent:
+        answer = agent.ask(f"SELECT COUNT(*) FROM t WHERE x >= {BIG + 1024}", error=0)
+    assert answer.value == sum(value >= BIG + 512 for value in held)
 
 
 def test_values_off_the_step_of_a_kept_column_are_counted_said_and_refused_if_strict(tmp_path):

@@ -148,7 +148,11 @@ def apply_map(
     read = _read(table, listed, ranges or {})
     own = {rule.column: range_of(rule) for rule in listed if _reads_own(rule)}
     declared = own | {name: column.ends for name, column in read.items()}
-    kept = {rule.column for rule in listed if isinstance(rule, Keep)}
+    kept = {
+        rule.column
+        for rule in listed
+        if isinstance(rule, Keep) or (isinstance(rule, UniformCells) and rule.listed)
+    }
     refuse_rounded(table, {name: ends for name, ends in declared.items() if ends}, kept)
     rows = table.expression.select(
         **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -211,7 +212,9 @@ def refuse_rounded(
     """
     for name, ends in ranges.items():
         dtype = table.expression[name].type()
-        digits = (dtype.scale or 0) if dtype.is_decimal() and name in kept else 0
+        digits: float = 0
+        if dtype.is_decimal() and name in kept:
+            digits = math.inf if dtype.scale is None else dtype.scale  # of PostgreSQL's numeric
         largest = max(map(abs, ends)) * 10**digits
         if largest > LARGEST_EXACT_INTEGER and not dtype.is_floating():
             raise ColumnError(
