@@ -219,8 +219,10 @@ def refuse_rounded(
         if largest > LARGEST_EXACT_INTEGER and not dtype.is_floating():
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds whole numbers or decimals, which a release "
-                "within so large a range would round",
-                hint="keep it without a range, which releases it exactly, or subtract a constant "
+                f"within {'a' if math.isinf(digits) else 'so large a'} range would round",
+                hint="declare its scale, such as numeric(12, 2)"
+                if math.isinf(digits)
+                else "keep it without a range, which releases it exactly, or subtract a constant "
                 "from it first",
             )
 
