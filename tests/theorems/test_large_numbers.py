@@ -151,11 +151,11 @@ def test_an_agent_does_not_snap_large_numbers_to_a_wrong_step(tmp_path, dtype):
     schema = {"table": {"name": "t"}, "columns": {"x": counted}}
     options = {"budget": 9, "ledger": tmp_path / "ledger.db"}
     if not pa.types.is_floating(dtype):
-        with pytest.raises(HartleyError, match="x' of .* holds whole numbers or decimals, which"):
+        with pytest.raises(HartleyError, match=r"x' of .* holds whole numbers or decimals, which"):
             Agent(pa.table({"x": column}), schema, **options)
         return
     with Agent(pa.table({"x": column}), schema, **options) as agent:
-        answer = agent.ask(f"SELECT COUNT(*) FROM t WHERE x >= {BIG + 1024}", error=0)
+        answer = agent.ask(f"SELECT COUNT(*) FROM t WHERE x >= {BIG + 1024}", error=0)  # noqa: S608 - a number
     assert answer.value == sum(value >= BIG + 512 for value in held)
 
 
