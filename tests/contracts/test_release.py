@@ -405,3 +405,36 @@ def test_a_step_is_seen_on_every_engine(engine, name):
     assert count_at_ends(table, "x", *ends) == ((2, 2) if name == "holes" else (0, 0))
     gaps = [later - sooner for sooner, later in pairwise(sorted(set(inside)))]
     assert least_distance(table, "x", *ends) == min(gaps, default=None)
+
+
+def test_values_off_a_declared_step_or_list_are_counted_alike(engine):
+    values = [k / 4 for k in range(41)] + [None, -1.0, 11.0]
+    table = pa.table(dict.fromkeys("xyz", pa.array(values)))
+    half = Fraction(1, 2)
+    whole = tuple(map(Fraction, range(11)))
+    edges = (whole[0], *(value + half for value in whole[:-1]), whole[-1])
+    few = ((Fraction(0), Fraction(1, 4)), (Fraction(5), Fraction(10)))
+    rules = (
+        UniformCells("x", -half, 10 + half, 11, listed=True),
+        CutCells("y", (Fraction(0), Fraction(4), Fraction(10)), (0.0, 7.0), few),
+        CutCells("z", edges, tuple(map(float, whole)), tuple(zip(whole, whole, strict=True))),
+    )
+    mapped = apply_map(open_table(engine.load("off_lists", table)), rules)
+    assert [column.missing for column in mapped.counts.columns] == [1, 1, 1]
+    on_few = sum(value <= 1 / 4 or value >= 5 for value in values[:41])
+    assert [column.between for column in mapped.counts.columns] == [30, 41 - on_few, 30]
+
+
+@pytest.mark.only("postgres")
+def test_numbers_of_the_database_without_a_scale_are_not_kept_as_doubles(engine):
+    backend = engine.load("off_any", pa.table({"x": [1]})).get_backend()
+    backend.con.execute("DROP TABLE IF EXISTS unscaled")
+    backend.con.execute(
+        "CREATE TABLE unscaled AS SELECT 0.12345678901234567890 AS x, 0.25::numeric(12, 2) AS y"
+    )
+    backend.con.commit()
+    held = open_table(backend.table("unscaled"))
+    with pytest.raises(ColumnError, match="would round; hint: declare its scale, such as numeric"):
+        apply_map(held, [Keep("x", 0, 1)])
+    scaled = apply_map(held, [Keep("y", 0, 1)]).expression.to_pyarrow()
+    assert scaled["y"].to_pylist() == [0.25]

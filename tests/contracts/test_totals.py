@@ -21,7 +21,7 @@ RANGES = {
     "real": (Fraction("-1.3"), Fraction(2)),
     "tenths": (Fraction(-1, 3), Fraction("0.7")),
     "weight": (Fraction(-8), Fraction(10**15)),
-    "wide": (Fraction(-(10**12)), Fraction(10**18)),
+    "wide": (Fraction(-(10**12)), Fraction(9 * 10**15)),
     "small": (Fraction(-300), Fraction(299)),
     "money": (Fraction(0), Fraction("123.4")),
 }

@@ -9,15 +9,23 @@ import random
 from decimal import Decimal
 from fractions import Fraction
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley import Relation, microaggregate, release
+from hartley import Agent, Relation, microaggregate, release
 from hartley.errors import HartleyError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
+from hartley.policies.quantizers.optimal import optimal_quantizer
 from hartley.policies.quantizers.quantizer import UniformQuantizer
+
+
+def listed_cuts(values, error):
+    """Return cells that are designed for listed values."""
+    return CutColumn.cut("x", optimal_quantizer(None, list(values), error))
+
 
 NEAR = [2**53, 2**60, 2**63 - 2**12]
 TYPES = [pa.int64(), pa.uint64(), pa.float64(), pa.decimal128(30, 0), pa.decimal128(38, 4)]
@@ -135,14 +143,32 @@ def test_large_numbers_are_neither_grouped_nor_counted_as_one():
     assert len(Relation.from_table(table, secret="id", released="s").secret_range) == 12
 
 
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.decimal128(38, 2), pa.float64()])
+def test_an_agent_does_not_snap_large_numbers_to_a_wrong_step(tmp_path, dtype):
+    numbers = [BIG + 412, BIG + 511, BIG + 512, BIG + 1424]
+    column, held = column_of(numbers, dtype)
+    counted = {"kind": "private", "range": [str(BIG), str(BIG + 8192)], "step": "1024"}
+    schema = {"table": {"name": "t"}, "columns": {"x": counted}}
+    options = {"budget": 9, "ledger": tmp_path / "ledger.db"}
+    if not pa.types.is_floating(dtype):
+        with pytest.raises(HartleyError, match=r"x' of .* holds whole numbers or decimals, which"):
+            Agent(pa.table({"x": column}), schema, **options)
+        return
+    with Agent(pa.table({"x": column}), schema, **options) as agent:
+        answer = agent.ask(f"SELECT COUNT(*) FROM t WHERE x >= {BIG + 1024}", error=0)  # noqa: S608 - a number
+    assert answer.value == sum(value >= BIG + 512 for value in held)
+
+
 def test_values_off_the_step_of_a_kept_column_are_counted_said_and_refused_if_strict(tmp_path):
     values = [i / 10 for i in range(1001)]
     policy = PolicyDocument((KeptColumn.read("x", 0, 100, "25"),))
     report = release({"x": values}, policy, tmp_path / "out.csv", k=None)
     off = sum(value % 25 != 0 for value in values)
     assert report.columns[0].between == off == 996
-    assert report.sentences[0] == "x is released as it is where it lies on its declared step."
-    assert report.sentences[1].startswith("996 values of x are off the declared step and were")
+    assert report.sentences[:2] == (
+        "x is released as it is where it lies on its declared step or list.",
+        "996 values of x are off the declared step or list and were released as if on it.",
+    )
     with pytest.raises(HartleyError, match="996 values of column 'x' are off the declared step"):
         release({"x": values}, policy, tmp_path / "strict.csv", strict=True)
     tenths = PolicyDocument((KeptColumn.read("x", 0, 100, "0.1"),))
@@ -150,3 +176,32 @@ def test_values_off_the_step_of_a_kept_column_are_counted_said_and_refused_if_st
     unfit = {"x": [None, -20.0, 120.0, 50.0, 50.5]}
     counts = release(unfit, policy, tmp_path / "out.csv", k=None).columns[0]
     assert (counts.missing, counts.below, counts.above, counts.between) == (1, 1, 1, 1)
+
+
+CELLS_OF_LISTS = {
+    "exact cells": (QuantizedColumn("x", UniformQuantizer(0, 6, 9), step=Fraction(1)), range(7)),
+    "a few": (listed_cuts([0, 1, 4, 5, 6, 7], "1.5"), [(0, 1), (4, 7)]),
+    "exactly": (listed_cuts([0, 1, 4, 7], "0.1"), [0, 1, 4, 7]),
+    "many": (listed_cuts(range(0, 30, 3), 1), range(0, 30, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", CELLS_OF_LISTS)
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_values_between_those_that_cells_were_designed_for_are_counted(tmp_path, kind, engine):
+    column, listed = CELLS_OF_LISTS[kind]
+    spans = [(span, span) if isinstance(span, int) else span for span in listed]
+    low, high = column.range
+    numbers = [Fraction(k, 4) for k in range(int(low) * 4, int(high) * 4 + 1)]
+    off = sum(not any(a <= x <= b for a, b in spans) for x in numbers)
+    values = [*map(float, numbers), None, float(low) - 1, float(high) + 1]
+    data = {"x": values} if engine == "duckdb" else pl.LazyFrame({"x": values})
+    report = release(data, PolicyDocument((column,)), tmp_path / "out.csv", k=None)
+    counts = report.columns[0]
+    assert (counts.missing, counts.below, counts.above, counts.between) == (1, 1, 1, off)
+    on = [float(x) for x in numbers if any(a <= x <= b for a, b in spans)]
+    policy = PolicyDocument((column,))
+    release({"x": on}, policy, tmp_path / "out.csv", k=None, strict=True)
+    if off:
+        with pytest.raises(HartleyError, match="off the declared step or list; hint: declare"):
+            release({"x": values[:-3]}, policy, tmp_path / "strict.csv", strict=True)

@@ -70,7 +70,7 @@ class ReleasedColumn:
     people: int | None = None
     """How many values an answer was computed from; None for rows."""
     between: int = 0
-    """Off the declared step of a column that is kept, released as the nearest value on it."""
+    """Off the declared step or list, released as if on it."""
     listed: bool = False
     """Whether the error holds only for the values that the cells were designed from."""
 
@@ -86,7 +86,7 @@ class ReleasedColumn:
         if self.error is None:
             return None
         if not self.error:
-            where = " where it lies on its declared step" if self.between else ""
+            where = " where it lies on its declared step or list" if self.between else ""
             return f"{self.name} is released as it is{where}."
         what, where = (
             ("its value", "in its declared range")
@@ -107,7 +107,7 @@ class ReleasedColumn:
             (self.missing, f"missing and {{was}} {became}"),
             (self.below + self.above, "outside the declared range and {was} clamped to it"),
             (self.unknown, "in no group and {was} released as the label for all others"),
-            (self.between, "off the declared step and {was} released as the nearest value on it"),
+            (self.between, "off the declared step or list and {was} released as if on it"),
             (self.undefined, "without a value of the formula and {was} released as missing"),
         ]
         return tuple(
@@ -220,8 +220,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         out: the Parquet or CSV file to write.
         certificate: also write what the policy promises, tied to its file, which must be given by
             its path; both files are written, or none.
-        strict: refuse a table with a value that is missing, outside its declared range, off the
-            declared step of a kept column, in no group or without a value of a formula, instead
+        strict: refuse a table with a value that is missing, outside its declared range, off its
+            declared step or list, in no group or without a value of a formula, instead
             of clamping and counting.
         seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
         progress: called with the name of the current step and the share of it that is done.

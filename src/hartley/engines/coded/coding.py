@@ -17,6 +17,7 @@ from hartley.engines.maps.cell_rules import CutCells, UniformCells
 from hartley.engines.maps.cells import MOST_COMPARED, put_into_cells
 from hartley.engines.tables.table import Kind, Table
 from hartley.errors import ColumnError
+from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,7 +168,16 @@ def _prepared(table: Table, coding: ColumnCoding) -> Any:
         return _days(table, coding, column)
     if not kind.numeric:
         raise _misfit(table, coding, "numbers", "convert it to numbers first")
-    return _beside_zero(column) if column.type().is_floating() else column
+    if column.type().is_floating():
+        return _beside_zero(column)
+    cells = coding.cells()
+    if max(-cells.low, cells.high) > LARGEST_EXACT_INTEGER:
+        raise ColumnError(
+            f"Column '{coding.column}' of {table.name} holds whole numbers or decimals, which "
+            "would be rounded beyond 2^53",
+            hint="subtract a constant from it first, so that its range is smaller",
+        )
+    return column
 
 
 def _beside_zero(column: Any) -> Any:

@@ -180,4 +180,16 @@ def _lists(table: Table, rule: Rule) -> dict[str, Sequence[Any]]:
     if isinstance(rule, Lookup):
         return label_lists(table, rule)
     cells = rule.cells if isinstance(rule, Quantized) else rule
-    return cut_lists(table, cells) if isinstance(cells, CutCells) else {}
+    if not isinstance(cells, CutCells):
+        return {}
+    return cut_lists(table, cells) | {
+        f"{end}_{name}": items
+        for end, same in ends_of(cells).items()
+        for name, items in cut_lists(table, same).items()
+    }
+
+
+def ends_of(cells: CutCells) -> dict[str, CutCells]:
+    """Return cells released as the first and as the last declared value in each, if any are."""
+    ends = zip(("first", "last"), zip(*cells.spans, strict=True), strict=False)
+    return {end: replace(cells, values=tuple(map(float, at)), spans=()) for end, at in ends}

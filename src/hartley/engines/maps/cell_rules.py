@@ -90,8 +90,9 @@ class UniformCells:
         """Return the same map as a list of cells."""
         numbers = range(self.levels)
         edges = tuple(map(self.edge, range(self.levels + 1)))
-        values = tuple(float(self.middle(k)) for k in numbers)
-        return CutCells(self.column, edges, values, self.listed)
+        middles = tuple(map(self.middle, numbers))
+        spans = tuple((middle, middle) for middle in middles) if self.listed else ()
+        return CutCells(self.column, edges, tuple(map(float, middles)), spans)
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class CutCells:
     column: str
     edges: tuple[Fraction, ...]
     values: tuple[float, ...]
-    listed: bool = False
-    """Whether the values are all that there are."""
+    spans: tuple[tuple[Fraction, Fraction], ...] = ()
+    """The ends of what lies in each cell, if declared: values between them are counted."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.values) == len(self.edges) - 1 <= MOST_CUTS:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.dialects.dialect import null_unless, number
-from hartley.engines.maps.categories import as_executed, join_lists, label_steps
+from hartley.engines.maps.categories import as_executed, ends_of, join_lists, label_steps
 from hartley.engines.maps.cells import (
     as_doubles,
     below_last,
@@ -148,7 +148,11 @@ def apply_map(
     read = _read(table, listed, ranges or {})
     own = {rule.column: range_of(rule) for rule in listed if _reads_own(rule)}
     declared = own | {name: column.ends for name, column in read.items()}
-    kept = {rule.column for rule in listed if isinstance(rule, Keep)}
+    kept = {
+        rule.column
+        for rule in listed
+        if isinstance(rule, Keep) or (isinstance(rule, UniformCells) and rule.listed)
+    }
     refuse_rounded(table, {name: ends for name, ends in declared.items() if ends}, kept)
     rows = table.expression.select(
         **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},
@@ -167,6 +171,12 @@ def apply_map(
             clamped[f"c{i}"] = _clamped(table, rows[f"v{i}"], rule)
     held = {name: column.clamped for name, column in read.items()}
     programs = [_steps(table, i, rule, held) for i, rule in enumerate(listed)]
+    programs += [
+        cell_steps(table, cells, f"c{i}", f"r{i}_{name}")
+        for i, rule in enumerate(listed)
+        if isinstance(rule, CutCells)
+        for name, cells in ends_of(rule).items()
+    ]
     return MappedTable(table, listed, strict, execute(rows.mutate(**clamped), programs), read)
 
 

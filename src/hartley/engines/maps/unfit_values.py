@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ class ColumnCounts:
     undefined: int
     """Present, but the formula has no value there; released as NULL. Known once written."""
     between: int = 0
-    """Off the declared step of a column that is kept; released as the nearest value on it."""
+    """Off the declared step or list; released as if on it."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,12 @@ def _unfit(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
     if ends is None:
         return {"missing": value.isnull()}
     unfit = outside(value, ends, whole=is_whole(table, rule.column))
-    if isinstance(rule, (UniformCells, CutCells)) and rule.listed:
-        unfit["between"] = (value != rows[f"r{i}"]) & ~functools.reduce(
-            operator.or_, unfit.values()
-        )
+    inside = ~functools.reduce(operator.or_, unfit.values())
+    if isinstance(rule, UniformCells) and rule.listed:
+        unfit["between"] = inside & (value != rows[f"r{i}"])
+    if isinstance(rule, CutCells) and rule.spans:
+        first, last = rows[f"r{i}_first"], rows[f"r{i}_last"]
+        unfit["between"] = inside & ((value < first) | (value > last))
     return unfit
 
 
@@ -167,7 +170,7 @@ def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
         (strict, counted.missing, "missing", "fill or drop them first"),
         (strict, outside, "outside the declared range", "correct them first"),
         (strict, counted.unknown, "in no group", "add them to a group"),
-        (strict, counted.between, "off the declared step", "declare the step that they lie on"),
+        (strict, counted.between, "off the declared step or list", "declare them too"),
         (strict, counted.undefined, "without a value of the formula", "see to its other columns"),
     ]
     if isinstance(rule, Lookup) and rule.other is None:
@@ -209,13 +212,17 @@ def refuse_rounded(
     """
     for name, ends in ranges.items():
         dtype = table.expression[name].type()
-        digits = (dtype.scale or 0) if dtype.is_decimal() and name in kept else 0
+        digits: float = 0
+        if dtype.is_decimal() and name in kept:
+            digits = math.inf if dtype.scale is None else dtype.scale  # of PostgreSQL's numeric
         largest = max(map(abs, ends)) * 10**digits
         if largest > LARGEST_EXACT_INTEGER and not dtype.is_floating():
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds whole numbers or decimals, which a release "
-                "within so large a range would round",
-                hint="keep it without a range, which releases it exactly, or subtract a constant "
+                f"within {'a' if math.isinf(digits) else 'so large a'} range would round",
+                hint="declare its scale, such as numeric(12, 2)"
+                if math.isinf(digits)
+                else "keep it without a range, which releases it exactly, or subtract a constant "
                 "from it first",
             )
 

@@ -238,9 +238,8 @@ class QuantizedColumn(CellColumn):
         values = [low + k * self.step for k in range(self._points)]
         edges = (low, *(value - self.step / 2 for value in values[1:]), high)
         middles = (self.quantizer.middle(self.quantizer.cell(value)) for value in values)
-        return CutCells(
-            self.name, edges, tuple(released_double(m, column=self.name) for m in middles)
-        )
+        released = tuple(released_double(middle, column=self.name) for middle in middles)
+        return CutCells(self.name, edges, released, tuple((value, value) for value in values))
 
     def _released(self) -> int:
         # Cells as wide as the step or wider hold a value each, narrower ones one at most.
@@ -352,7 +351,7 @@ class CutColumn(CellColumn):
 
     def _engine_cells(self) -> CutCells:
         values = tuple(released_double(value, column=self.name) for value in self.values)
-        return CutCells(self.name, self.edges, values)
+        return CutCells(self.name, self.edges, values, self.spans)
 
     def _released(self) -> int:
         return len(set(map(float, self.values)))
