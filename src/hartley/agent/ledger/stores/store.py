@@ -513,9 +513,15 @@ def held(name: str) -> StoreFailed:
     return failed
 
 
-def replaced(name: str) -> EngineError:
+class AnotherLedger(EngineError):
+    """A ledger in place of the one that was used: it may lack charges for what was shown."""
+
+    reason = "its ledger was replaced or removed"
+
+
+def replaced(name: str) -> AnotherLedger:
     """Return the error for a ledger that is no longer the one that was opened."""
-    return EngineError(
+    return AnotherLedger(
         f"The file of the ledger {name}, or its log, was replaced or removed while it was in use, "
         "so nothing more is shown or charged",
         hint="put the newest ledger back under its name, without a log of another, and open it "
@@ -523,9 +529,9 @@ def replaced(name: str) -> EngineError:
     )
 
 
-def went_back(name: str) -> EngineError:
-    """Return the error for a ledger that lacks rows which were written from here."""
-    return EngineError(
+def went_back(name: str) -> AnotherLedger:
+    """Return the error for a ledger that lacks rows which were seen from here."""
+    return AnotherLedger(
         f"The ledger {name} lacks rows that it had when it was last used here, so nothing was "
         "charged",
         hint="put the newest ledger back, and open it again",
