@@ -155,6 +155,14 @@ class Transaction:
             (dataset, after),
         )
 
+    def rules_of(self, dataset: str, after: int = 0) -> list[tuple[str, int]]:
+        """Return the pricing rules of a dataset's rows after one, each with its first row."""
+        return self.run(
+            "SELECT rules, MIN(sequence) FROM hartley_entries WHERE dataset = ? AND sequence > ? "
+            "GROUP BY rules",
+            (dataset, after),
+        )
+
     def reserved_by(
         self, dataset: str, account: str, start: int, *, limit: int, newest: bool = False
     ) -> list[Entry]:
@@ -513,7 +521,7 @@ def held(name: str) -> StoreFailed:
     return failed
 
 
-class AnotherLedger(EngineError):
+class AnotherLedger(EngineError):  # noqa: N818 - reads as what it says
     """A ledger in place of the one that was used: it may lack charges for what was shown."""
 
     reason = "its ledger was replaced or removed"
