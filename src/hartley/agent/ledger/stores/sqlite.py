@@ -53,8 +53,8 @@ T = TypeVar("T")
 CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 BESIDE = "hartley_service_"
 """How tables begin that a service keeps beside the ledger; they are in no backup of it."""
-BUSY_SECONDS = 30.0
-"""How long one call waits for other writing processes, altogether."""
+BUSY_SECONDS = 25.0
+"""How long one call waits for other writing processes, in all; a service gives up after 30 s."""
 APPLICATION = 0x48415254
 """'HART' in the header of the file."""
 TABLES = """

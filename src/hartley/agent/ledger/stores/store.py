@@ -524,8 +524,6 @@ def held(name: str) -> StoreFailed:
 class AnotherLedger(EngineError):  # noqa: N818 - reads as what it says
     """A ledger in place of the one that was used: it may lack charges for what was shown."""
 
-    reason = "its ledger was replaced or removed"
-
 
 def replaced(name: str) -> AnotherLedger:
     """Return the error for a ledger that is no longer the one that was opened."""
