@@ -35,7 +35,7 @@ from hartley.agent.ledger.rows.state import MAY_SAY
 from hartley.agent.ledger.stores.chain import add_event, find
 from hartley.agent.ledger.stores.populations import add_population
 from hartley.agent.ledger.stores.private import keep_digest, read_digest, read_secret
-from hartley.agent.ledger.stores.store import StoreFailed, went_back
+from hartley.agent.ledger.stores.store import StoreFailed, replaced
 from hartley.errors import OptionError, Pending
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Ledger:
 
         def follow(transaction: Transaction) -> tuple[T, Head | None]:
             if seen is not None and transaction.hash_of(seen.sequence) != seen.hash:
-                raise went_back(self.name)
+                raise replaced(self.name)
             return work(transaction), transaction.head()
 
         return follow

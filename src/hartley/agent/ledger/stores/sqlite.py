@@ -414,23 +414,20 @@ class SqliteLedgerStore(LedgerStore):
     def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a new file."""
         try:
-            self._copy_to(path)
+            with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
+                connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
+                copy.execute("PRAGMA secure_delete = ON")  # overwrite dropped data
+                copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
+                beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
+                for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
+                    copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
         except sqlite3.OperationalError as error:
             full = code_of(error) == sqlite3.SQLITE_FULL
             raise OSError(errno.ENOSPC if full else errno.EIO, "") from None
         except sqlite3.DatabaseError as error:
             raise self._error(error) from None
         return True
-
-    def _copy_to(self, path: Path) -> None:
-        with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
-            connection.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
-            copy.execute("PRAGMA secure_delete = ON")  # overwrite dropped data
-            copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
-            beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
-            for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
-                copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""

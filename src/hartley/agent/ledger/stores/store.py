@@ -526,19 +526,10 @@ class AnotherLedger(EngineError):  # noqa: N818 - reads as what it says
 
 
 def replaced(name: str) -> AnotherLedger:
-    """Return the error for a ledger that is no longer the one that was opened."""
+    """Return the error for a ledger that is not the one that was opened, or lacks rows of it."""
     return AnotherLedger(
-        f"The file of the ledger {name}, or its log, was replaced or removed while it was in use, "
-        "so nothing more is shown or charged",
+        f"The ledger {name} was replaced or removed while it was in use, or lacks rows that it "
+        "had, so nothing is charged or shown",
         hint="put the newest ledger back under its name, without a log of another, and open it "
         "again",
-    )
-
-
-def went_back(name: str) -> AnotherLedger:
-    """Return the error for a ledger that lacks rows which were seen from here."""
-    return AnotherLedger(
-        f"The ledger {name} lacks rows that it had when it was last used here, so nothing was "
-        "charged",
-        hint="put the newest ledger back, and open it again",
     )
