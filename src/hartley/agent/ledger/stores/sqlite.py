@@ -150,7 +150,7 @@ class SqliteLedgerStore(LedgerStore):
         return connection
 
     def _prepare(self, *, create: bool) -> None:
-        until, there = _waiting(), self.path.exists()
+        until, there = time.monotonic() + BUSY_SECONDS, self.path.exists()
         if there and not (create or self.path.stat().st_size):
             raise _no_ledger(self.name)
         if there and not os.access(self.path, os.W_OK):
@@ -284,7 +284,7 @@ class SqliteLedgerStore(LedgerStore):
     ) -> T:
         """Run work as the only writer; if it is to be durable, it is on disk when this returns."""
         del again  # unfinished work has no effect
-        until = _waiting()
+        until = time.monotonic() + BUSY_SECONDS
         if self.only_reads:
             raise only_read(self.name)
         with self._turn(until):
@@ -294,7 +294,7 @@ class SqliteLedgerStore(LedgerStore):
         """Run work together with that of all threads that wait for the same turn."""
         if self.only_reads:
             raise only_read(self.name)
-        until, mine = _waiting(), SharedWrite(work, durable=durable)
+        until, mine = time.monotonic() + BUSY_SECONDS, SharedWrite(work, durable=durable)
         self.pool.waiting.append(mine)
         try:
             with self._turn(until):
@@ -527,11 +527,6 @@ def _transact(
             connection.execute("ROLLBACK")
         raise
     return result
-
-
-def _waiting() -> float:
-    """Return until when a call waits for other processes."""
-    return time.monotonic() + BUSY_SECONDS
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
