@@ -26,6 +26,7 @@ NOT_CHECKED = {
     ("reserve", "analyst"),  # without an allowance
     ("commit", "analyst"),
     ("commit", "answers"),  # another cell of the range
+    ("reserve", "questions"),  # without an answer: another question of the same price
 }
 """As docs/ledger.md lists it, "What `verify` does not check"."""
 WRONG = (None, True, 0, 1, -1, 7, "", "0", "1", "2", "99", "x", [], {})
