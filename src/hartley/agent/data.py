@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hartley.agent.answers.cells import cell_of, read_cells
 from hartley.agent.ledger.rows.entries import Head, schema_version
+from hartley.agent.ledger.stores.store import AnotherLedger
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.pricing.price import open_factor, price
 from hartley.agent.questions.batch import Question, Statistic, columns_of
@@ -93,15 +94,22 @@ class HeadNote:
             )
 
     def save(self) -> None:
-        """Write where the ledger ends to the disk, if it is writable."""
-        path, head = self.path(), self._ledger.head()
+        """Write where the ledger ends to the disk, if it is writable; a note never goes back.
+
+        If another ledger is in its place, the last row that was seen is noted, which that may lack.
+        """
+        path = self.path()
+        try:
+            head = self._ledger.head()
+        except AnotherLedger:
+            head = self._ledger.seen
         if path is None or head is None:
             return
-        text = head.to_json() + "\n"
         # Without the note the check is weaker, but that is no reason to withhold a paid answer.
         with suppress(OSError, InputError):
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                write_whole(path, text)
+            noted = path.read_text(encoding="utf-8") if path.exists() else None
+            if noted is None or Head.from_json(noted).sequence < head.sequence:
+                write_whole(path, head.to_json() + "\n")
 
 
 Place = str | os.PathLike[str]

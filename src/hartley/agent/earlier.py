@@ -71,8 +71,12 @@ class Earlier:
         def read_first(transaction: Transaction, place: RowPlace) -> T:
             # A hash covers all rows before it: after the same last row, there is nothing to read.
             if place.last_hash != self._last_hash:
+                # What earlier versions and other datasets of a population were charged counts too.
+                shared = place.population
+                for name in (place.dataset,) if shared is None else shared.datasets:
+                    for rules, sequence in transaction.rules_of(name, self._last):
+                        check_rules(rules, f"row {sequence} charges")
                 for row in list_charged_rows(transaction, place, self._last):
-                    check_rules(row.rules, f"row {row.sequence} charges")
                     self._last = row.sequence
                     if self._version in {None, row.version}:
                         self._add(row)

@@ -130,9 +130,9 @@ async def _save(service: Service) -> None:
 def _reply(request: Request, error: Exception) -> JSONResponse:
     service: Service = request.app.state.service
     request_id = request.scope["state"]["request_id"]
-    # A refused question repeats its own text, which may hold anything.
-    asked = isinstance(error, (ServiceError, Refused))
-    if not asked and service.ledger.name in str(error):
+    # A refused question repeats its own text, which may hold anything; of an engine none is shown.
+    known = isinstance(error, (ServiceError, Refused, EngineError))
+    if not known and service.ledger.name in str(error):
         assert isinstance(error, HartleyError)
         error = EngineError(error.problem, hint=error.hint)  # where it lies is the operator's
     reply = as_service_error(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hartley.agent.ledger.stores.store import AnotherLedger
 from hartley.errors import EngineError, HartleyError, InputError, Pending, Refused, Stale
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def as_service_error(  # noqa: PLR0911 - one for each kind of error
         return ServiceError(422, "question", error.problem, hint=error.hint, place=error.place)
     if isinstance(error, InputError):
         return ServiceError(422, "invalid", error.problem, hint=error.hint)
+    if isinstance(error, AnotherLedger):
+        return went_back()
     if isinstance(error, EngineError):
         # What an engine or a store says stays in the log: it can name files and servers.
         reason = getattr(error, "reason", "")
@@ -101,6 +104,18 @@ def as_service_error(  # noqa: PLR0911 - one for each kind of error
         "internal",
         "The service failed to handle the request",
         hint="try again, and give the operator the request id if it fails again",
+    )
+
+
+def went_back() -> ServiceError:
+    """Return the reply while the ledger is another one, or lacks rows that were seen here."""
+    return ServiceError(
+        503,
+        "unavailable",
+        "The ledger is older than the one this service has used, or was replaced, so recent "
+        "charges and answers are missing from it",
+        hint="nothing is charged or shown until the operator has put the newest ledger back",
+        retry_after=RETRY_SECONDS,
     )
 
 

@@ -108,9 +108,14 @@ class KeptReplies:
             store = self._service.ledger.store
             return await self._looked_up(lambda: store.read(lambda t: t.head()))
         # This connection never writes, so it sees every commit of all others, in 3 microseconds.
-        if self._watching is None:
-            self._watching = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        (version,) = self._watching.execute("PRAGMA data_version").fetchone()
+        try:
+            if self._watching is None:
+                self._watching = sqlite3.connect(
+                    path, isolation_level=None, check_same_thread=False
+                )
+            (version,) = self._watching.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            return object()  # the ledger itself says what is wrong with its file
         return version
 
     async def _looked_up(self, work: Callable[[], T]) -> T:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hartley.service.envelope import RETRY_SECONDS, ServiceError
+from hartley.service.envelope import went_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,18 +97,6 @@ def _packed(sequence: int, digest: str) -> bytes:
 def _parts(packed: bytes) -> tuple[int, bytes]:
     sequence, digest = struct.unpack("<q64s", packed)
     return sequence, digest
-
-
-def went_back() -> ServiceError:
-    """Return the reply while the ledger lacks rows that this service has seen."""
-    return ServiceError(
-        503,
-        "unavailable",
-        "The ledger is older than the one this service has used, so recent charges and answers are "
-        "missing from it",
-        hint="nothing is charged or shown until the operator has put the newest ledger back",
-        retry_after=RETRY_SECONDS,
-    )
 
 
 class LaterNote:

@@ -14,6 +14,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.stores import sqlite
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, Pending
+from hartley.service.ledger_guard import LaterNote
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 40"
@@ -123,6 +124,22 @@ def test_the_words_at_the_next_start_can_be_followed(agent, schema, ledger, olde
     newest.rename(ledger)
     with Agent(None, schema, ledger=ledger) as again:
         assert again.ask(OTHER).bits == 0
+
+
+@pytest.mark.parametrize("way", [moved, restored])
+def test_the_next_start_misses_an_answer_that_was_shown_and_not_noted_before(
+    agent, schema, ledger, way
+):
+    """A service notes only once a second where its ledger ends."""
+    agent.ask(OLD)
+    agent.ledger.backup(ledger.with_name("older.db"))
+    agent._head = LaterNote(agent._head)
+    agent.ask(YOUNG)
+    way(ledger, ledger.with_name("older.db"))
+    agent._head.write()
+    agent.close()
+    with pytest.raises(InputError, match="older than the one last used"):
+        Agent(None, schema, ledger=ledger)
 
 
 # --- a lock that another process holds ------------------------------------------------------------

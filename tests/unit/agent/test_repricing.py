@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hartley import Agent
+from hartley.agent.ledger import open_ledger
 from hartley.agent.ledger.rows.entries import canonical
 from hartley.agent.ledger.verification import replay
 from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
@@ -71,6 +72,31 @@ def test_a_charge_by_unknown_rules_does_not_hold_and_its_answer_is_not_served(
     with pytest.raises(EngineError, match="pricing rules '99'"):
         Agent(people, schema, ledger=ledger)
     assert agent.ledger.head() == before
+
+
+def test_a_charge_by_unknown_rules_about_earlier_data_stops_an_agent_too(
+    agent, people, schema, ledger
+):
+    """The budget covers all versions, so that what is left of it is not known."""
+    agent.ledger.reserve("people", None, [{"q": 1}], lambda _: 1, rules="99")
+    agent.ledger.reserve("people", None, [{"q": 2}], lambda _: 1, rules="3")
+    agent.update(people)
+    with Agent(None, schema, ledger=ledger) as again:
+        for act in (agent.ask, agent.price, again.ask):
+            with pytest.raises(EngineError, match="row 2 charges by the pricing rules '99'"):
+                act(OLD)
+
+
+def test_a_charge_by_unknown_rules_to_a_shared_budget_stops_an_agent_too(people, schema, ledger):
+    shared = {**schema, "table": {"name": "people", "population": "all"}}
+    other = {"bits": 3, "schema": {"table": {"population": "all"}}, "rules": "99", "rows": 2}
+    with open_ledger(ledger) as opened:
+        opened.record("all", "population", {"bits": 20})
+        opened.record("else", "created", other)
+    with Agent(people, shared, ledger=ledger, budget=12) as agent:
+        for act in (agent.ask, agent.price):
+            with pytest.raises(EngineError, match="row 2 charges by the pricing rules '99'"):
+                act(OLD)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ class AuditableLedger(ChargingLedger):
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
         """Add the rows of a backup or an export; rows are never lost unless forced."""
         done = restore(self._store, Path(path), force=force)
-        self._seen = done.head
+        self.seen = done.head
         return done
 
 

@@ -35,7 +35,7 @@ from hartley.agent.ledger.rows.state import MAY_SAY
 from hartley.agent.ledger.stores.chain import add_event, find
 from hartley.agent.ledger.stores.populations import add_population
 from hartley.agent.ledger.stores.private import keep_digest, read_digest, read_secret
-from hartley.agent.ledger.stores.store import StoreFailed, went_back
+from hartley.agent.ledger.stores.store import StoreFailed, replaced
 from hartley.errors import OptionError, Pending
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Ledger:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
-        self._seen: Head | None = None
+        self.seen: Head | None = None
         """A row that was in the ledger: one that lacks it is older, and takes no charge."""
         self._last_durable = ""
         """The hash of the last row of answers that is known to be on disk."""
@@ -160,7 +160,7 @@ class Ledger:
 
         # Not repeated if it may already be done: it could be recorded twice, and open columns
         # charged twice, or it would be refused although it is recorded.
-        entry, self._seen = self._store.write(self._following(work), again=False)
+        entry, self.seen = self._store.write(self._following(work), again=False)
         return entry
 
     def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
@@ -213,18 +213,18 @@ class Ledger:
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
         work = self._following(lambda t: charge(t, planned.batch, prices, check))
-        reserved, self._seen = self._store.write_with_others(work)
+        reserved, self.seen = self._store.write_with_others(work)
         return reserved
 
     def _following(
         self, work: Callable[[Transaction], T]
     ) -> Callable[[Transaction], tuple[T, Head | None]]:
         """Let work follow the row that was seen last, and return where the chain ends after it."""
-        seen = self._seen
+        seen = self.seen
 
         def follow(transaction: Transaction) -> tuple[T, Head | None]:
             if seen is not None and transaction.hash_of(seen.sequence) != seen.hash:
-                raise went_back(self.name)
+                raise replaced(self.name)
             return work(transaction), transaction.head()
 
         return follow
@@ -240,7 +240,7 @@ class Ledger:
         """
         work = self._following(lambda t: keep(t, reservation, answers))
         try:
-            entry, self._seen = self._store.write_with_others(work, durable=durable)
+            entry, self.seen = self._store.write_with_others(work, durable=durable)
         except StoreFailed as error:
             raise Pending(
                 f"The answer could not be recorded, because {error.reason}",
@@ -367,12 +367,12 @@ class Ledger:
     def head(self) -> Head | None:
         """Return the end of the chain, which is on disk by then; None if it is empty."""
 
-        def work(transaction: Transaction) -> tuple[Head | None, str | None]:
-            head = transaction.head()
-            return head, None if head is None else transaction.kind_of(head.sequence)
+        def work(transaction: Transaction) -> str | None:
+            last = transaction.head()
+            return None if last is None else transaction.kind_of(last.sequence)
 
-        head, kind = self._store.read(work)
-        self._seen = self._seen or head
+        kind, head = self._store.read(self._following(work))
+        self.seen = head
         # Rows of other kinds were on disk before they could be seen, with all rows before them.
         if head is not None and kind in {"commit", None} and head.hash != self._last_durable:
             self._store.flush()

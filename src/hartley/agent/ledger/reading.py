@@ -71,7 +71,6 @@ class ChargedRow(NamedTuple):
     account: str
     version: str
     schema: str
-    rules: str
     questions: tuple[dict[str, Any], ...]
 
 
@@ -134,7 +133,6 @@ def charged_row(entry: Entry) -> ChargedRow:
             entry.account,
             content["version"],
             entry.schema,
-            entry.rules,
             tuple(content["questions"]),
         )
     except STRANGE:

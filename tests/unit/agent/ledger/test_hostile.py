@@ -240,6 +240,24 @@ def test_a_server_without_the_note_is_a_sentence(on_server, filled):
         open_ledger(address)
 
 
+def test_a_ledger_that_is_made_again_on_its_server_takes_no_charge(on_server, q):
+    """What was shown from the one before is not in it."""
+    address, dataset = on_server.fresh(), {"bits": 8, "schema": {"name": "people"}, "rows": 5}
+    with open_ledger(address) as opened, open_ledger(address) as other:
+        opened.record("people", "created", dataset)
+        opened.reserve("people", None, q(1), lambda _: 2)
+        for table in ("entries", "asked", "answers", "head"):
+            on_server.run(address, (f"DROP TABLE hartley_{table} CASCADE", ()))
+        with pytest.raises(HartleyError):
+            opened.reserve("people", None, q(2), lambda _: 2)
+        with open_ledger(address) as again:
+            again.record("people", "created", dataset)
+        for act in (lambda: opened.reserve("people", None, q(2), lambda _: 2), opened.head):
+            with pytest.raises(EngineError, match="lacks rows that it had"):
+                act()
+        assert other.history("people") == []
+
+
 @pytest.mark.parametrize("attack", ["reconstruction", "differencing"])
 def test_a_ledger_that_no_agent_wrote_is_not_attacked(file, attack):
     found = command(attack_app, attack, file, "--dataset", "people")

@@ -53,8 +53,8 @@ T = TypeVar("T")
 CANNOT_WRITE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 BESIDE = "hartley_service_"
 """How tables begin that a service keeps beside the ledger; they are in no backup of it."""
-BUSY_SECONDS = 30.0
-"""How long one call waits for other writing processes, altogether."""
+BUSY_SECONDS = 25.0
+"""How long one call waits for other writing processes, in all; a service gives up after 30 s."""
 APPLICATION = 0x48415254
 """'HART' in the header of the file."""
 TABLES = """
@@ -150,7 +150,7 @@ class SqliteLedgerStore(LedgerStore):
         return connection
 
     def _prepare(self, *, create: bool) -> None:
-        until, there = _waiting(), self.path.exists()
+        until, there = time.monotonic() + BUSY_SECONDS, self.path.exists()
         if there and not (create or self.path.stat().st_size):
             raise _no_ledger(self.name)
         if there and not os.access(self.path, os.W_OK):
@@ -284,7 +284,7 @@ class SqliteLedgerStore(LedgerStore):
     ) -> T:
         """Run work as the only writer; if it is to be durable, it is on disk when this returns."""
         del again  # unfinished work has no effect
-        until = _waiting()
+        until = time.monotonic() + BUSY_SECONDS
         if self.only_reads:
             raise only_read(self.name)
         with self._turn(until):
@@ -294,7 +294,7 @@ class SqliteLedgerStore(LedgerStore):
         """Run work together with that of all threads that wait for the same turn."""
         if self.only_reads:
             raise only_read(self.name)
-        until, mine = _waiting(), SharedWrite(work, durable=durable)
+        until, mine = time.monotonic() + BUSY_SECONDS, SharedWrite(work, durable=durable)
         self.pool.waiting.append(mine)
         try:
             with self._turn(until):
@@ -414,23 +414,20 @@ class SqliteLedgerStore(LedgerStore):
     def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a new file."""
         try:
-            self._copy_to(path)
+            with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
+                connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
+                copy.execute("PRAGMA secure_delete = ON")  # overwrite dropped data
+                copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
+                beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
+                for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
+                    copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
         except sqlite3.OperationalError as error:
             full = code_of(error) == sqlite3.SQLITE_FULL
             raise OSError(errno.ENOSPC if full else errno.EIO, "") from None
         except sqlite3.DatabaseError as error:
             raise self._error(error) from None
         return True
-
-    def _copy_to(self, path: Path) -> None:
-        with self.pool.lend() as connection, closing(sqlite3.connect(path)) as copy:
-            connection.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one complete file
-            copy.execute("PRAGMA secure_delete = ON")  # overwrite dropped data
-            copy.execute(f"DROP TABLE IF EXISTS {TABLE}")
-            beside = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
-            for (name,) in copy.execute(beside, (f"{BESIDE}*",)).fetchall():
-                copy.execute(f"DROP TABLE {name}")  # a name that GLOB has matched
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""
@@ -530,11 +527,6 @@ def _transact(
             connection.execute("ROLLBACK")
         raise
     return result
-
-
-def _waiting() -> float:
-    """Return until when a call waits for other processes."""
-    return time.monotonic() + BUSY_SECONDS
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -155,6 +155,14 @@ class Transaction:
             (dataset, after),
         )
 
+    def rules_of(self, dataset: str, after: int = 0) -> list[tuple[str, int]]:
+        """Return the pricing rules of a dataset's rows after one, each with its first row."""
+        return self.run(
+            "SELECT rules, MIN(sequence) FROM hartley_entries WHERE dataset = ? AND sequence > ? "
+            "GROUP BY rules",
+            (dataset, after),
+        )
+
     def reserved_by(
         self, dataset: str, account: str, start: int, *, limit: int, newest: bool = False
     ) -> list[Entry]:
@@ -513,20 +521,15 @@ def held(name: str) -> StoreFailed:
     return failed
 
 
-def replaced(name: str) -> EngineError:
-    """Return the error for a ledger that is no longer the one that was opened."""
-    return EngineError(
-        f"The file of the ledger {name}, or its log, was replaced or removed while it was in use, "
-        "so nothing more is shown or charged",
+class AnotherLedger(EngineError):  # noqa: N818 - reads as what it says
+    """A ledger in place of the one that was used: it may lack charges for what was shown."""
+
+
+def replaced(name: str) -> AnotherLedger:
+    """Return the error for a ledger that is not the one that was opened, or lacks rows of it."""
+    return AnotherLedger(
+        f"The ledger {name} was replaced or removed while it was in use, or lacks rows that it "
+        "had, so nothing is charged or shown",
         hint="put the newest ledger back under its name, without a log of another, and open it "
         "again",
-    )
-
-
-def went_back(name: str) -> EngineError:
-    """Return the error for a ledger that lacks rows which were written from here."""
-    return EngineError(
-        f"The ledger {name} lacks rows that it had when it was last used here, so nothing was "
-        "charged",
-        hint="put the newest ledger back, and open it again",
     )
