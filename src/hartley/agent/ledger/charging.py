@@ -362,7 +362,8 @@ def check_charge(
         problem = f"the analyst's allowance has {bits_down(remaining)} left"
     raise Refused(
         f"The question costs {bits_up(bits)} and {problem}",
-        hint="ask for a coarser answer, with a larger error= or fewer bits=",
+        hint="ask for a coarser answer, with a larger error= or fewer bits=, or give min_rows= "
+        "(--min-rows) if that many rows surely count",
         requested=bits,
         remaining=remaining,
     )
