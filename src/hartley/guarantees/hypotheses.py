@@ -31,6 +31,7 @@ NOTHING_ELSE = (
     "whoever tests the hypothesis knows the declared ranges and what is released, and nothing else "
     "about the record"
 )
+STEPLESS = "(of rounded ones it may hide none)"
 POSSIBLE = "every combination of values in the declared ranges is possible"
 
 
@@ -85,7 +86,7 @@ def _fine_enough(policy: LinePolicy) -> str:
     """Say how fine the values of the moved column must be."""
     column = printable(policy.column)
     if policy.spreads:
-        return f"the values of {column} have no step (of rounded values the release shows the side)"
+        return f"the values of {column} have no step {STEPLESS}"
     apart = exactly_or_up(policy.reach)
     return f"neighbouring possible values of {column} lie no further apart than {apart}"
 

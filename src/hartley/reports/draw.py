@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from itertools import count, pairwise
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
         title = f"{chart.title} (synthetic data)" if chart.synthetic else chart.title
         figure.suptitle(title, fontsize=11, fontweight="bold", color=INK)
         if chart.note:
-            figure.supxlabel(chart.note, fontsize=8.5, color="#64748b")
+            figure.supxlabel(fill(chart.note, int(14 * size[0])), fontsize=8.5, color="#64748b")
     return figure
 
 

@@ -366,9 +366,9 @@ def _refuse_missing(complete: frozenset[str], counts: MapCounts) -> None:
 def _refuse_coarse(table: Table, line: LinePolicy) -> None:
     """Refuse rounded values near a line, which would be hidden as if every number were possible.
 
-    Stretching moves rounded values of either side to different steps, so that the release shows
-    the side. Blurring moves them onto the line, but there are values on both sides of it only if
-    the reach is not below the step.
+    Stretching may move rounded values of either side to different places, so that the release
+    shows the side. Blurring moves them onto the line, but there are values on both sides of it
+    only if the reach is not below the step.
     """
     side = line.box[line.column]
     where = table, line.column, side.low, side.high
@@ -377,7 +377,7 @@ def _refuse_coarse(table: Table, line: LinePolicy) -> None:
     if line.spreads:
         raise ColumnError(
             f"The values of column '{line.column}' of {table.name} are rounded to a step, and "
-            "stretching hides nothing of such values",
+            "stretching may hide none of them",
             hint="declare the step of every column and design the release again: meet hides them",
         )
     distance = least_distance(*where)

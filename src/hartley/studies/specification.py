@@ -396,7 +396,7 @@ class Specification:
                 )
         elif self.policy == "stretch" and len(bare) < len(self.columns):
             raise ColumnError(
-                "Stretching hides nothing of values that lie on a step",
+                "Stretching may hide none of the values that lie on a step",
                 hint='use policy = "meet" or "blur", or leave out the steps',
             )
         extra = [self.move, self.known_within, self.rounding, self.move_norm != "sup"]

@@ -49,6 +49,13 @@ def test_the_findings_hold(numbers):
     assert [str(claim) for claim in fig1.findings(numbers) if not claim.holds] == []
 
 
+def test_the_picture_names_the_data_that_it_shows(numbers):
+    chart = fig1.plot(numbers)
+    assert ("Smart Grid Smart City customer trial" in chart.note) == (not numbers.synthetic)
+    assert chart.source == numbers.source
+    assert chart.note.endswith(numbers.source)
+
+
 def test_every_method_faces_every_adversary_and_noise_the_error_of_cells(numbers):
     for attack in (MEMBERSHIP, KNOWING, LINKAGE):
         errors = [[row.error for row in numbers.of(attack, method)] for method in METHODS]

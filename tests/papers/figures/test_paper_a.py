@@ -88,3 +88,12 @@ def test_figure_2_would_notice_a_wrong_area(ellipses):
         ellipses, fewest=dataclasses.replace(ellipses.fewest, areas=areas[::-1])
     )
     assert not fig2.findings(wrong)[1].holds
+
+
+def test_the_contours_of_figure_2_lie_on_their_ellipses_and_are_drawn_without_marks(ellipses):
+    arcs = fig2.plot(ellipses).panels[0].series
+    assert len(arcs) == 4 + 4 * 2 + 3 * 4
+    for arc in arcs:
+        assert len(arc.x) > 30  # up to 30 points a picture marks each
+        values = [a * a + 2 * b * b for a, b in zip(arc.x, arc.y, strict=True)]
+        assert max(abs(value - round(values[0])) for value in values) < 1e-4

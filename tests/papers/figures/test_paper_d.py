@@ -91,14 +91,14 @@ def test_who_is_hidden_is_what_the_outputs_of_all_whole_weights_say(survey):
     people = fig5.dataset(fig5.DATA, data="synthetic" if survey.synthetic else REAL)
     people = people.complete("Height", "Weight")
     heights, weights = people.numbers("Height"), people.numbers("Weight")
-    for kind in fig5.NAMES:
+    pairs = sorted(set(product(heights.tolist(), range(201))))
+    hs, ws = map(np.append, (heights, weights), zip(*pairs, strict=True))
+    for kind in fig5.NAMES if survey.synthetic else ("stretch",):
         (report,) = [r for r in survey.of(kind) if r.accuracy == Fraction(1, 20)]
-        seen, pairs = {}, sorted(set(product(heights.tolist(), range(201))))
-        hs, ws = (np.array(side, float) for side in zip(*pairs, strict=True))
-        for h, w, out in zip(hs, ws, fig5._released(kind, Fraction(20), hs, ws)[0], strict=True):
+        seen, outputs = {}, fig5._released(kind, Fraction(20), hs, ws)[0].tolist()
+        for h, w, out in zip(hs, ws, outputs, strict=True):
             seen.setdefault((h, out), set()).add(100 * 100 * w >= 30 * h * h)
-        outputs = fig5._released(kind, Fraction(20), heights, weights)[0]
-        both = [len(seen[h, out]) == 2 for h, out in zip(heights, outputs, strict=True)]
+        both = [len(seen[h, out]) == 2 for h, out in zip(heights, outputs, strict=False)]
         assert report.hidden == sum(both)
     if not survey.synthetic:
         (report,) = [r for r in survey.of("stretch") if r.accuracy == Fraction(1, 20)]

@@ -117,3 +117,11 @@ def test_few_records_are_counted_in_whole_numbers():
     figure.savefig(io.BytesIO(), format="png")
     ticks = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(set(ticks)) == len(ticks) > 2
+
+
+def test_a_long_note_stays_within_the_picture():
+    panel = Panel("x", "y", (Series("", (0.0, 1.0), (0.0, 1.0)),))
+    figure = plot_chart(Chart("title", (panel, panel), note="many long words " * 30))
+    figure.draw_without_rendering()
+    box = figure._supxlabel.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1

@@ -165,7 +165,7 @@ BARE = {"weight": {"range": [30, 200], "step": 1}, "height": {"range": [120, 220
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"policy": "stretch"}, "hides nothing of values that lie on a step"),
+        ({"policy": "stretch"}, "may hide none of the values that lie on a step"),
         ({"columns": BARE, "move": ["height"]}, "'height' has no step"),
         ({"columns": BARE, "policy": "blur"}, "'height' has no step"),
         ({"policy": "blur", "known_within": 2}, "no use for"),

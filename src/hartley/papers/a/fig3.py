@@ -169,8 +169,8 @@ def findings(numbers: A3Numbers) -> tuple[Claim, ...]:
             holds=all(_as_in_closed_form(p) for p in points),
         ),
         Claim(
-            "The best cells leak less than equal ones if 2γ is not a whole number above 2, and "
-            "never more.",
+            "The best cells never leak more than equal ones, and above γ = 1 less, unless 2γ is a "
+            "whole number.",
             holds=all(b <= a + 1e-12 for a, b in zip(leaks, least, strict=True))
             and all(_improves(p) for p in points if p.accuracy > 1),
         ),

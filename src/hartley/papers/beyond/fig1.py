@@ -42,6 +42,8 @@ class Beyond1Numbers:
     epsilon: float
     """Of differential privacy, for a reading, by the Laplace noise of the coarsest error."""
     synthetic: bool
+    source: str
+    """Where readings and trips come from."""
 
     def of(self, attack: str, method: str) -> list[Row]:
         """Return the rows of one attack and method, by increasing error."""
@@ -88,6 +90,7 @@ def compute(  # noqa: PLR0913 - sizes, all with defaults
         float(drawn.max()),
         min(row.strength for row in rows if row.method == LAPLACE and row.attack == MEMBERSHIP),
         loaded.synthetic or taken.synthetic,
+        f"{loaded.source} {taken.source}",
     )
 
 
@@ -119,8 +122,10 @@ def plot(numbers: Beyond1Numbers) -> Chart:
         ),
         note=(
             "Error: the largest error of cells and k-anonymity; noise has none, so the error that "
-            "it does not exceed in 95 of 100 cases (textbook Laplace and Gaussian mechanisms)."
+            "it does not exceed in 95 of 100 cases (textbook Laplace and Gaussian mechanisms). "
+            f"Data: {numbers.source}"
         ),
+        source=numbers.source,
         synthetic=numbers.synthetic,
         across=3,
     )
@@ -222,7 +227,7 @@ def _weak_promise(numbers: Beyond1Numbers) -> Claim:
 def _groups_known(numbers: Beyond1Numbers) -> Claim:
     least = min(row.success.low for row in numbers.of(KNOWING, GROUPS))
     return Claim(
-        "k-anonymity hides nobody’s membership from an adversary who knows all others: the "
+        "k-anonymity hides little of who is a member from an adversary who knows all others: the "
         f"advantage is at least {least:.2f} at every k tried.",
         holds=least > 0.4,
     )

@@ -123,7 +123,7 @@ def findings(numbers: C1Numbers) -> tuple[Claim, ...]:
         ),
         Claim(
             "The worst attribute leaks ever more as voters join, while all votes together leak one "
-            "bit (odd numbers) or little more.",
+            "bit (odd numbers) or up to two (even numbers).",
             holds=worst == sorted(set(worst))
             and all(vote.everything == 1 for vote in odd)
             and all(1 <= vote.everything <= 2 for vote in votes),

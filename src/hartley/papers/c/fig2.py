@@ -57,8 +57,8 @@ def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
     points = [(curve, point) for curve in numbers.curves for point in curve.points]
     claims = [
         Claim(
-            "Leakage falls with distortion: L⋆ and I⋆ never rise when the step doubles, and no "
-            "step leaks more than the exact values.",
+            "L⋆ and I⋆ never rise when the step doubles, and no step leaks more than the exact "
+            "values.",
             holds=all(
                 falls(getattr(point, name) for point in curve.chain())
                 and all(
@@ -69,7 +69,7 @@ def findings(numbers: CHeartNumbers) -> tuple[Claim, ...]:
             ),
         ),
         Claim(
-            "It does not fall with every step, as the text suggests: some coarser bins, which are "
+            "They do not fall with every step, as the text suggests: some coarser bins, which are "
             "no unions of finer ones, leak more.",
             holds=any(
                 not falls(point.maximal for point in curve.points) for curve in numbers.curves

@@ -140,7 +140,8 @@ def findings(numbers: D4Numbers) -> tuple[Claim, ...]:
             holds=len(known) > 0 and all(abs(a - b) < 3e-6 * b for a, b in known),
         ),
         Claim(
-            "The stretch policy reaches what the theorem claims, by its own certificate.",
+            "Of values without a step, the stretch policy keeps what the theorem claims, by its "
+            "own certificate.",
             holds=all(math.isclose(p.stretched, p.claimed, rel_tol=1e-4) for p in points),
         ),
         Claim(

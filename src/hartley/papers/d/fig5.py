@@ -240,7 +240,7 @@ def findings(numbers: D5Numbers) -> tuple[Claim, ...]:
         ),
         Claim(
             "The lower the accuracy, the more the histogram changes.",
-            holds=all(_grows([r.change for r in each]) for each in (blur, stretch)),
+            holds=all(_grows([r.change for r in each]) for each in (blur, stretch, meet)),
         ),
         Claim(
             "By the printed policy and by meeting, the lower the accuracy, the more obese people "

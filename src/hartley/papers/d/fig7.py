@@ -118,7 +118,7 @@ def findings(numbers: D7Numbers) -> tuple[Claim, ...]:
     allowed = [2**bits for bits in numbers.budgets]
     claims = [
         Claim(
-            "More bits allow more levels, and so do more people.",
+            "By the sharp rule more bits allow more levels, and so do more people.",
             holds=all(list(m.sharp) == sorted(set(m.sharp)) for m in numbers.means)
             and all(
                 a < b

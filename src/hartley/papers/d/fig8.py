@@ -130,11 +130,12 @@ def findings(numbers: D8Numbers) -> tuple[Claim, ...]:
     second = dict(zip(numbers.budgets, printed, strict=True)).get(2, ())
     return (
         Claim(
-            "The leakage falls with ε, about everybody and about one person.",
+            "The smaller ε, the less leaks or as much, about everybody and about one person.",
             holds=all(
-                _rises(column) for grid in (printed, sharp) for column in zip(*grid, strict=True)
-            )
-            and all(_rises(column) for column in zip(*numbers.person_printed, strict=True)),
+                _rises(column)
+                for grid in (printed, sharp, numbers.person_printed, numbers.person_sharp)
+                for column in zip(*grid, strict=True)
+            ),
         ),
         Claim(
             "About everybody it grows with the number of people at every ε of 2 bits or more; the "
@@ -150,8 +151,8 @@ def findings(numbers: D8Numbers) -> tuple[Claim, ...]:
             ),
         ),
         Claim(
-            "About one person it does not depend on the number of people: ln(2^(ε−1) − 1) with the "
-            "printed levels.",
+            "About one person, with the printed levels, it does not depend on the number of "
+            "people: ln(2^(ε−1) − 1) from ε = 2 on.",
             holds=all(
                 math.isclose(leakage, math.log(max(1, 2 ** (bits - 1) - 1)), abs_tol=1e-12)
                 for bits, row in zip(numbers.budgets, numbers.person_printed, strict=True)

@@ -179,8 +179,10 @@ class StretchPolicy(LinePolicy):
     that x is above the line, or at most on it, x = g goes with the lower side. Every value in the
     band can then come from either side. It reaches what Theorem 4 of Farokhi 2021 claims for its
     own policy (corrected): Priv = log(1 + epsilon), epsilon = mu(band) / (mu(X) - mu(band)).
-    No value moves further than 1/rho. For values without a step only: of rounded ones it hides
-    about as many as blurring where 1/rho is a whole number of steps, and none otherwise.
+    No value moves further than 1/rho. For values without a step only: of rounded ones it may hide
+    none, and never hides more than blurring. Where the band lies within the range, it hides about
+    as many if 1/rho is a whole number of steps and none if not; where an end of the range cuts the
+    band off, some or none.
 
     Example:
         >>> from hartley.ranges.boxes.box import Box

@@ -44,7 +44,7 @@ class LineColumn(ColumnPolicy):
 
     With a ``step``, and low, high and step of the columns of the line in ``others``, a column that
     is blurred is read by its indices: what lies near the line is decided in whole numbers, and the
-    records that are left open are counted. Stretching takes no step: it hides nothing then.
+    records that are left open are counted. Stretching takes no step: it may hide none then.
 
     Example:
         >>> line = {"line": "30*(height/100)**2", "reach": 5, "low": 30, "high": 200}
@@ -97,7 +97,7 @@ class LineColumn(ColumnPolicy):
     def _check_step(self) -> None:
         if self.kind == "stretch":
             raise OptionError(
-                "Stretching hides nothing of values that lie on a step",
+                "Stretching may hide none of the values that lie on a step",
                 hint='use kind = "meet", or "blur"',
             )
         names = self.expression.names

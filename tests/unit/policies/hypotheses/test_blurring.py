@@ -1,5 +1,7 @@
 """The stretch policy fibre by fibre, and the paper's own policy with its true privacy."""
 
+import random
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -126,3 +128,44 @@ def test_an_error_that_is_not_positive_is_refused(reach):
 def test_a_column_without_a_range_is_refused():
     with pytest.raises(OptionError, match="'height', which has no declared range"):
         StretchPolicy(OBESE, 5, Box({"weight": (0, 200)}))
+
+
+def sides_by_output(policy, step):
+    side, line = policy.box["x"], policy.hypothesis.line.at({})
+    values = [side.low + step * k for k in range(int((side.high - side.low) / step) + 1)]
+    sides = {}
+    for x in values:
+        is_above = x > line or (x == line and policy.hypothesis.line_is_above)
+        sides.setdefault(policy.release({"x": x})["x"], []).append(is_above)
+    return sides
+
+
+def left_open(policy, step):
+    """Count the values on a step that come out like one from the other side of the line."""
+    outputs = sides_by_output(policy, step).values()
+    return sum(len(sides) for sides in outputs if len(set(sides)) == 2)
+
+
+def test_of_rounded_values_stretching_hides_what_the_documents_say():
+    """In every range: at most what blurring hides; where the band lies within it, all or none."""
+    rng, seen = random.Random(29), Counter()  # noqa: S311 - not secret
+    for _ in range(400):
+        step, reach = Fraction(1, rng.choice([1, 2, 5])), Fraction(rng.randint(1, 24), 4)
+        low = Fraction(rng.randint(-4, 4), 2)
+        high = low + step * rng.randint(2, 20) + rng.choice([0, step / 3])
+        line = low + (high - low) * Fraction(rng.randint(1, 23), 24)
+        if rng.random() < 1 / 2:
+            line = low + step * rng.randint(1, int((high - low) / step) - 1)
+        hypothesis = Threshold.parse(f"x {rng.choice(['>=', '>', '<=', '<'])} {line}")
+        box = Box({"x": (low, high)})
+        stretched = left_open(StretchPolicy(hypothesis, reach, box), step)
+        blurred = left_open(BlurringPolicy(hypothesis, reach, box), step)
+        assert stretched <= blurred
+        within, whole = low <= line - reach < line + reach <= high, reach % step == 0
+        if within:
+            assert blurred - 1 <= stretched if whole else stretched == 0
+        seen[within, whole, stretched > 0, 0 < stretched < blurred - 1] += 1
+    assert seen.keys() >= {(True, True, True, False), (True, False, False, False)}
+    # Where an end of the range cuts the band off: some or none, in whole steps or not.
+    for whole in (True, False):
+        assert min(seen[False, whole, False, False], seen[False, whole, True, True]) > 0
