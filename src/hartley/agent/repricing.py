@@ -86,13 +86,15 @@ def may_answer(
     Only an order statistic of no rows is NULL. A question that costs nothing has one answer: the
     same in all tables with as many rows, as one person after the other changes, so that of rows
     which all have the first code of every private column. Where it looks at public or open columns,
-    its answer depends on them, and a ledger does not hold them.
+    its answer depends on them, and a ledger does not hold them; nor does it hold a private number
+    of rows, which open columns tell.
     """
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return True
     asked, order = from_plain(question), Statistic.ORDER
-    kinds = {read_schema.columns[name].kind for name in columns_named(asked)}
+    names = columns_named(asked) if rows is not None else read_schema.columns
+    kinds = {read_schema.columns[name].kind for name in names}
     if kinds <= {"private"} and price([asked], read_schema).cells == 1:
         counts = _passes_first(asked.where) and bool(rows)
         value = 1 if asked.form is None else asked.form.constant

@@ -20,8 +20,9 @@ from hartley.files import parse_toml
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Characters that could steer a terminal."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that could steer a terminal, or turn the order of what is read."""
+MOST_BITS = 2**64
 EPOCH = dt.date(1970, 1, 1).toordinal()
 MOST_WISHED, MOST_POINTS = 1000, 10_000
 """Bits of a price on a curve, and its prices."""
@@ -39,6 +40,7 @@ def check(value: Any, form: Any) -> None:  # noqa: ANN401 - nested plain values,
     elif isinstance(form, dict):
         _require(isinstance(value, dict))
         for name in value if str in form else form:
+            text(name)
             check(value[name], form.get(str) or form[name])
     else:
         form(value)
@@ -76,8 +78,9 @@ def whole(value: object) -> None:
 
 
 def bits(value: object) -> None:
-    """Allow a number of bits."""
-    _require(type(value) in {int, float} and 0 <= value < math.inf)  # type: ignore[operator]  # numbers
+    """Allow a number of bits that somebody can be charged."""
+    _require(type(value) in {int, float} and 0 <= value < MOST_BITS)  # type: ignore[operator]  # numbers
+    _require(math.copysign(1, value) > 0)  # type: ignore[arg-type]  # a number, and not -0.0
 
 
 def exact(value: object) -> Fraction:
@@ -115,6 +118,7 @@ ANSWER = (
 def answer(value: Any) -> None:  # noqa: ANN401 - nested plain values
     """Allow an answer: intervals, and the same numbers as doubles around them."""
     check(value, ANSWER)
+    _require(max(value["bits"], value["open_bits"]) <= value["spent_bits"] + 1e-6)  # as rounded
     keys, labels = value["table"]["keys"], value["table"]["labels"]
     for row, plain in zip(value["table"]["rows"], value["rows"], strict=True):
         _require(len(row["keys"]) == len(keys) and plain.keys() == {*keys, *labels})
@@ -139,6 +143,9 @@ def _check_number(number: Any, plain: Any) -> None:  # noqa: ANN401 - nested pla
         _require(first == math.floor(low) and last == math.ceil(high))
         check(doubles[3], bits)
     else:
+        _require(
+            {*map(type, doubles)} <= {int, float}
+        )  # a text may be a number of a billion digits
         first, middle, last, off = map(Fraction, doubles)
         _require(float(low) >= first <= low and float(high) <= last >= high)
         _require(math.isclose(off, (high - low) / 2, rel_tol=1e-9, abs_tol=1e-300))
@@ -278,5 +285,6 @@ def schema(value: Any) -> None:  # noqa: ANN401 - a plain value
 def dummy(value: Any, rows: int) -> dict[str, list[Any]]:  # noqa: ANN401 - nested plain values
     """Allow so many invented rows, and return them by column."""
     check(value, {"columns": {str: [anything]}})
-    _require(all(len(column) == rows for column in value["columns"].values()))
+    for column in value["columns"].values():
+        _require(len(column) == rows and not {list, dict} & {*map(type, column)})
     return dict(value["columns"])

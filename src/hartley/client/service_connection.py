@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import selectors
 import ssl
 import threading
 import time
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = (HartleyError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 """What a reply of another form raises where it is read."""
+JSON = "application/json"
 LARGEST_REPLY = 64 * 2**20
 """Bytes of a reply that are read."""
 LONGEST_PAUSE = 30.0
@@ -195,13 +197,13 @@ class ServiceConnection:
                     f"The certificate of '{self.host}' is not trusted",
                     hint="name a file with that of its authority: certificates= or --certificates",
                 ) from None
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, http.client.HTTPException, ValueError) as error:
                 # Whether the request arrived is not known; it is sent again with the same key. Who
                 # waited for a reply until the end does not wait for another.
                 if not attempts_left or isinstance(error, TimeoutError):
                     raise self._silent(error) from None
             else:
-                if status < 300:
+                if status == 200:
                     return self._checked(content, reply_headers.get_content_type(), form)
                 if status not in TRY_AGAIN or not attempts_left:
                     raise self._refusal(status, content, text) from None
@@ -218,17 +220,21 @@ class ServiceConnection:
         connection.response_class = partial(_reply_until, end)  # type: ignore[assignment]  # called
         if connection.sock is not None:
             connection.sock.settimeout(self._timeout)
+            with selectors.DefaultSelector() as unread:
+                unread.register(connection.sock, selectors.EVENT_READ)
+                if unread.select(0):  # closed, or about to reply to what was not asked
+                    connection.close()
         sent = {
-            "Accept": "application/json",
+            "Accept": JSON,
             "Authorization": f"Bearer {self._token}",
             "User-Agent": "hartley-client",
-            **({} if body is None else {"Content-Type": "application/json"}),
+            **({} if body is None else {"Content-Type": JSON}),
             **headers,
         }
         try:
             connection.request(method, self._prefix + path, body=body, headers=sent)
-            response = connection.getresponse()
-            content = response.read(LARGEST_REPLY + 1)
+            with connection.getresponse() as response:
+                content = response.read(LARGEST_REPLY + 1)
         except BaseException:
             self.close()  # half a conversation cannot be continued
             raise
@@ -257,19 +263,22 @@ class ServiceConnection:
             self._own.connection, self._own.process = connection, os.getpid()
         return connection
 
-    def _read(self, content: bytes) -> Any:  # noqa: ANN401 - nested plain values
-        """Read JSON that does not repeat the token, which no message may show."""
-        reply = parse_json(content.decode(), what="reply of the service")
-        if self._token in json.dumps(reply):
+    def _read(self, content: bytes, kind: str = JSON) -> Any:  # noqa: ANN401 - nested plain values
+        """Read JSON or a text that does not repeat the token, which nothing may show."""
+        text = content.decode()
+        reply = parse_json(text, what="reply of the service") if kind == JSON else text
+        # Half a character, which an escape can be, is in no text that could be shown.
+        if self._token in json.dumps(reply, ensure_ascii=False).encode().decode():
             raise ValueError
         return reply
 
     def _checked(self, content: bytes, kind: str, form: Any) -> Any:  # noqa: ANN401 - nested plain values
         """Return a reply of the expected form; anything else is refused before it is used."""
         try:
-            reply = self._read(content) if kind == "application/json" else content.decode()
+            reply = self._read(content, kind)
             check(reply, form)
         except UNREADABLE:
+            self.close()  # what follows may be the rest of it
             raise ReplyError(
                 f"The reply of the service at '{self.host}' is cut off, or not in the form that "
                 "this version of Hartley reads",
@@ -284,9 +293,11 @@ class ServiceConnection:
             reply = self._read(content)
             check(reply, REFUSAL)
         except UNREADABLE:
+            self.close()
             return ReplyError(
                 f"The service at '{self.host}' replies with status {status}",
-                hint="check its address, and that of a proxy before it",
+                hint="check its address, and that of a proxy before it, and ask again; what was "
+                "charged is not charged again",
             )
         return _error(status, reply["error"], text)
 

@@ -118,6 +118,32 @@ def test_a_question_of_price_1_has_its_constant_answer(agent, text):
         assert replay(rows, *checks)[1].holds == (str(cell) == right), cell
 
 
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [("public", "open"), ("public", "public"), ("private", "open"), ("private", "private")],
+)
+def test_the_answers_of_an_honest_agent_hold(tmp_path, rows, kind, most):
+    """Also where the number of rows is private, and free since an open column tells it."""
+    table = {"name": "people", "unit": "who", "rows_per_unit": most, "rows": rows}
+    table |= {"max_rows": 40} if rows == "private" else {}
+    column = {"kind": "private", "range": [0, 2], "step": 1, "nullable": True}
+    schema = {"table": table, "columns": {"a": column, "g": {"kind": kind, "values": ["x", "y"]}}}
+    who = [each for each in range(4) for _ in range(most)]
+    people = {"a": [each % 3 for each in who], "g": ["xy"[each % 2] for each in who], "who": who}
+    with Agent(people, schema, ledger=tmp_path / "ledger.db", budget=60) as agent:
+        questions = [
+            f"SELECT {text} FROM people{where}"  # noqa: S608 - texts of questions
+            for text in ("COUNT(*)", "SUM(a)", "VAR_POP(a)", "MEDIAN(a)")
+            for where in ("", " WHERE a IS NULL", " WHERE a < 0", " WHERE a >= 0 OR a IS NULL")
+        ]
+        answers = agent.ask(questions, error=0, vacuous=True)
+        assert all(answer.reading.only.error in {0, None} for answer in answers)
+        assert answers[0].value == len(who)
+        report = verify_prices(agent.ledger)
+        assert report.holds, report.sentence
+
+
 def test_the_command_verifies_every_price(agent, ledger):
     from typer.testing import CliRunner
 
