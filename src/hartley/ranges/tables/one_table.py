@@ -84,8 +84,8 @@ def remainders(
         near = {other for c in cells for other in sets_with.get(c, ())}
         part = next((n for n in near if n < cells), None) if number >= stated else None
         if part is not None:
-            rest = Remainder(left.total - found[part].total, published=False)
-            waiting.append((cells - part, rest))
+            rest = left.total - found[part].total
+            waiting.append((cells - part, Remainder(rest, published=False)))
             continue
         found[cells] = left
         if len(found) > stated + MOST_REMAINDERS:
