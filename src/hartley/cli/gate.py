@@ -103,5 +103,8 @@ def pass_gate(
     """Write the reports of a gate, and exit with 3 if something does not pass."""
     for path, text in gate_texts(command, cases, junit=junit, sarif=sarif).items():
         write_whole(path, text)
+    for case in cases:
+        for finding in (mine for mine in case.findings if mine.rule == "above"):
+            typer.echo(f"{case.name}: {finding.message}.", err=True)  # no headline says it
     if not all(case.passed for case in cases):
         raise typer.Exit(FAILED)

@@ -40,8 +40,6 @@ WORDS = ("safe", "protected", "open", "disclosed")
 class ProvedView:
     """What is proved about all cells for one attacker: outer ends, attained ends, their number."""
 
-    told: LinearSystem
-    """The cells, what is published about them, and what the attacker knows besides."""
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     least: NDArray[np.int64]
@@ -68,8 +66,7 @@ class ProvedView:
             counts: whether the cells count people.
         """
         worst = np.zeros(joint.system.size, np.int64)
-        ends = (self.low, self.high) if counts else (self.told.low, self.told.high)
-        sums = remainders(joint, *ends)
+        sums = remainders(joint, self.low, self.high)
         for rule in rules:
             if isinstance(rule, Frequency) and counts:
                 np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
@@ -182,7 +179,7 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
     ):
         raise refuted(name, "a table in it does not fit the outputs")
     least, most = witnesses.ends()
-    return ProvedView(system, low, high, least, most, witnesses)
+    return ProvedView(low, high, least, most, witnesses)
 
 
 def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -268,7 +268,7 @@ def _compare(  # noqa: PLR0913, PLR0917 - a part and the microdata
     """Compare the contributions and the insiders of a certificate with the microdata."""
     if part["statistic"] != "count":
         remaining = [
-            stated_remainders(known, remainders(joint, view.told.low, view.told.high), rules)
+            stated_remainders(known, remainders(joint, view.low, view.high), rules)
             for view in views
         ]
         holdings = stated_holdings(joint, known, rules, insider)

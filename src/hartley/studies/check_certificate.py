@@ -294,7 +294,7 @@ def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> d
     unknown = np.flatnonzero(inference.outer_low < inference.outer_high)
     remaining = {}
     if part.known is not None and part.statistic != "count":
-        sums = remainders(part.joint, system.low, system.high)
+        sums = remainders(part.joint, inference.outer_low, inference.outer_high)
         remaining = stated_remainders(part.known, sums, rules)
     return {
         "knows": [list(known) for known in view.knows],

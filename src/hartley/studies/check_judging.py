@@ -263,9 +263,8 @@ class Judge:
         counts: bool,  # noqa: FBT001 - a fact about the statistic
     ) -> Iterator[Opinion]:
         """Judge sums of hidden cells that are known exactly as if they were cells."""
-        told = inference.system.low, inference.system.high
-        ends = (inference.outer_low, inference.outer_high) if counts else told
-        for cells, left in remainders(joint, *ends).items():
+        sums = remainders(joint, inference.outer_low, inference.outer_high)
+        for cells, left in sums.items():
             alone = counts and left == ONE_PERSON
             found = [(SINGLED_OUT, "is exactly one person")] if alone else []
             amounts = [] if counts or known is None else [n for n, _ in known.together(cells)]

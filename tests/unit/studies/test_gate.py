@@ -59,6 +59,7 @@ def test_an_audit_and_an_anonymity_report_stop_above_a_limit(folder, limit, code
     files = ("--junit", f"{limit}.xml", "--sarif", f"{limit}.json")
     stopped = run(folder, *audit, "--fail-above", limit, *files)
     assert stopped.returncode == code, stopped.stderr
+    assert ("more is revealed than 0.999 bits" in stopped.stderr) == (code == 3)
     assert ('failures="1"' in (folder / f"{limit}.xml").read_text()) == (code == 3)
     anonymity = ["anonymity", "people.csv", "--keys", "sex"]
     assert run(folder, *anonymity, "--fail-above", limit).returncode == code

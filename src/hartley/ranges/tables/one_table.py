@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hartley.errors import OptionError
 from hartley.kernels.propagation import FAR
 from hartley.ranges.multipliers import over_one_denominator
 from hartley.ranges.tables.component import components
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 MOST_SOLVES = 5_000
 """At most this many programmes are solved for the questions of one rule."""
-MOST_REMAINDERS = 100_000
-"""At most so many sums that are known exactly are looked at."""
+MOST_REMAINDERS = 10_000
+"""At most so many sums are looked at that totals leave of each other."""
 OPEN, WAITING = -1, -2
 """Stand for the number of a table: none was found, or none was sought yet."""
 
@@ -51,7 +52,8 @@ def remainders(
 ) -> dict[tuple[int, ...], Remainder]:
     """Return the sums of several unknown atoms that are known exactly: cells in all but name.
 
-    They are what known numbers leave of a known total, and what such sums leave of each other.
+    They are what known numbers leave of a known total, and what such sums leave of each other. A
+    sum that known ones make up tells nothing that they do not tell, so it is left out.
     """
     system, settled = joint.system, low == high
     atoms = joint.atoms[~settled[joint.atoms]]
@@ -74,11 +76,23 @@ def remainders(
         waiting.append((frozenset(np.concatenate(hidden).tolist()), left))
     found: dict[frozenset[int], Remainder] = {}
     sets_with: dict[int, list[frozenset[int]]] = {}
-    for cells, left in waiting:
-        if len(cells) < 2 or cells in found or len(found) == MOST_REMAINDERS:
+    waiting.sort(key=lambda each: len(each[0]))
+    stated = len(waiting)
+    for number, (cells, left) in enumerate(waiting):
+        if len(cells) < 2 or cells in found:
+            continue
+        near = {other for c in cells for other in sets_with.get(c, ())}
+        part = next((n for n in near if n < cells), None) if number >= stated else None
+        if part is not None:
+            rest = left.total - found[part].total
+            waiting.append((cells - part, Remainder(rest, published=False)))
             continue
         found[cells] = left
-        near = {other for c in cells for other in sets_with.get(c, ())}
+        if len(found) > stated + MOST_REMAINDERS:
+            raise OptionError(
+                "The totals of the outputs leave too many different sums of hidden cells",
+                hint="check fewer outputs, or fewer [[trees]], at once",
+            )
         for large, small in [(cells, n) if n < cells else (n, cells) for n in near]:
             if small < large:
                 rest = found[large].total - found[small].total
