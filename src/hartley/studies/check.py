@@ -126,6 +126,8 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         described = replace(described, outputs={**models.outputs, **described.outputs})
     known_schema = read_schema(schema)
     answers = _answers(against, known_schema, charge=charge or reserve)
+    if table is not None and known_schema is not None and answers.conditions is not None:
+        table = clamped_rows(table, known_schema, answers.conditions)
     judge = Judge(wanted, left=left, exact=exact, insider=insider)
     reads = insider != "none" or judge.rests_on_contributions
     publication = None
@@ -146,7 +148,6 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     notes += _undeclared(tables, described.trees)
     if publication is not None:
         refuse_impossible(tables, described, publication.schema, answers.rows)
-        table = None if table is None else clamped_rows(table, publication.schema)
         how = "computed as described, not checked"
         how = how if table is None else "compared with the microdata, clamped to the schema"
         notes.append(f"The outputs are {how}.")
@@ -298,7 +299,7 @@ class _Job:
     judge: Judge
     data: object
     contributor: str | None
-    resolved: Mapping[str, Any]
+    resolved: Mapping[str, Any] | None
 
 
 def _check_statistic(

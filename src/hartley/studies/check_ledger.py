@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.cells import cell_bounds
@@ -30,8 +30,8 @@ class LedgerAnswers:
     """The answers of a ledger as published cells, and the conditions that they are about."""
 
     tables: tuple[Crosstab, ...] = ()
-    conditions: dict[str, Any] = field(default_factory=dict)
-    """For each name of a condition, the condition as the agent resolved it."""
+    conditions: dict[str, Any] | None = None
+    """For each name of a condition, the condition as the agent resolved it; None without a ledger."""
     notes: tuple[str, ...] = ()
     rows: int = 0
     """The number of rows, or the largest possible one."""

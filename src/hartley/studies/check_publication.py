@@ -16,7 +16,11 @@ from hartley.errors import InputError, OptionError
 from hartley.files import one_line
 from hartley.ranges.schema.file import day_of
 from hartley.studies.check_ledger import Publication
-from hartley.studies.check_questions import PublishedNumbers, publication_questions
+from hartley.studies.check_questions import (
+    PublishedNumbers,
+    publication_questions,
+    rows_passing,
+)
 from hartley.wording import decimal_text, listed
 
 if TYPE_CHECKING:
@@ -261,8 +265,11 @@ def _strange(table: Crosstab, keys: Sequence[str | None], problem: str) -> Input
     )
 
 
-def clamped_rows(table: object, schema: Schema) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
-    """Return the microdata as the schema has them: values on the grid, 'other' where unlisted."""
+def clamped_rows(table: object, schema: Schema, conditions: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
+    """Return the microdata as the schema has them: values on the grid, 'other' where unlisted.
+
+    Conditions of an agent become columns that say where they hold, of the same names.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -270,8 +277,10 @@ def clamped_rows(table: object, schema: Schema) -> Any:  # noqa: ANN401 - a pyar
     schema.check_rows(opened)
     codes = coded_rows(opened, schema.codings, schema.unit).to_pyarrow()
     columns = {} if schema.unit is None else {schema.unit: codes.column(UNIT)}
+    coded = {}
     for place, (name, column) in enumerate(schema.columns.items()):
         code = codes.column(f"c{place}").cast(pa.int64())
+        coded[name] = code.fill_null(column.points).to_numpy()
         if column.values is not None:
             values = (
                 list(column.values)
@@ -295,4 +304,4 @@ def clamped_rows(table: object, schema: Schema) -> Any:  # noqa: ANN401 - a pyar
             columns[name] = pc.multiply(units.cast(pa.decimal128(19)), Decimal(1).scaleb(-places))
         else:
             columns[name] = units
-    return pa.table(columns)
+    return pa.table(columns | rows_passing(conditions, coded, schema))

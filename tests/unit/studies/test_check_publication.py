@@ -11,6 +11,8 @@ from hartley.cli.main import app
 from hartley.errors import InputError, Refused
 from hartley.studies.check import check
 from hartley.studies.check_certificate import save_certificate, verify_check
+from hartley.studies.check_ledger import read_ledger
+from hartley.studies.check_publication import clamped_rows
 from hartley.studies.check_questions import (
     PublishedNumbers,
     price_publication,
@@ -115,6 +117,40 @@ def test_a_file_is_compared_with_the_clamped_microdata(tmp_path):
     assert any("compared with the microdata" in note for note in report.notes)
     report = charge(ledger, "a,6\nb,2\n")
     assert any("computed as described, not checked" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("way", ["charge", "against"])
+def test_microdata_are_compared_with_conditional_answers_too(ledger, way):
+    with hartley.Agent(DATA, SCHEMA, budget=9, ledger=ledger) as agent:
+        agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a' AND v = 1 OR v = 0", error=0)
+        agent.ask("SELECT SUM(v) FROM t WHERE g = 'b'", error=0)
+    options = {"table": DATA, "charge": way == "charge", "rules": ["p%=10"]}
+    report = charge(ledger, "a,6\nb,x\n", **options)
+    answered = [c for c in report.cells if any(p.output.startswith("answer") for p in c.places)]
+    assert answered
+    path = save_certificate(report, ledger.parent / "c.json")
+    verify_check([ledger.parent / "s.csv"], path, DATA)
+    other = DATA | {"v": [*DATA["v"][:-1], 1]}
+    with pytest.raises(InputError, match="microdata do not have the numbers"):
+        charge(ledger, "a,6\nb,x\n", **options | {"table": other, "rules": ["p%=20"]})
+    assert len(booked(ledger)) == (way == "charge")
+
+
+def test_conditions_of_answers_hold_where_the_agent_says(tmp_path):
+    columns = COLUMNS | {"v": COLUMNS["v"] | {"nullable": True}}
+    columns["g"] = columns["g"] | {"other": True, "nullable": True}
+    schema = {"table": {"name": "t"}, "columns": columns}
+    data = {"g": ["a", "b", None, "z", "a", "b"], "v": [0, 7, 1, None, None, -3]}
+    asked = ["g = 'a'", "v = 1", "g NOT IN ('a')", "g IS NULL OR v IS NULL", "g <> 'b' AND v < 1"]
+    with hartley.Agent(data, schema, budget=40, ledger=tmp_path / "l.db") as agent:
+        for where in asked:
+            agent.ask(f"SELECT COUNT(*) FROM t WHERE {where}", error=0)
+    read = hartley.Schema.read(schema)
+    answers = read_ledger(tmp_path / "l.db", read)
+    rows = clamped_rows(data, read, answers.conditions)
+    counted = {t.where: t.cells[0].low for t in answers.tables if t.where}
+    assert len(counted) == len(asked)
+    assert {name: sum(rows.column(name).to_pylist()) for name in counted} == counted
 
 
 def test_nothing_is_booked_above_the_budget(tmp_path):
