@@ -132,7 +132,8 @@ class Publication:
         opened = open_ledger(self.ledger, create=False)
         try:
             with open_desk(self.schema, ledger=opened) as (desk, _):
-                questions = questions_of(desk.plan(list(self.questions), 0, None))
+                plans = desk.plan(list(self.questions), 0, None)
+                questions = questions_of(desk.known_plans(plans, opened, None))
                 paid = opened.reserve(
                     self.schema.name,
                     None,
