@@ -153,7 +153,7 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         notes.append(f"The outputs are {how}.")
     tables = [read_totals(table, described.trees) for table in tables]
     notes += [_doubt(table, described) for table in tables if table.reading == "untested"]
-    if len(tables) > 1 and publication is None and not all(t.where for t in tables):
+    if len(tables) > 1 and not all(t.where or "where" in t.described for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")
     notes += answers.notes
     published = list(tables)

@@ -31,7 +31,7 @@ class LedgerAnswers:
 
     tables: tuple[Crosstab, ...] = ()
     conditions: dict[str, Any] | None = None
-    """For each name of a condition, the condition as the agent resolved it; None without a ledger."""
+    """The conditions as the agent resolved them, by their names; None without a ledger."""
     notes: tuple[str, ...] = ()
     rows: int = 0
     """The number of rows, or the largest possible one."""
