@@ -175,6 +175,42 @@ def test_a_publication_costs_what_the_same_questions_would(tmp_path, before):
     assert charges[0] == charges[1]
 
 
+WIDE = {
+    "table": {"name": "t"},
+    "columns": {"g": {"kind": "private", "values": ["a", "b", "c", "d"]}},
+}
+
+
+def wide_charge(tmp_path, **more):
+    """Charge a file that marks b and d, and does not list c, and return it with the verdicts on b."""
+    ledger, block = tmp_path / "w.db", COUNTS | {"margins": "all"} | more
+    if not ledger.exists():
+        data = {"g": ["a"] * 12 + ["b"] * 4 + ["d"] * 4}
+        with hartley.Agent(data, WIDE, budget=9, ledger=ledger):
+            pass
+    report = charge(ledger, "a,12\nb,<5\nd,<5\n", block, schema=WIDE, rules=["frequency<5"])
+    return report, [cell for cell in report.cells if cell.keys == {"g": "b"}]
+
+
+def test_what_is_not_listed_is_judged_as_hidden_and_as_zero(tmp_path):
+    """20 rows are public: b is 4 if c is empty, and nobody says whether it is."""
+    report, cells = wide_charge(tmp_path)
+    assert ("open", True) in {(cell.verdict, cell.suspected) for cell in cells}
+    assert any("state absent" in note for note in report.notes)
+    verify_check([tmp_path / "n.csv"], save_certificate(report, tmp_path / "c.json"))
+    block = COUNTS | {"margins": "all", "labels": {"g": list("abcd")}}  # the same without a ledger
+    total = {"file": "t.csv", "dims": ["h"], "where": "all rows", "margins": "all"}
+    (tmp_path / "t.csv").write_text("h,n\np,10\nq,10\n")
+    files = [tmp_path / name for name in ("n.csv", "t.csv")]
+    plain = check(*files, spec=spec(block, total), rules=["frequency<5"])
+    assert any(cell.suspected for cell in plain.cells if cell.keys == {"g": "b"})
+    hidden, cells = wide_charge(tmp_path, absent="hidden")
+    assert {(cell.verdict, cell.outer) for cell in cells} == {("protected", (1, 4))}
+    zero, cells = wide_charge(tmp_path, absent="zero")
+    assert {(cell.verdict, cell.outer) for cell in cells} == {("disclosed", (4, 4))}
+    assert {r.effects for r in (report, hidden, zero)} == {4}
+
+
 def test_nothing_is_booked_above_the_budget(tmp_path):
     with hartley.Agent(DATA, SCHEMA, budget=1, ledger=tmp_path / "l.db"):
         pass
