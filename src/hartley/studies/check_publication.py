@@ -14,7 +14,9 @@ from hartley.engines.coded.coding import UNIT, coded_rows
 from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
+from hartley.measures.sensitivity import Dominance, PPercent
 from hartley.ranges.schema.file import day_of
+from hartley.studies.check_judging import negative_shares
 from hartley.studies.check_ledger import Publication
 from hartley.studies.check_questions import (
     PublishedNumbers,
@@ -82,7 +84,7 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     ]
     questions = tuple(publication_questions(outputs, schema, contributor, reads=reads))
     for name, output in described.outputs.items():
-        _refuse_unwritable(name, output, schema, answers.rows)
+        _refuse_unwritable(name, output, schema, answers.rows, rules)
     blocks = {name: output.to_dict() for name, output in described.outputs.items()}
     trees = [[tree.dim, sorted(tree.parents.items())] for tree in described.trees]
     stated = [
@@ -105,8 +107,10 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     return publication, replace(described, outputs=labelled)
 
 
-def _refuse_unwritable(name: str, output: OutputDescription, schema: Schema, rows: int) -> None:
-    """Refuse sums that some data of the schema would have and a file cannot state."""
+def _refuse_unwritable(
+    name: str, output: OutputDescription, schema: Schema, rows: int, rules: Sequence[Rule]
+) -> None:
+    """Refuse sums that some data of the schema would have and a file or a rule cannot."""
     if output.statistic == "count":
         return
     column = schema.columns[output.statistic[4:-1]]
@@ -116,6 +120,9 @@ def _refuse_unwritable(name: str, output: OutputDescription, schema: Schema, row
             f"The sums of '{one_line(column.name)}' have no last decimal",
             hint="choose a step of the schema that has one",
         )
+    for rule in rules:
+        if low < 0 and isinstance(rule, (PPercent, Dominance)):
+            raise negative_shares(rule)
     bounds = output.bounds or (Fraction(0), high)
     if low < bounds[0] or bounds[1] < high:
         raise OptionError(

@@ -182,7 +182,7 @@ WIDE = {
 
 
 def wide_charge(tmp_path, **more):
-    """Charge a file that marks b and d, and does not list c, and return it with the verdicts on b."""
+    """Charge a file that marks b and d and does not list c; also return what is said of b."""
     ledger, block = tmp_path / "w.db", COUNTS | {"margins": "all"} | more
     if not ledger.exists():
         data = {"g": ["a"] * 12 + ["b"] * 4 + ["d"] * 4}
@@ -209,6 +209,21 @@ def test_what_is_not_listed_is_judged_as_hidden_and_as_zero(tmp_path):
     zero, cells = wide_charge(tmp_path, absent="zero")
     assert {(cell.verdict, cell.outer) for cell in cells} == {("disclosed", (4, 4))}
     assert {r.effects for r in (report, hidden, zero)} == {4}
+
+
+@pytest.mark.parametrize("rule", ["p%=10", "dominance=1,80"])
+def test_shares_of_negative_values_are_refused_by_the_description(tmp_path, rule):
+    columns = COLUMNS | {"v": {"kind": "private", "range": [-1, 1], "step": 1}}
+    schema, ledger = {"table": {"name": "t"}, "columns": columns}, tmp_path / "l.db"
+    with hartley.Agent(DATA, schema, budget=9, ledger=ledger):
+        pass
+    options = {"schema": schema, "rules": [rule]}
+    block = SUMS | {"bounds": [-16, 16]}
+    with pytest.raises(InputError, match="contributions that are not negative"):
+        check(spec=spec(block), against=ledger, reserve=True, **options)
+    with pytest.raises(InputError, match="contributions that are not negative"):
+        charge(ledger, "a,6\nb,2\n", block, table=DATA, **options)
+    assert booked(ledger) == []
 
 
 def test_nothing_is_booked_above_the_budget(tmp_path):
