@@ -152,10 +152,8 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         how = "computed as described, not checked"
         how = how if table is None else "compared with the microdata, clamped to the schema"
         notes.append(f"The outputs are {how}.")
-    zeros: dict[str | None, Crosstab] = {}
-    if any("labels" in table.described for table in tables):
-        tables, zeros, unsaid = _unlisted(named, described, tables)
-        notes += unsaid
+    tables, zeros, unsaid = _unlisted(named, described, tables)
+    notes += unsaid
     tables = [read_totals(table, described.trees) for table in tables]
     zeros = {path: read_totals(table, described.trees) for path, table in zeros.items()}
     notes += [_doubt(table, described) for table in tables if table.reading == "untested"]
@@ -305,9 +303,11 @@ def read_outputs(
 def _unlisted(
     named: Sequence[str | os.PathLike[str] | Crosstab],
     described: Descriptions,
-    tables: Sequence[Crosstab],
+    tables: list[Crosstab],
 ) -> tuple[list[Crosstab], dict[str | None, Crosstab], list[str]]:
     """Read outputs whose unlisted cells nobody describes as if these were hidden, and zero."""
+    if not any("labels" in table.described for table in tables):
+        return tables, {}, []
 
     def read(absent: str) -> list[Crosstab]:
         meant = {
