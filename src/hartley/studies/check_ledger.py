@@ -15,6 +15,7 @@ from hartley.agent.questions.condition import EVERY
 from hartley.agent.quotes import questions_of
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
 from hartley.errors import InputError
+from hartley.exact import bits_at_least
 from hartley.files import one_line
 from hartley.wording import bits_down, bits_up
 
@@ -52,10 +53,11 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
     ledger = open_ledger(path, create=False)
     try:
         state = ledger.state(schema.name)
-        if state is None or state.schema is None:
-            raise _another(path, schema)
-        if state.schema != schema.to_toml():
-            raise _another(path, schema)
+        if state is None or state.schema != schema.to_toml():
+            raise InputError(
+                f"The ledger {path} is of another schema than '{schema.name}'",
+                hint="give the schema that the agent was asked under",
+            )
         charges = [c for c in ledger.history(schema.name) if c.version == state.version]
         rows = state.rows if schema.rows == "public" else None
         most = (schema.max_rows or 0) if rows is None else rows
@@ -84,13 +86,6 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
         tables.append(_cell("number of rows", "count", None, (rows, rows)))
     notes = (f"{left_out} answers of the ledger are no counts or sums.",) if left_out else ()
     return LedgerAnswers(tuple(tables), conditions, notes, most, state.version)
-
-
-def _another(path: object, schema: Schema) -> InputError:
-    return InputError(
-        f"The ledger {path} is of another schema than '{schema.name}'",
-        hint="give the schema that the agent was asked under",
-    )
 
 
 def _statistic(question: Question, schema: Schema) -> str | None:
@@ -146,6 +141,7 @@ class Publication:
         finally:
             opened.close()
         spent, left = paid.balance.spent_bits, paid.balance.remaining
-        how = ", before: it costs nothing now" if paid.sequence is None else ""
+        due = bits_up(bits_at_least(paid.due.numerator, paid.due.denominator))
+        how = f" for {due}" if paid.sequence else ", before: it costs nothing now"
         remain = "there is no budget" if left is None else f"{bits_down(left)} remain"
         return f"Booked as publication {self.number}{how}. {bits_up(spent)} are spent, {remain}."

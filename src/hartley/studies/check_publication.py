@@ -8,9 +8,11 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, lcm, prod
+from operator import contains
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.coded.coding import UNIT, coded_rows
+from hartley.engines.crosstabs.reading import TOTALS
 from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from hartley.engines.crosstabs.crosstab import Crosstab
+    from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
     from hartley.engines.crosstabs.description import Descriptions, OutputDescription
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.schema.schema import Column, Schema
@@ -85,6 +87,17 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     questions = tuple(publication_questions(outputs, schema, contributor, reads=reads))
     for name, output in described.outputs.items():
         _refuse_unwritable(name, output, schema, answers.rows, rules)
+        labels = {label for dim in output.dims or () for label in labels_of(schema.columns[dim])}
+        totals = labels & {output.total} or {
+            label for label in labels if label.casefold() in TOTALS
+        }
+        if totals and output.total in {None, *totals}:
+            raise OptionError(
+                f"The label '{one_line(min(totals))}' of the schema reads as a total in "
+                f"{one_line(name)}",
+                hint="declare another label as its total, whether it has one or not: "
+                'total = "sum of all"',
+            )
     blocks = {name: output.to_dict() for name, output in described.outputs.items()}
     trees = [[tree.dim, sorted(tree.parents.items())] for tree in described.trees]
     stated = [
@@ -195,7 +208,8 @@ def refuse_impossible(
         told[None, frozenset()] = rows
     for table in tables:
         if table.statistic == "count":
-            told |= {_rows_of(table, cell): cell.low for cell in table.cells if cell.exact}
+            whole = _whole(table, outputs[id(table)])
+            told |= {_rows_of(table, cell): cell.low for cell in whole if cell.exact}
     for table in tables:
         _refuse_labels(table, outputs[id(table)], described)
         complete = outputs[id(table)].complete
@@ -204,12 +218,29 @@ def refuse_impossible(
         for cell in table.cells:
             if complete and cell.kind in {"hidden", "mark"}:
                 raise _strange(table, cell.keys, "is hidden or not listed in a complete output")
-        _refuse_numbers(table, told, schema, rows)
+        _refuse_numbers(table, outputs[id(table)], told, schema, rows)
 
 
-def _refuse_numbers(table: Crosstab, told: Mapping[Any, int], schema: Schema, rows: int) -> None:
+def _whole(table: Crosstab, output: OutputDescription) -> list[PublishedCell]:
+    """Return the cells that are certainly about all of their rows, shown or not."""
+    labels = [output.labels[dim] for dim in table.dims]
+    return [
+        cell
+        for cell in table.cells
+        if output.margins == "all" or all(map(contains, labels, cell.keys))
+    ]
+
+
+def _refuse_numbers(
+    table: Crosstab,
+    output: OutputDescription,
+    told: Mapping[Any, int],
+    schema: Schema,
+    rows: int,
+) -> None:
+    whole = set(_whole(table, output))
     for cell in table.cells:
-        counted = told.get(_rows_of(table, cell))
+        counted = told.get(_rows_of(table, cell)) if cell in whole else None
         low, high, grain = Fraction(0), Fraction(rows), Fraction(1)
         if table.statistic != "count":
             column = schema.columns[table.statistic[4:-1]]

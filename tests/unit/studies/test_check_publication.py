@@ -226,6 +226,48 @@ def test_shares_of_negative_values_are_refused_by_the_description(tmp_path, rule
     assert booked(ledger) == []
 
 
+def test_totals_of_the_shown_cells_are_no_totals_of_rows(tmp_path):
+    """A file of these data, whose totals leave hidden cells out: nothing in it is impossible."""
+    columns = COLUMNS | {"v": {"kind": "private", "range": [1, 2], "step": 1}}
+    schema, ledger = {"table": {"name": "t"}, "columns": columns}, tmp_path / "l.db"
+    with hartley.Agent(DATA | {"v": [1] * 16}, schema, budget=9, ledger=ledger):
+        pass
+    shown = {"margins": "shown", "total": "Total", "absent": "hidden"}
+    charge(ledger, "a,12\nb,x\nTotal,12\n", SUMS | shown, schema=schema)
+    (tmp_path / "n.csv").write_text("g,n\na,12\nb,x\nTotal,12\n")
+    (tmp_path / "s.csv").write_text("g,n\na,12\nb,x\nTotal,12\n")
+    blocks = spec(COUNTS | shown, SUMS | shown)
+    files = [tmp_path / name for name in ("n.csv", "s.csv")]
+    check(*files, spec=blocks, schema=schema, against=ledger, charge=True)
+
+
+def test_a_label_of_the_schema_is_no_total(tmp_path):
+    columns = COLUMNS | {"g": {"kind": "private", "values": ["All", "b"]}}
+    schema, ledger = {"table": {"name": "t"}, "columns": columns}, tmp_path / "l.db"
+    with hartley.Agent(DATA | {"g": ["All"] * 3 + ["b"] * 13}, schema, budget=9, ledger=ledger):
+        pass
+    for total in ({}, {"total": "All"}):
+        with pytest.raises(InputError, match="reads as a total"):
+            charge(ledger, "All,3\nb,13\n", COUNTS | total, schema=schema)
+    report = charge(ledger, "All,3\nb,13\n", COUNTS | {"total": "Sum"}, schema=schema)
+    assert {"g": "All"} in [cell.keys for cell in report.cells]
+
+
+@pytest.mark.parametrize("way", ["charge", "reserve"])
+def test_a_publication_that_another_process_books_meanwhile_is_booked_once(ledger, way):
+    options = {"spec": spec(SUMS), "schema": SCHEMA, "against": ledger}
+
+    def meanwhile(_):
+        check(**options, reserve=True)
+
+    if way == "charge":
+        report = charge(ledger, "a,6\n", before=meanwhile)
+    else:
+        report = check(**options, reserve=True, before=meanwhile)
+    assert booked(ledger) == [2]
+    assert "costs nothing now" in report.notes[-1]
+
+
 def test_nothing_is_booked_above_the_budget(tmp_path):
     with hartley.Agent(DATA, SCHEMA, budget=1, ledger=tmp_path / "l.db"):
         pass
