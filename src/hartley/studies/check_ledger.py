@@ -14,7 +14,7 @@ from hartley.agent.questions.batch import Statistic, from_plain, to_plain
 from hartley.agent.questions.condition import EVERY
 from hartley.agent.quotes import questions_of
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
-from hartley.errors import InputError
+from hartley.errors import InputError, Refused
 from hartley.exact import bits_at_least
 from hartley.files import one_line
 from hartley.wording import bits_down, bits_up
@@ -52,7 +52,8 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
     """
     ledger = open_ledger(path, create=False)
     try:
-        state = ledger.state(schema.name)
+        known = schema.name in ledger.datasets()
+        state = ledger.state(schema.name) if known else None
         if state is None or state.schema != schema.to_toml():
             raise InputError(
                 f"The ledger {path} is of another schema than '{schema.name}'",
@@ -138,6 +139,11 @@ class Publication:
                     version=self.version,
                     rules=RULES,
                 )
+        except Refused as error:
+            words = error.problem.replace("The question", "The publication", 1)
+            hint = "describe fewer outputs or fewer dims, or raise the budget"
+            left = {"requested": error.requested, "remaining": error.remaining}
+            raise Refused(words, hint=hint, **left) from None
         finally:
             opened.close()
         spent, left = paid.balance.spent_bits, paid.balance.remaining

@@ -271,7 +271,9 @@ def test_a_publication_that_another_process_books_meanwhile_is_booked_once(ledge
 def test_nothing_is_booked_above_the_budget(tmp_path):
     with hartley.Agent(DATA, SCHEMA, budget=1, ledger=tmp_path / "l.db"):
         pass
-    with pytest.raises(Refused):
+    with pytest.raises(
+        Refused, match=r"The publication costs 2 bits and 1 bit is left; .*fewer dims"
+    ):
         charge(tmp_path / "l.db", "a,6\n")
     assert booked(tmp_path / "l.db") == []
 
