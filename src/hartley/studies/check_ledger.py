@@ -14,7 +14,7 @@ from hartley.agent.questions.batch import Statistic, from_plain, to_plain
 from hartley.agent.questions.condition import EVERY
 from hartley.agent.quotes import questions_of
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
-from hartley.errors import InputError, Refused
+from hartley.errors import InputError, Refused, Stale
 from hartley.exact import bits_at_least
 from hartley.files import one_line
 from hartley.wording import bits_down, bits_up
@@ -139,11 +139,15 @@ class Publication:
                     version=self.version,
                     rules=RULES,
                 )
+        except Stale:
+            raise
         except Refused as error:
-            words = error.problem.replace("The question", "The publication", 1)
-            hint = "describe fewer outputs or fewer dims, or raise the budget"
-            left = {"requested": error.requested, "remaining": error.remaining}
-            raise Refused(words, hint=hint, **left) from None
+            raise Refused(
+                error.problem.replace("The question", "The publication", 1),
+                hint="describe fewer outputs or fewer dims, or raise the budget",
+                requested=error.requested,
+                remaining=error.remaining,
+            ) from None
         finally:
             opened.close()
         spent, left = paid.balance.spent_bits, paid.balance.remaining
