@@ -93,7 +93,9 @@ def may_answer(
         return True
     asked, order = from_plain(question), Statistic.ORDER
     kinds = {read_schema.columns[name].kind for name in columns_named(asked)}
-    if kinds <= {"private"} and price([asked], read_schema).cells == 1:
+    # Who has an open record is open too: the number of rows costs nothing more then, and varies.
+    varies = rows is None and any(c.kind == "open" for c in read_schema.columns.values())
+    if not varies and kinds <= {"private"} and price([asked], read_schema).cells == 1:
         counts = _passes_first(asked.where) and bool(rows)
         value = 1 if asked.form is None else asked.form.constant
         value **= 2 if asked.statistic is Statistic.SQUARES else 1
