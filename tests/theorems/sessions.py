@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
-from math import prod
+from math import log2, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -214,7 +214,11 @@ class Run:
 
     def _act(self, rng: random.Random) -> str:  # noqa: PLR0911 - one for each act
         if self.world.publishes and rng.random() < 0.4:
-            return self._publish(rng)
+            edge = ""
+            if rng.random() < 0.4:  # what is left is exactly some cells
+                cells = self.agent.ledger.balance("t").spent * rng.choice([1, 2, 3, 4, 6])
+                edge = self._owner("set_budget", str(bits_of(cells)))
+            return edge + self._publish(rng)
         draw = rng.random()
         if draw < 0.12 and self.version + 1 < len(self.world.versions):
             return self._change_data()
@@ -519,6 +523,14 @@ def floor_power(bits: Fraction) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if middle**root <= power else (low, middle)
     return low
+
+
+def bits_of(cells: int) -> Fraction:
+    """Return a budget that is exactly so many cells, up to some thousand: one more is above it."""
+    bits = Fraction(int(10_000 * log2(cells)), 10_000)
+    while floor_power(bits) < cells:
+        bits += Fraction(1, 10_000)
+    return bits
 
 
 def _agree(before: Any, after: Any) -> bool:

@@ -7,8 +7,10 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 from publications import Publishing, enumerate_publications
+from sessions import bits_of
 
 import hartley
+from hartley.errors import Refused
 from hartley.studies import check_questions
 from hartley.studies.check import check
 
@@ -36,6 +38,46 @@ def test_the_enumeration_finds_what_a_price_forgets(forgotten, seed):
     assert enumerate_publications(seed)[2] is None
     with mock.patch.object(check_questions, "_question", ask):
         assert enumerate_publications(seed)[2]
+
+
+@pytest.mark.parametrize("seed", [7, pytest.param(26, marks=pytest.mark.long)])
+@pytest.mark.parametrize("order", ["answer first", "publication first", "twice"])
+def test_a_budget_holds_to_the_last_cell(tmp_path, seed, order):
+    """What is left is enough if it is exactly the charge, and not if it is one cell less."""
+    world = Publishing(seed)
+    data, blocks = tabled(world, world.others()), world.blocks()
+    second = [{**blocks[0], "file": "second.csv", "dims": ["age"], "where": "age >= 1"}]
+
+    def publish(agent, outputs):
+        options = {"schema": world.schema, "against": agent.ledger.path, **world.options}
+        check(spec={"outputs": outputs}, reserve=True, **options)
+
+    def ask(agent):
+        agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a' AND age = 0", error=0)
+
+    steps = [ask, lambda agent: publish(agent, blocks)]
+    if order == "twice":
+        steps = [lambda agent: publish(agent, second), steps[1]]
+    elif order == "publication first":
+        steps.reverse()
+
+    def spend(budget, name):
+        with hartley.Agent(data, world.schema, budget=budget, ledger=tmp_path / name) as agent:
+            spent = []
+            for step in steps:
+                try:
+                    step(agent)
+                except Refused:
+                    spent.append(None)
+                    continue
+                spent.append(agent.ledger.balance("t").spent)
+            return spent
+
+    first, both = spend("30", "free.db")
+    assert both > first > 1
+    assert spend(str(bits_of(both)), "edge.db") == [first, both]
+    assert spend(str(bits_of(both - 1)), "less.db") == [first, None]
+    assert spend(str(bits_of(first)), "first.db") == [first, None]
 
 
 def written(path, output, shown):

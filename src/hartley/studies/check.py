@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from json import dumps
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,8 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         described = replace(described, outputs={**models.outputs, **described.outputs})
     known_schema = read_schema(schema)
     answers = _answers(against, known_schema, charge=charge or reserve)
+    if table is not None and known_schema is not None and answers.conditions is not None:
+        table = clamped_rows(table, known_schema, answers.conditions)
     judge = Judge(wanted, left=left, exact=exact, insider=insider)
     reads = insider != "none" or judge.rests_on_contributions
     publication = None
@@ -146,13 +149,15 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     notes += _undeclared(tables, described.trees)
     if publication is not None:
         refuse_impossible(tables, described, publication.schema, answers.rows)
-        table = None if table is None else clamped_rows(table, publication.schema)
         how = "computed as described, not checked"
         how = how if table is None else "compared with the microdata, clamped to the schema"
         notes.append(f"The outputs are {how}.")
+    tables, zeros, unsaid = _unlisted(named, described, tables)
+    notes += unsaid
     tables = [read_totals(table, described.trees) for table in tables]
+    zeros = {path: read_totals(table, described.trees) for path, table in zeros.items()}
     notes += [_doubt(table, described) for table in tables if table.reading == "untested"]
-    if len(tables) > 1 and publication is None and not all(t.where for t in tables):
+    if len(tables) > 1 and not all(t.where or "where" in t.described for t in tables):
         notes.append("Outputs without where are taken to be about all rows.")
     notes += answers.notes
     published = list(tables)
@@ -165,7 +170,14 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         )
         parts += _check_statistic(
             _Job(
-                group, described.trees, known_schema, judge, table, contributor, answers.conditions
+                group,
+                described.trees,
+                known_schema,
+                judge,
+                table,
+                contributor,
+                answers.conditions,
+                zeros,
             ),
             parts,
             notes,
@@ -288,6 +300,38 @@ def read_outputs(
     return tables, notes
 
 
+def _unlisted(
+    named: Sequence[str | os.PathLike[str] | Crosstab],
+    described: Descriptions,
+    tables: list[Crosstab],
+) -> tuple[list[Crosstab], dict[str | None, Crosstab], list[str]]:
+    """Read outputs whose unlisted cells nobody describes as if these were hidden, and zero."""
+    if not any("labels" in table.described for table in tables):
+        return tables, {}, []
+
+    def read(absent: str) -> list[Crosstab]:
+        meant = {
+            name: replace(output, absent=output.absent or absent)
+            for name, output in described.outputs.items()
+        }
+        return read_outputs(named, replace(described, outputs=meant))[0]
+
+    listed, zeros, notes = [], {}, []
+    for table, hidden, zero in zip(tables, read("hidden"), read("zero"), strict=True):
+        inside = sum(None not in cell.keys for cell in table.cells)
+        every = prod(len(table.categories(dim)) for dim in table.dims)
+        doubtful = inside < every or zero.cells != table.cells
+        doubtful &= table.absent is None and "labels" in table.described
+        listed.append(hidden if doubtful else table)
+        if doubtful:
+            zeros[table.path] = zero
+            notes.append(
+                f"{table.name} does not list every cell, and nobody says whether such cells are "
+                'hidden or zero: it was judged as both; state absent = "hidden" or "zero".'
+            )
+    return listed, zeros, notes
+
+
 @dataclass(frozen=True)
 class _Job:
     """The outputs of one statistic, and what they are judged with."""
@@ -298,10 +342,12 @@ class _Job:
     judge: Judge
     data: object
     contributor: str | None
-    resolved: Mapping[str, Any]
+    resolved: Mapping[str, Any] | None
+    zeros: Mapping[str | None, Crosstab]
+    """Outputs in which nobody says what is not listed, by their paths: as if it were zero."""
 
 
-def _check_statistic(
+def _check_statistic(  # noqa: C901 - a loop for every assumption
     job: _Job, before: list[CheckedStatistic], notes: list[str]
 ) -> list[CheckedStatistic]:
     places = max(table.places for table in job.tables)
@@ -311,8 +357,22 @@ def _check_statistic(
     for group in divided.groups:
         parts.append(_check_group(group, _selections(group, job), job, len(before) + len(parts)))
     said: dict[frozenset[tuple[str, str]], set[str]] = {}
-    for cell in (cell for part in parts for cell in part.cells if divided.joined):
+    for cell in (cell for part in parts for cell in part.cells if divided.joined or job.zeros):
         said.setdefault(_keys(cell), set()).add("disclosed" if cell.suspected else cell.verdict)
+
+    def news(part: CheckedStatistic) -> list[CheckedCell]:
+        bad = [c for c in part.cells if c.verdict in {"disclosed", "open"}]
+        return [c for c in bad if not said.get(_keys(c), set()) & {"disclosed", c.verdict}]
+
+    for group in divided.groups:
+        zero = [with_places(job.zeros.get(table.path, table), places) for table in group]
+        if zero == list(group):
+            continue
+        try:
+            part = _check_group(zero, _selections(zero, job), job, len(before) + len(parts))
+        except InputError:
+            continue  # no table fits: they are not zero
+        parts.append(_assumed(part, news(part), "if what is not listed is zero"))
     # Assumptions are about the outputs alone: the microdata could tell, but nobody else.
     job = replace(job, data=None)
     for small, large in divided.nested:
@@ -342,9 +402,7 @@ def _check_statistic(
                 f"{names} may be about the same rows as {listed([t.name for t in group])}: "
                 "declare with where which rows each output is about."
             )
-            bad = [c for c in part.cells if c.verdict in {"disclosed", "open"}]
-            cells = [c for c in bad if not said.get(_keys(c), set()) & {"disclosed", c.verdict}]
-            if cells:
+            if cells := news(part):
                 parts.append(_assumed(part, cells, f"if {names} is about these rows"))
             break
     return parts

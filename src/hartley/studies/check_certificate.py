@@ -29,6 +29,7 @@ from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.schema.schema import Schema
 from hartley.ranges.tables.one_table import remainders
 from hartley.ranges.tables.system import HIGH, LOW
+from hartley.studies.check_publication import clamped_rows
 from hartley.studies.check_questions import (
     PublishedNumbers,
     price_publication,
@@ -119,7 +120,7 @@ def verify_check(
         certificate: the file of the certificate.
         table: the microdata, to compare contributions with.
     """
-    proved = verify_tables(outputs, certificate, table)
+    proved = verify_tables(outputs, certificate)
     try:
         same = _same_price(proved) and _same_conditions(proved)
     except (HartleyError, KeyError, TypeError, ValueError, IndexError, AttributeError):
@@ -129,7 +130,12 @@ def verify_check(
             f"The certificate {certificate} does not hold: the schema says something else",
             hint="check the outputs again",
         )
-    return proved
+    if table is None:
+        return proved
+    resolved = _conditions(proved)
+    if resolved is not None:
+        table = clamped_rows(table, _schema(proved.content["price"]), resolved)
+    return verify_tables(outputs, certificate, table)
 
 
 def _same_price(proved: TableCertificate) -> bool:
@@ -150,8 +156,7 @@ def _same_conditions(proved: TableCertificate) -> bool:
     """Tell whether conditions lie to each other as a certificate states."""
     stated = proved.content["price"]
     schema = None if stated is None else _schema(stated)
-    conditions = {} if stated is None else stated["conditions"]
-    resolved = {name: read_condition(plain) for name, plain in conditions.items()}
+    resolved = _conditions(proved)
     return all(
         _written_selections(
             select(part["selections"]["conditions"], dict(part["categories"]), schema, resolved)
@@ -159,6 +164,12 @@ def _same_conditions(proved: TableCertificate) -> bool:
         == part["selections"]
         for part in proved.content["statistics"]
     )
+
+
+def _conditions(proved: TableCertificate) -> dict[str, Any] | None:
+    """Return the conditions of a ledger's answers; None if the certificate is of none."""
+    written = (proved.content["price"] or {}).get("conditions")
+    return written and {name: read_condition(plain) for name, plain in written.items()}
 
 
 def _schema(stated: dict[str, Any]) -> Schema:
@@ -176,7 +187,9 @@ def _price(report: CheckReport) -> dict[str, Any] | None:
         "publications": str(report.effects),
         "questions": list(report.questions),
         "schema": report.schema.to_toml(),
-        "conditions": {name: write_condition(where) for name, where in report.conditions.items()},
+        "conditions": None
+        if report.conditions is None
+        else {name: write_condition(where) for name, where in report.conditions.items()},
     }
 
 

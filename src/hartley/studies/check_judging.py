@@ -244,10 +244,7 @@ class Judge:
     ) -> Iterator[Opinion]:
         name, largest = str(rule), rule.parts
         if (inference.system.low < 0).any():
-            raise OptionError(
-                f"The rule {name} is about contributions that are not negative",
-                hint="leave it out, or publish the sums of positive and negative values apart",
-            )
+            raise negative_shares(rule)
         for cell in np.flatnonzero(known.number).tolist():
             need = rule.need(known.parts(cell, largest))
             if need is not None:
@@ -310,6 +307,14 @@ class Judge:
             for cell in cells:
                 opinions.pop(cell, None)  # the own cell is no news
             yield CheckedView(inside, opinions, tuple(zip(cells, values, strict=True)))
+
+
+def negative_shares(rule: Rule) -> OptionError:
+    """Return the refusal of a rule about shares of sums that can be negative."""
+    return OptionError(
+        f"The rule {rule} is about contributions that are not negative",
+        hint="leave it out, or publish the sums of positive and negative values apart",
+    )
 
 
 def _safe(cell: int) -> Opinion:

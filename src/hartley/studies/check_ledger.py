@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.cells import cell_bounds
@@ -14,7 +14,8 @@ from hartley.agent.questions.batch import Statistic, from_plain, to_plain
 from hartley.agent.questions.condition import EVERY
 from hartley.agent.quotes import questions_of
 from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
-from hartley.errors import InputError
+from hartley.errors import InputError, Refused, Stale
+from hartley.exact import bits_at_least
 from hartley.files import one_line
 from hartley.wording import bits_down, bits_up
 
@@ -30,8 +31,8 @@ class LedgerAnswers:
     """The answers of a ledger as published cells, and the conditions that they are about."""
 
     tables: tuple[Crosstab, ...] = ()
-    conditions: dict[str, Any] = field(default_factory=dict)
-    """For each name of a condition, the condition as the agent resolved it."""
+    conditions: dict[str, Any] | None = None
+    """The conditions as the agent resolved them, by their names; None without a ledger."""
     notes: tuple[str, ...] = ()
     rows: int = 0
     """The number of rows, or the largest possible one."""
@@ -51,11 +52,13 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
     """
     ledger = open_ledger(path, create=False)
     try:
-        state = ledger.state(schema.name)
-        if state is None or state.schema is None:
-            raise _another(path, schema)
-        if state.schema != schema.to_toml():
-            raise _another(path, schema)
+        known = schema.name in ledger.datasets()
+        state = ledger.state(schema.name) if known else None
+        if state is None or state.schema != schema.to_toml():
+            raise InputError(
+                f"The ledger {path} is of another schema than '{schema.name}'",
+                hint="give the schema that the agent was asked under",
+            )
         charges = [c for c in ledger.history(schema.name) if c.version == state.version]
         rows = state.rows if schema.rows == "public" else None
         most = (schema.max_rows or 0) if rows is None else rows
@@ -84,13 +87,6 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
         tables.append(_cell("number of rows", "count", None, (rows, rows)))
     notes = (f"{left_out} answers of the ledger are no counts or sums.",) if left_out else ()
     return LedgerAnswers(tuple(tables), conditions, notes, most, state.version)
-
-
-def _another(path: object, schema: Schema) -> InputError:
-    return InputError(
-        f"The ledger {path} is of another schema than '{schema.name}'",
-        hint="give the schema that the agent was asked under",
-    )
 
 
 def _statistic(question: Question, schema: Schema) -> str | None:
@@ -132,7 +128,8 @@ class Publication:
         opened = open_ledger(self.ledger, create=False)
         try:
             with open_desk(self.schema, ledger=opened) as (desk, _):
-                questions = questions_of(desk.plan(list(self.questions), 0, None))
+                plans = desk.plan(list(self.questions), 0, None)
+                questions = questions_of(desk.known_plans(plans, opened, None))
                 paid = opened.reserve(
                     self.schema.name,
                     None,
@@ -142,9 +139,19 @@ class Publication:
                     version=self.version,
                     rules=RULES,
                 )
+        except Stale:
+            raise
+        except Refused as error:
+            raise Refused(
+                error.problem.replace("The question", "The publication", 1),
+                hint="describe fewer outputs or fewer dims, or raise the budget",
+                requested=error.requested,
+                remaining=error.remaining,
+            ) from None
         finally:
             opened.close()
         spent, left = paid.balance.spent_bits, paid.balance.remaining
-        how = ", before: it costs nothing now" if paid.sequence is None else ""
+        due = bits_up(bits_at_least(paid.due.numerator, paid.due.denominator))
+        how = f" for {due}" if paid.sequence else ", before: it costs nothing now"
         remain = "there is no budget" if left is None else f"{bits_down(left)} remain"
         return f"Booked as publication {self.number}{how}. {bits_up(spent)} are spent, {remain}."

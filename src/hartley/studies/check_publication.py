@@ -8,22 +8,30 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, lcm, prod
+from operator import contains
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.coded.coding import UNIT, coded_rows
+from hartley.engines.crosstabs.reading import TOTALS
 from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
+from hartley.measures.sensitivity import Dominance, PPercent
 from hartley.ranges.schema.file import day_of
+from hartley.studies.check_judging import negative_shares
 from hartley.studies.check_ledger import Publication
-from hartley.studies.check_questions import PublishedNumbers, publication_questions
+from hartley.studies.check_questions import (
+    PublishedNumbers,
+    publication_questions,
+    rows_passing,
+)
 from hartley.wording import decimal_text, listed
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from hartley.engines.crosstabs.crosstab import Crosstab
+    from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
     from hartley.engines.crosstabs.description import Descriptions, OutputDescription
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.schema.schema import Column, Schema
@@ -78,7 +86,18 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     ]
     questions = tuple(publication_questions(outputs, schema, contributor, reads=reads))
     for name, output in described.outputs.items():
-        _refuse_unwritable(name, output, schema, answers.rows)
+        _refuse_unwritable(name, output, schema, answers.rows, rules)
+        labels = {label for dim in output.dims or () for label in labels_of(schema.columns[dim])}
+        totals = labels & {output.total} or {
+            label for label in labels if label.casefold() in TOTALS
+        }
+        if totals and output.total in {None, *totals}:
+            raise OptionError(
+                f"The label '{one_line(min(totals))}' of the schema reads as a total in "
+                f"{one_line(name)}",
+                hint="declare another label as its total, whether it has one or not: "
+                'total = "sum of all"',
+            )
     blocks = {name: output.to_dict() for name, output in described.outputs.items()}
     trees = [[tree.dim, sorted(tree.parents.items())] for tree in described.trees]
     stated = [
@@ -101,8 +120,10 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     return publication, replace(described, outputs=labelled)
 
 
-def _refuse_unwritable(name: str, output: OutputDescription, schema: Schema, rows: int) -> None:
-    """Refuse sums that some data of the schema would have and a file cannot state."""
+def _refuse_unwritable(
+    name: str, output: OutputDescription, schema: Schema, rows: int, rules: Sequence[Rule]
+) -> None:
+    """Refuse sums that some data of the schema would have and a file or a rule cannot."""
     if output.statistic == "count":
         return
     column = schema.columns[output.statistic[4:-1]]
@@ -112,6 +133,9 @@ def _refuse_unwritable(name: str, output: OutputDescription, schema: Schema, row
             f"The sums of '{one_line(column.name)}' have no last decimal",
             hint="choose a step of the schema that has one",
         )
+    for rule in rules:
+        if low < 0 and isinstance(rule, (PPercent, Dominance)):
+            raise negative_shares(rule)
     bounds = output.bounds or (Fraction(0), high)
     if low < bounds[0] or bounds[1] < high:
         raise OptionError(
@@ -184,7 +208,8 @@ def refuse_impossible(
         told[None, frozenset()] = rows
     for table in tables:
         if table.statistic == "count":
-            told |= {_rows_of(table, cell): cell.low for cell in table.cells if cell.exact}
+            whole = _whole(table, outputs[id(table)])
+            told |= {_rows_of(table, cell): cell.low for cell in whole if cell.exact}
     for table in tables:
         _refuse_labels(table, outputs[id(table)], described)
         complete = outputs[id(table)].complete
@@ -193,12 +218,29 @@ def refuse_impossible(
         for cell in table.cells:
             if complete and cell.kind in {"hidden", "mark"}:
                 raise _strange(table, cell.keys, "is hidden or not listed in a complete output")
-        _refuse_numbers(table, told, schema, rows)
+        _refuse_numbers(table, outputs[id(table)], told, schema, rows)
 
 
-def _refuse_numbers(table: Crosstab, told: Mapping[Any, int], schema: Schema, rows: int) -> None:
+def _whole(table: Crosstab, output: OutputDescription) -> list[PublishedCell]:
+    """Return the cells that are certainly about all of their rows, shown or not."""
+    labels = [output.labels[dim] for dim in table.dims]
+    return [
+        cell
+        for cell in table.cells
+        if output.margins == "all" or all(map(contains, labels, cell.keys))
+    ]
+
+
+def _refuse_numbers(
+    table: Crosstab,
+    output: OutputDescription,
+    told: Mapping[Any, int],
+    schema: Schema,
+    rows: int,
+) -> None:
+    whole = set(_whole(table, output))
     for cell in table.cells:
-        counted = told.get(_rows_of(table, cell))
+        counted = told.get(_rows_of(table, cell)) if cell in whole else None
         low, high, grain = Fraction(0), Fraction(rows), Fraction(1)
         if table.statistic != "count":
             column = schema.columns[table.statistic[4:-1]]
@@ -261,8 +303,11 @@ def _strange(table: Crosstab, keys: Sequence[str | None], problem: str) -> Input
     )
 
 
-def clamped_rows(table: object, schema: Schema) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
-    """Return the microdata as the schema has them: values on the grid, 'other' where unlisted."""
+def clamped_rows(table: object, schema: Schema, conditions: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
+    """Return the microdata as the schema has them: values on the grid, 'other' where unlisted.
+
+    Conditions of an agent become columns that say where they hold, of the same names.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -270,8 +315,10 @@ def clamped_rows(table: object, schema: Schema) -> Any:  # noqa: ANN401 - a pyar
     schema.check_rows(opened)
     codes = coded_rows(opened, schema.codings, schema.unit).to_pyarrow()
     columns = {} if schema.unit is None else {schema.unit: codes.column(UNIT)}
+    coded = {}
     for place, (name, column) in enumerate(schema.columns.items()):
         code = codes.column(f"c{place}").cast(pa.int64())
+        coded[name] = code.fill_null(column.points).to_numpy()
         if column.values is not None:
             values = (
                 list(column.values)
@@ -295,4 +342,4 @@ def clamped_rows(table: object, schema: Schema) -> Any:  # noqa: ANN401 - a pyar
             columns[name] = pc.multiply(units.cast(pa.decimal128(19)), Decimal(1).scaleb(-places))
         else:
             columns[name] = units
-    return pa.table(columns)
+    return pa.table(columns | rows_passing(conditions, coded, schema))

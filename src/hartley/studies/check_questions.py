@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from hartley.engines.crosstabs.crosstab import Crosstab
 
 MOST_COMBINATIONS = 100_000
@@ -145,6 +147,26 @@ def resolve_condition(text: str, schema: Schema) -> Any:  # noqa: ANN401 - a que
 def _counted(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
     """Return the count of the rows of a condition."""
     return Question(Statistic.COUNT, where, None, None, 0, 1)
+
+
+def rows_passing(
+    conditions: Mapping[str, Any], codes: Mapping[str, NDArray[np.int64]], schema: Schema
+) -> dict[str, NDArray[np.bool_]]:
+    """Return where conditions of an agent hold.
+
+    Args:
+        conditions: the conditions, by their names.
+        codes: the codes of each column, row by row; a missing value is the number of points.
+        schema: the public schema.
+    """
+    held = {}
+    for name, where in conditions.items():
+        columns = [schema.columns[column] for column in columns_of(where)]
+        cuts = [cut_column(column, [_counted(where)]) for column in columns]
+        pieces = tuple(cut.pieces(codes[cut.column.name]) for cut in cuts)
+        records = np.ravel_multi_index(pieces, tuple(cut.size for cut in cuts))
+        held[name] = Domain(cuts, absent=False).passing(where)[records]
+    return held
 
 
 def write_condition(where: Any) -> dict[str, Any]:  # noqa: ANN401 - a condition of the agent

@@ -170,8 +170,8 @@ class CheckReport(ReadableResult):
     schema: Schema | None = None
     questions: tuple[str, ...] = ()
     """All that the publication reads, as questions to an agent."""
-    conditions: Mapping[str, Any] = field(default_factory=dict)
-    """The conditions of answers of a ledger, as its agent resolved them, by their names."""
+    conditions: Mapping[str, Any] | None = None
+    """The conditions of answers of a ledger, as its agent resolved them; None without a ledger."""
     publication: str | None = None
     """The number under which it is booked in a ledger."""
 

@@ -180,3 +180,12 @@ def test_a_question_about_a_column_that_its_schema_lacks_is_one_sentence(questio
     schema = Schema.read({"table": {"name": "people"}, "columns": sex}).to_toml()
     with pytest.raises(InputError, match="a column that its recorded schema does not have"):
         reprice(schema, [to_plain(question)], "1")
+
+
+def test_a_private_number_of_rows_beside_open_columns_is_no_constant(tmp_path):
+    columns = {"b": {"kind": "open", "range": [0, 1], "step": 1}}
+    table = {"name": "t", "rows": "private", "max_rows": 2}
+    schema, ledger = {"table": table, "columns": columns}, tmp_path / "l.db"
+    with Agent({"b": [0, 1]}, schema, budget=4, ledger=ledger) as agent:
+        assert agent.ask("SELECT COUNT(*) FROM t", error=0, vacuous=True).bits == 0
+        assert verify_prices(agent.ledger).holds

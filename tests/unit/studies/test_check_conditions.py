@@ -8,6 +8,7 @@ from published_outputs import line, lines, spec
 import hartley
 from hartley.errors import InputError
 from hartley.studies.check import check
+from hartley.studies.check_certificate import save_certificate, verify_check
 
 
 def test_trees_of_the_description(tmp_path):
@@ -228,3 +229,20 @@ def test_a_condition_rules_out_parts_that_a_tree_alone_names(tmp_path):
     )
     report = check(everybody, some, spec=both)
     assert {cell.outer for cell in report.cells if cell.keys.get("g") == "c"} == {(3, 3)}
+
+
+def test_outputs_that_state_all_rows_are_about_the_same_rows(tmp_path):
+    """Without where, the one may be a part of the other; where both state it, neither is."""
+    first = lines(tmp_path / "a.csv", "g", a=12, b=14, c="x")
+    second = lines(tmp_path / "b.csv", "g", a=11, b=14, c="x")
+    third = lines(tmp_path / "c.csv", "h", p=20, q=10)
+    stated = {"margins": "all", "where": "all rows"}
+    blocks = [{"file": name, **stated} for name in ("a.csv", "b.csv", "c.csv")]
+    with pytest.raises(InputError, match="state different numbers"):
+        check(first, second, spec=spec(*blocks))
+    report = check(first, third, spec=spec(*blocks))
+    assert (4, 4) in [cell.outer for cell in report.cells]
+    assert not any("without where" in note for note in report.notes)
+    verify_check([first, third], save_certificate(report, tmp_path / "c.json"))
+    report = check(first, second, spec=spec(blocks[0], {"file": "b.csv", "margins": "all"}))
+    assert any("nowhere larger" in note for note in report.notes)

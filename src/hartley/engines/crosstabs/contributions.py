@@ -39,7 +39,7 @@ def contributions(
     Args:
         table: anything that ``open_table`` takes.
         dims: the columns of the categories.
-        conditions: SQL conditions over the columns.
+        conditions: SQL conditions over the columns, or columns that say where one holds.
         value: the column that is added up; none for counts.
         contributor: the column that names who contributes; without one, every row is another.
 
@@ -95,10 +95,10 @@ def _row_by_row(
     import pyarrow as pa
 
     columns = opened.expression.to_pyarrow()  # type: ignore[attr-defined]  # an open table
+    values = {name: columns.column(name).to_pylist() for name in columns.column_names}
+    evaluated = {f.name for f in columns.schema if pa.types.is_boolean(f.type)}
     held = [
-        evaluate_condition(
-            text, {name: columns.column(name).to_pylist() for name in columns.column_names}
-        )
+        values[text] if text in evaluated else evaluate_condition(text, values)
         for text in conditions
     ]
     data = {f"d{i}": columns.column(dim) for i, dim in enumerate(dims)}

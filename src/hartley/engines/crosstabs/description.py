@@ -70,8 +70,9 @@ class OutputDescription:
             "bounds": None if self.bounds is None else [str(end) for end in self.bounds],
             "complete": self.complete or None,
             "labels": {dim: list(each) for dim, each in self.labels.items()} or None,
+            "where": self.where or (ALL_ROWS if "where" in self.stated else None),
         }
-        names = ("statistic", "where", "total", "decimal", "absent", "margins", "value", "sheet")
+        names = ("statistic", "total", "decimal", "absent", "margins", "value", "sheet")
         fields |= {name: getattr(self, name) for name in names}
         return {name: value for name, value in fields.items() if value is not None}
 
