@@ -93,7 +93,6 @@ def may_answer(
     if read_schema is None:
         return True
     asked, order = from_plain(question), Statistic.ORDER
-    # Who has an open record is open too: a private number of rows then costs nothing, and varies.
     names = columns_named(asked) if rows is not None else read_schema.columns
     kinds = {read_schema.columns[name].kind for name in names}
     if kinds <= {"private"} and price([asked], read_schema).cells == 1:
