@@ -18,7 +18,7 @@ from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.one_table import ONE_PERSON, OneTable, remainders
 from hartley.studies.check_report import VERDICTS, CheckedCell
 from hartley.studies.check_views import CheckedView, Opinion
-from hartley.wording import listed
+from hartley.wording import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover
-    from hartley.studies.check_report import PlacedCell
+    from hartley.studies.check_report import CheckedStatistic, PlacedCell
 
 MOST_WIDENED = 20_000
 """Both ends are searched for at most this many cells."""
@@ -288,6 +288,20 @@ class Judge:
             unions[rule] = OneTable(joint.system, base, holdings, exact=self.exact, tables=tables)
             unions[rule].ask(mine)
         return unions
+
+    def notes(self, parts: Sequence[CheckedStatistic]) -> list[str]:
+        """Say how many more cells contributors who know their own parts can work out."""
+        rules = tuple(rule for rule in self.rules if _is_about(rule, counts=False))
+        if self.insider not in {"none", "sole"} or not rules:
+            return []
+        holding, more = replace(self, rules=rules, insider="holdings"), 0
+        for part in parts:
+            if part.known is not None and part.statistic != "count":
+                unions = holding._unions(part.joint, part.views[0].inference, part.known)  # noqa: SLF001 - the same judge
+                tight = {c for asked in unions.values() for p in asked.proofs for c in p.weights}
+                more += len(tight - {c.cell for c in part.cells if c.verdict == "disclosed"})
+        said = f"With --insider holdings, {counted(more, 'more cell')} would be disclosed, to "
+        return [f"{said}contributors who know their own parts."] if more else []
 
     # --- insiders ---------------------------------------------------------------------------
 

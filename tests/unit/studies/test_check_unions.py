@@ -2,6 +2,7 @@
 
 import json
 import random
+from itertools import product
 
 import pytest
 from published_outputs import line, spec, verdicts
@@ -233,3 +234,27 @@ def test_sums_that_known_ones_make_up_are_left_out(tmp_path):
     sums = remainders(part.joint, part.inference.outer_low, part.inference.outer_high)
     assert len(sums) == 2 * 14
     assert {name for name, said in verdicts(report).items() if said == "disclosed"} == {*pairs[0]}
+
+
+def test_a_note_counts_what_contributors_can_work_out_beside_the_chosen_attackers(tmp_path):
+    """All pairs of dimensions are published: only a0 b1 c0 + a1 b0 c1 and the like follow."""
+    cells = {cell: {"p": 100, "q": 100, "r": 100} for cell in product("01", repeat=3)}
+    cells |= {("0", "1", "0"): {"f": 100}, ("1", "0", "1"): {"g": 50, "h": 4}}
+    places = [(*cell, *part) for cell, parts in cells.items() for part in parts.items()]
+    data = {name: [place[at] for place in places] for at, name in enumerate("abc")}
+    data |= {"firm": [place[3] for place in places], "v": [place[4] for place in places]}
+    lines = []
+    for place in product(("0", "1", "Total"), repeat=3):
+        inside = [c for c in cells if all(k in {"Total", n} for k, n in zip(place, c, strict=True))]
+        total = sum(sum(cells[cell].values()) for cell in inside)
+        lines.append(",".join([*place, str(total) if "Total" in place else "x"]))
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,c,n", *lines]) + "\n")
+    block = {"file": "t.csv", "statistic": "sum(v)", "dims": ["a", "b", "c"], "margins": "all"}
+    settings = {"spec": spec(block), "rules": ["p%=10"], "table": data, "contributor": "firm"}
+    report = check(path, **settings)
+    held = check(path, insider="holdings", **settings)
+    assert (report.counts["disclosed"], held.counts["disclosed"]) == (0, 2)
+    note = "With --insider holdings, 2 more cells would be disclosed, to contributors who know"
+    assert any(text.startswith(note) for text in report.notes)
+    assert not any("--insider holdings" in text for text in held.notes)
