@@ -25,7 +25,10 @@ def holder(engine: Any, folder: Path) -> Any:
 
     def hold(table: Any, _: str) -> tuple[Any, dict[str, Any]]:
         number = next(NUMBER)
-        place = engine.place(f"transcripts_copy_{number}", folder)
+        # Ledgers of one world begin alike: in one folder, each would miss what others noted there.
+        own = folder / f"{number}"
+        own.mkdir()
+        place = engine.place(f"transcripts_copy_{number}", own)
         return engine.load(f"transcripts_{number}", table), {"place": place}
 
     return hold

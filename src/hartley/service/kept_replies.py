@@ -63,6 +63,8 @@ class KeptReplies:
         if kept is None:
             return None
         if await self._service.authenticate(token) == kept.identity:
+            # A ledger that went back may be in the very state that the reply was kept in.
+            await self._looked_up(self._service.resources.guard.check)
             stamp = await self.stamp()
             same = stamp == kept.stamp
             if same or await self._looked_up(lambda: self._standing(kept)) == kept.standing:
