@@ -173,7 +173,7 @@ def test_infinite_inputs_without_a_range_leave_a_formula_undefined(released):
 
 def test_a_result_that_is_not_finite_is_undefined(released):
     tree = ("pow", ("var", "x"), 3)
-    found = released([Formula("x", tree, 0, 10**200)], x=doubles([2.0, 1e150]))
+    found = released([Formula("x", tree, 0, 2**660)], x=doubles([2.0, 1e150]))
     assert found["x"] == [8.0, None]
 
 

@@ -220,7 +220,7 @@ def holds_rows_of(coded: CodedTable, table: Table, *, thorough: bool = False) ->
         >>> from hartley.engines.tables.sources import open_table
         >>> sex = ColumnCoding("sex", 2, values=("f", "m"))
         >>> copy = code_table(open_table({"sex": ["f", "m"]}), [sex])
-        >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in ("mf", "ff")]
+        >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in (["m", "f"], ["f", "f"])]
         [True, False]
     """
     if not thorough and table.paths and _states(table) == coded.sources:
