@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.engines.crosstabs.crosstab import Crosstab, Rounding, read_marks
 from hartley.engines.crosstabs.dbt_manifest import read_manifest
-from hartley.engines.crosstabs.description import Descriptions, read_descriptions
+from hartley.engines.crosstabs.description import (
+    Descriptions,
+    read_description,
+    read_descriptions,
+)
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.readings import read_totals, unnamed_totals, with_all_totals
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
@@ -298,7 +302,15 @@ def read_outputs(
             tables.append(read_crosstab(str(output), described.of(str(output))))
     if len({table.path for table in tables if table.path}) < sum(bool(t.path) for t in tables):
         raise OptionError("An output is named twice", hint="name every file once")
-    return tables, notes
+    return [_in_finest_units(table, tables) for table in tables], notes
+
+
+def _in_finest_units(table: Crosstab, tables: Sequence[Crosstab]) -> Crosstab:
+    """Read a rounded output again if others show more decimals: 5 may be 2.5, and not just 3."""
+    places = max(other.places for other in tables if other.statistic == table.statistic)
+    if table.path is None or places == table.places or "rounding" not in table.described:
+        return table
+    return read_crosstab(table.path, read_description({**table.described, "decimals": places}))
 
 
 def _unlisted(

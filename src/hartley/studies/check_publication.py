@@ -110,9 +110,12 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
         answers.version,
     ]
     number = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]
+    # The last digit and the labels are those of the schema, whatever a file happens to show.
     labelled = {
         name: replace(
-            output, labels={dim: labels_of(schema.columns[dim]) for dim in output.dims or ()}
+            output,
+            labels={dim: labels_of(schema.columns[dim]) for dim in output.dims or ()},
+            decimals=0 if output.statistic == "count" else _decimals(output.statistic, schema),
         )
         for name, output in described.outputs.items()
     }
@@ -128,11 +131,6 @@ def _refuse_unwritable(
         return
     column = schema.columns[output.statistic[4:-1]]
     low, high = _range(column, rows)
-    if _grain(column) * 10**12 % 1:
-        raise OptionError(
-            f"The sums of '{one_line(column.name)}' have no last decimal",
-            hint="choose a step of the schema that has one",
-        )
     for rule in rules:
         if low < 0 and isinstance(rule, (PPercent, Dominance)):
             raise negative_shares(rule)
@@ -162,6 +160,18 @@ def _grain(column: Column) -> Fraction:
     assert column.step is not None
     below = lcm(column.low.denominator, column.step.denominator)
     return Fraction(gcd(int(column.low * below), int(column.step * below)), below)
+
+
+def _decimals(statistic: str, schema: Schema) -> int:
+    """Return how many decimals the sums of a column can have."""
+    column = schema.columns[statistic[4:-1]]
+    for places in range(13):
+        if _grain(column) * 10**places % 1 == 0:
+            return places
+    raise OptionError(
+        f"The sums of '{one_line(column.name)}' have no last decimal",
+        hint="choose a step of the schema that has one",
+    )
 
 
 def labels_of(column: Column) -> tuple[str, ...]:

@@ -381,3 +381,19 @@ def test_the_certificate_of_a_charged_check_holds(ledger):
     report = charge(ledger, "a,6\n")
     path = save_certificate(report, ledger.parent / "c.json")
     verify_check([ledger.parent / "s.csv"], path)
+
+
+@pytest.mark.parametrize("text", ["a,x\nb,x\nTotal,5\n", "a,x\nb,x\nTotal,4.5\n"])
+def test_whole_sums_of_halves_are_no_reason_to_refuse(tmp_path, text):
+    """Whether all sums happen to be whole depends on the data; what they can be does not."""
+    columns = COLUMNS | {"v": {"kind": "private", "range": [0, 1], "step": "1/2"}}
+    schema = {"table": {"name": "t"}, "columns": columns}
+    last = 1.0 if text.endswith(",5\n") else 0.5
+    data = {"g": ["a"] * 6 + ["b"] * 3, "v": [0.5] * 8 + [last]}
+    with hartley.Agent(data, schema, budget=9, ledger=tmp_path / "l.db") as agent:
+        assert agent.schema.name == "t"
+    block = SUMS | {"margins": "all", "marks": {"x": "hidden"}}
+    report = charge(tmp_path / "l.db", text, block, schema=schema, table=data)
+    assert report.statistics[-1].places == 1
+    saved = save_certificate(report, tmp_path / "c.json")
+    verify_check([tmp_path / "s.csv"], saved, table=data)

@@ -12,7 +12,7 @@ from hartley.errors import CertificateError, InputError
 from hartley.guarantees.table_certificate import sealed
 from hartley.guarantees.table_verification import verify_tables
 from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate
+from hartley.studies.check_certificate import save_certificate, verify_check
 from hartley.studies.gate import assert_safe, check_cases
 
 RULES = ["frequency<11"]
@@ -293,3 +293,22 @@ def test_bands_that_overlap_get_the_trees_to_paste(tmp_path):
     assert [(c.keys, c.outer, c.singled_out) for c in report.cells if c.derived] == [
         ({"age": "20"}, (1, 1), True)
     ]
+
+
+def test_a_rounded_sum_beside_finer_ones_may_have_their_decimals(tmp_path):
+    """97.5 rounds to 100: read in whole units, 100 could not be less than 98."""
+    (tmp_path / "fine.csv").write_text("g,n\na,x\nb,40.5\n")
+    (tmp_path / "rough.csv").write_text("g,n\na,60\nb,40\nTotal,100\n")
+    blocks = [
+        {"file": "fine.csv", "dims": ["g"], "statistic": "sum(v)"},
+        {"file": "rough.csv", "dims": ["g"], "statistic": "sum(v)", "rounding": "nearest 5"},
+    ]
+    report = check(
+        *(tmp_path / block["file"] for block in blocks),
+        spec=spec(*(block | {"margins": "all"} for block in blocks)),
+        rules=["frequency<5"],
+    )
+    (cell,) = [c for c in report.cells if c.keys == {"g": "a"}]
+    assert cell.outer == (575, 619)
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert verify_check([tmp_path / block["file"] for block in blocks], saved).counts

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FIELDS = frozenset(
     [
         *("file", "dims", "statistic", "where", "total", "marks", "rounding", "decimal"),
-        *("absent", "margins", "value", "sheet", "bounds", "complete", "labels"),
+        *("absent", "margins", "value", "sheet", "bounds", "complete", "labels", "decimals"),
     ]
 )
 ALL_ROWS = "all rows"
@@ -53,6 +53,8 @@ class OutputDescription:
     whatever a rule or a reviewer says of it."""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Every label that a dimension can have: what the file does not list is there, and absent."""
+    decimals: int = 0
+    """How many decimals sums have at least, though the numbers in the file may have fewer."""
     stated: frozenset[str] = frozenset()
     """The fields that were written down, and not left to be guessed."""
 
@@ -69,6 +71,7 @@ class OutputDescription:
             "rounding": rounding,
             "bounds": None if self.bounds is None else [str(end) for end in self.bounds],
             "complete": self.complete or None,
+            "decimals": self.decimals or None,
             "labels": {dim: list(each) for dim, each in self.labels.items()} or None,
             "where": self.where or (ALL_ROWS if "where" in self.stated else None),
         }
@@ -203,6 +206,12 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
             "The labels of an output are not a table of lists",
             hint='write labels = {sex = ["F", "M"]}',
         )
+    decimals = block.get("decimals", 0)
+    if type(decimals) is not int or not 0 <= decimals <= (0 if statistic == "count" else 12):
+        raise OptionError(
+            "The decimals of an output are no number from 0 to 12, or those of counts",
+            hint="write decimals = 2 for sums whose numbers have two",
+        )
     where, complete = _words(block, "where"), block.get("complete", False)
     if not isinstance(complete, bool) or (
         complete and (marks or "absent" in block or statistic == "count")
@@ -226,6 +235,7 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
         sheet=_words(block, "sheet"),
         bounds=_bounds(block, statistic),
         complete=complete,
+        decimals=decimals,
         labels={str(dim): tuple(map(str, each)) for dim, each in labels.items()},
         stated=frozenset(block),
     )

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell
+from hartley.engines.crosstabs.crosstab import LARGEST, TIMES, Crosstab, PublishedCell, Rounding
 from hartley.engines.crosstabs.grids import read_grid
 from hartley.engines.crosstabs.header_lines import NUMBERS, header_rows
 from hartley.errors import InputError, TableError
@@ -330,8 +330,8 @@ def _crosstab(
 
 
 def _places(numbers: Iterable[Fraction | int], described: OutputDescription) -> int:
-    """Return how many decimals the numbers have; counts have none."""
-    places = 0
+    """Return how many decimals the numbers have, or are declared to have; counts have none."""
+    places = described.decimals
     broken = [number for number in numbers if number.denominator > 1]
     while any((number * 10**places).denominator > 1 for number in broken):
         places += 1
@@ -408,8 +408,8 @@ def _interval(
             f"{rounding.base} gives",
             hint="check the rounding, or declare none",
         )
-    ends = rounding.interval(value // scale, signed=described.bounds is not None)
-    return ends[0] * scale, ends[1] * scale, "rounded"
+    finer = Rounding(rounding.kind, rounding.base * scale)
+    return *finer.interval(value, signed=described.bounds is not None), "rounded"
 
 
 def _totals(

@@ -212,7 +212,7 @@ class Cover:
 
     def add_up(self, tables: NDArray[np.int64]) -> None:
         """Fill in every sum of a table, or of several in rows, dimension by dimension."""
-        shaped = tables.reshape(*tables.shape[:-1], *self.shape)
+        shaped = tables.reshape((*tables.shape[:-1], *self.shape))  # perhaps of no axis
         for at, axis in enumerate(self.axes, tables.ndim - 1):
             moved = np.moveaxis(shaped, at, 0)
             for node, below in enumerate(axis.leaves_below):
