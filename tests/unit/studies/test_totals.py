@@ -312,3 +312,13 @@ def test_a_rounded_sum_beside_finer_ones_may_have_their_decimals(tmp_path):
     assert cell.outer == (575, 619)
     saved = save_certificate(report, tmp_path / "c.json")
     assert verify_check([tmp_path / block["file"] for block in blocks], saved).counts
+
+
+def test_a_letter_among_the_numbers_of_a_middle_column_may_be_a_mark(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("g,u,v,Total\nr1,12,s,30\nr2,5,6,11\n")
+    with pytest.raises(InputError) as caught:
+        check(path)
+    assert '--marks "s=hidden"' in caught.value.hint
+    report = check(path, marks={"s": "hidden"}, rules=["frequency<3"])
+    assert {cell.keys["columns"] for cell in report.cells if len(cell.keys) > 1} == {"u", "v"}

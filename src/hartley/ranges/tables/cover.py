@@ -425,7 +425,8 @@ def _absent(frame: Cover, table: Crosstab, inside: int) -> Iterable[tuple[str, .
         raise TableError(
             f"{table.name} does not list the cell {one_line(TIMES.join(absent[0]))}",
             hint='say whether such cells are zero or were not published: absent = "zero" or '
-            '"hidden"',
+            '"hidden"; if numbers were read as labels because of a mark, declare it: '
+            '--marks "s=hidden"',
         )
     return absent if table.absent == "zero" else []
 
