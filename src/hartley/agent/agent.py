@@ -18,7 +18,7 @@ from hartley.agent.ledger.rows.entries import NULL, digest
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.quotes import Wish
 from hartley.engines.tables.table import Table
-from hartley.errors import OptionError
+from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, check_bits
 from hartley.ranges.schema.schema import Schema
 
@@ -167,8 +167,14 @@ class Agent:
         known, planned = held.desk.look_up(plans, self.ledger, analyst, **based)
         if not vacuous:
             held.desk.check_useful(known, planned.unpaid)
-        # A copy that changed could not be asked once the question is charged.
-        unchanged = held.coded.check_unchanged
+
+        def unchanged() -> None:  # a copy that changed could not be asked once this is charged
+            try:
+                held.coded.check_unchanged()
+            except InputError:  # it is removed when the data are replaced; then that is said
+                held.desk.look_up(plans, self.ledger, analyst, **based)
+                raise
+
         prices = held.desk.prices(known.questions, given, most_bits=most_bits, check=unchanged)
         reserved = self.ledger.reserve_planned(planned, prices, check)
         if reserved.sequence is not None:

@@ -14,7 +14,7 @@ import pytest
 from hartley.agent.ledger import open_ledger
 from hartley.agent.planning_agent import Agent
 from hartley.agent.repricing import verify_prices
-from hartley.errors import Refused
+from hartley.errors import InputError, Refused
 from hartley.exact import floor_power
 
 DRIVER = Path(__file__).with_name("agent_driver.py")
@@ -140,3 +140,27 @@ def test_threads_open_one_copy_at_the_same_time(ledger, people, schema):
             agents = [each.result() for each in [pool.submit(opened) for _ in range(4)]]
         for agent in agents:
             agent.close()
+
+
+def test_who_priced_before_the_data_were_replaced_is_told_so(driver, tmp_path, monkeypatch):
+    """The copy of the former data is gone by the time that it is looked at."""
+    with Agent(driver.table(100, 1), driver.SCHEMA, ledger=tmp_path / "l.db", budget=90) as agent:
+        held = agent._held
+        agent.ask("SELECT COUNT(*) FROM people WHERE age <> 3", error=0)
+        agent.update(driver.table(150, 2))
+        look_up, looked = type(held.desk).look_up, []
+
+        def before_the_update(*args, **given):
+            """Look up as if the data were not replaced yet, the first time."""
+            looked.append(given)
+            return look_up(*args, **given if len(looked) > 1 else given | {"version": None})
+
+        def gone(_):
+            raise InputError("There is no coded copy that can be read", hint="")
+
+        monkeypatch.setattr(type(held.desk), "look_up", before_the_update)
+        monkeypatch.setattr(type(held.coded), "check_unchanged", gone)
+        monkeypatch.setattr(agent, "_ready", lambda: held)
+        with pytest.raises(Refused, match="in the meantime"):
+            agent.ask("SELECT COUNT(*) FROM people WHERE age <> 4", error=0)
+        assert len(looked) == 2
