@@ -16,68 +16,77 @@ MOST = 150_000
 """A world with more tables than this is drawn again."""
 
 
+def in_cell(place, atom, parents):
+    """Tell whether an atom belongs to a cell, named by a node for each dimension."""
+    return all(
+        node in {key, "Total"} or key in parents.get(node, ())
+        for node, key in zip(place, atom, strict=True)
+    )
+
+
 class Firms:
     """Random firms, what they contribute to the atoms of a table, and what is published of it."""
 
+    shapes = ((1, 3), (1, 4), (1, 5), (2, 2), (2, 3), (3, 3), (2, 2, 2), (2, 2, 2))
+
     def __init__(self, seed, folder):
         draw = random.Random(seed)  # noqa: S311 - a table to publish
-        self.rows, self.columns = draw.choice([(1, 3), (1, 4), (1, 5), (2, 2), (2, 3), (3, 3)])
-        self.atoms = list(itertools.product(range(self.rows), range(self.columns)))
+        shape = draw.choice(self.shapes)
+        self.dims = "rcd"[: len(shape)]
+        self.atoms = list(itertools.product(*map(range, shape)))
         self.parts = np.zeros((draw.randint(2, 5), len(self.atoms)), np.int64)
         for firm, atom in itertools.product(range(len(self.parts)), range(len(self.atoms))):
             if draw.random() < 0.45:
                 self.parts[firm, atom] = draw.choice([1, 1, 2, 3, 6, 10])
         self.truth = self.parts.sum(axis=0)
-        self.tree = self.rows == 1 and self.columns > 3 and draw.random() < 0.5
+        tree = len(shape) == 2 and shape[0] == 1 and shape[1] > 3 and draw.random() < 0.5
+        self.parents = {"P": (0, 1)} if tree else {}
         self.rounded = draw.random() < 0.15
-        hide = draw.choice([0.5, 0.8])
+        hide = draw.choice([0.5, 0.8, 1.0])
         self.stated = []
         self.hidden = np.ones(len(self.atoms), bool)
-        lines = ["r,c,n"]
-        for r, c in itertools.product([*range(self.rows), "Total"], self.nodes):
-            mask = np.array([r in {i, "Total"} and self.below(c, j) for i, j in self.atoms])
-            value, inner = int(self.truth[mask].sum()), "Total" not in {str(r), str(c)}
-            grand = mask.all() and r == c == "Total"
-            if not grand and draw.random() < (hide if inner else 0.15):
+        lines = [",".join([*self.dims, "n"])]
+        nodes = [[*range(size), "Total"] for size in shape]
+        nodes[-1][-1:] = [*self.parents, "Total"]
+        for place in itertools.product(*nodes):
+            mask = np.array([in_cell(place, atom, self.parents) for atom in self.atoms])
+            value, grand = int(self.truth[mask].sum()), set(place) == {"Total"}
+            chance = 0.15 if "Total" in place else hide
+            if grand and self.rounded:  # every number of a rounded output is a multiple
+                text, ends = self.round(value)
+            elif not grand and draw.random() < chance:
                 text, ends = "x", (0, None)
-            elif self.rounded and not grand:
-                near = (value + 1) // 3 * 3
-                text, ends = str(near), (max(0, near - 1), near + 1)
+            elif self.rounded:
+                text, ends = self.round(value)
             else:
                 text, ends = str(value), (value, value)
-            lines.append(f"{r},{c},{text}")
+            lines.append(",".join([*map(str, place), text]))
             self.stated.append((mask, *ends))
-            if (r, c) in self.atoms and ends[0] == ends[1]:
-                self.hidden[self.atoms.index((r, c))] = False
-        if self.rounded:  # a total that is no multiple of the base would be read as rounded too
-            lines[-1] = lines[-1].rsplit(",", 1)[0] + f",{(self.truth.sum() + 1) // 3 * 3}"
-            near = int(self.truth.sum() + 1) // 3 * 3
-            self.stated[-1] = (np.ones(len(self.atoms), bool), max(0, near - 1), near + 1)
+            if place in self.atoms and ends[0] == ends[1]:
+                self.hidden[self.atoms.index(place)] = False
         self.path = folder / "t.csv"
         self.path.write_text("\n".join(lines) + "\n")
         self.rule = draw.choice(["p%=10", "p%=30", "p%=100", "dominance=1,70", "dominance=2,80"])
 
-    @property
-    def nodes(self):
-        return [*range(self.columns), *(["P"] if self.tree else []), "Total"]
-
-    def below(self, node, column):
-        return node in {column, "Total"} or (node == "P" and column < 2)
+    @staticmethod
+    def round(value):
+        near = (value + 1) // 3 * 3
+        return str(near), (max(0, near - 1), near + 1)
 
     def report(self, insider):
-        block = {"file": "t.csv", "statistic": "sum(v)", "dims": ["r", "c"], "margins": "all"}
+        block = {"file": "t.csv", "statistic": "sum(v)", "dims": [*self.dims], "margins": "all"}
         if self.rounded:
             block["rounding"] = "nearest 3"
-        trees = [{"dim": "c", "P": ["0", "1"]}] if self.tree else []
+        trees = [{"dim": "c", "P": ["0", "1"]}] if self.parents else []
         listed = [
-            (str(r), str(c), f"firm {f}", int(self.parts[f, a]))
+            (*map(str, atom), f"firm {f}", int(self.parts[f, a]))
             for f in range(len(self.parts))
-            for a, (r, c) in enumerate(self.atoms)
+            for a, atom in enumerate(self.atoms)
             if self.parts[f, a]
         ]
         data = {
             name: list(values)
-            for name, values in zip("rcfv", zip(*listed, strict=True), strict=True)
+            for name, values in zip([*self.dims, "f", "v"], zip(*listed, strict=True), strict=True)
         }
         spec = {"outputs": [block], "trees": trees}
         options = {"rules": [self.rule], "table": data, "contributor": "f", "insider": insider}
@@ -114,23 +123,17 @@ def needs(rule, parts):
 
 
 def parties(firms):
-    """Return whose part must not be told: everybody, or the largest of cells and of remainders."""
-    if firms.rule.startswith("p%"):
-        return [(firm,) for firm in range(len(firms.parts))]
-    n = int(firms.rule.split("=")[1].split(",")[0])
-    found = set()
-    for mask, low, high in firms.stated:
-        parts = firms.parts[:, mask & firms.hidden if low == high else mask].sum(axis=1)
-        order = np.argsort(-parts, kind="stable")
-        if order.size <= n or parts[order[n - 1]] > parts[order[n]]:  # without a tie
-            found.add(tuple(sorted(firm for firm in order[:n].tolist() if parts[firm])))
-    return sorted(found - {()})
+    """Return whose part must not be told: everybody alone, or any n together."""
+    together = 1 if firms.rule.startswith("p%") else int(firms.rule.split("=")[1].split(",")[0])
+    return [*itertools.combinations(range(len(firms.parts)), together)]
 
 
 def questions(firms, insider):
     """Return for each pair what the attacker has, where alone, what is needed, and the unit."""
     factor = Fraction(firms.rule.split("=")[1].split(",")[-1])
     on_top = firms.rule.startswith("p%")
+    if on_top:  # the rule itself lets contributors know their own part
+        insider = {"none": "holdings", "sole": "all"}.get(insider, insider)
     factor = 1 + factor / 100 if on_top else 100 / factor
     alone = (firms.parts > 0).sum(axis=0) == 1
     for attacker in [None, *(range(len(firms.parts)) if insider != "none" else ())]:
@@ -168,26 +171,23 @@ def subsets(cells):
 
 
 def judge_alone(firms, tables, flagged):
-    """Compare cells and remainders with the rule itself; return the cells that it is about."""
+    """Compare all unions with the rule itself; return the cells that it is about."""
     blamed = np.zeros(len(firms.atoms), bool)
-    told = [mask & firms.hidden for mask, low, high in firms.stated if low == high]
     for union in subsets(np.flatnonzero(firms.hidden).tolist()):
         sums = tables[:, union].sum(axis=1)
         need = needs(firms.rule, firms.parts[:, union].sum(axis=1))
         if need is not None and sums.max() < need:
-            if len(union) == 1 or any(np.flatnonzero(mask).tolist() == union for mask in told):
-                assert flagged[union].any()
-            if len(union) == 1 or not np.ptp(sums):
-                blamed[union] = True
+            assert flagged[union].any()
+            blamed[union] = True
     return blamed
 
 
 def compare(firms, insider, tables, folder):
     """Compare all verdicts at one level; return how many questions no table answers."""
     report, data = firms.report(insider)
-    said = {(cell.keys.get("r"), cell.keys.get("c")): cell.verdict for cell in report.cells}
+    said = {tuple(c.keys.get(d) for d in firms.dims): c.verdict for c in report.cells}
     hidden = firms.hidden
-    named = [said.get((str(r), str(c)), "safe") for r, c in firms.atoms]
+    named = [said.get(tuple(map(str, atom)), "safe") for atom in firms.atoms]
     flagged = np.array([verdict in {"disclosed", "open"} for verdict in named])
     unsafe = [needs(firms.rule, firms.parts[:, a]) is not None for a in range(len(firms.atoms))]
     failing, blamed = 0, np.array(unsafe) & ~hidden
@@ -236,4 +236,78 @@ def test_no_union_of_hidden_cells_tells_a_part_unnoticed(tmp_path):
 @pytest.mark.long
 def test_no_union_of_many_tables_tells_a_part_unnoticed(tmp_path):
     checked, _ = enumerate_firms(tmp_path, range(100, 1900))
+    assert checked > 1500
+
+
+class Counts:
+    """Random counts, small ones marked as such, with what is published of them."""
+
+    def __init__(self, seed, folder):
+        draw = random.Random(seed)  # noqa: S311 - a table to publish
+        shape = draw.choice([(4,), (5,), (2, 3), (3, 3), (2, 2, 2), (2, 2, 2)])
+        self.dims, self.k = "rcd"[: len(shape)], draw.choice([3, 4, 5])
+        self.atoms = list(itertools.product(*map(range, shape)))
+        self.truth = np.array([draw.choice([0, 1, 1, 1, 2, 2, 3, 7]) for _ in self.atoms])
+        self.stated = []
+        lines = [",".join([*self.dims, "n"])]
+        for place in itertools.product(*([*range(size), "Total"] for size in shape)):
+            mask = np.array([in_cell(place, atom, {}) for atom in self.atoms])
+            value, inner = int(self.truth[mask].sum()), "Total" not in place
+            text, ends = str(value), (value, value)
+            if 0 < value < self.k and draw.random() < (0.9 if inner else 0.2):
+                text, ends = f"<{self.k}", (1, self.k - 1)
+            elif draw.random() < (0.4 if inner else 0.05):
+                text, ends = "x", (0, None)
+            lines.append(",".join([*map(str, place), text]))
+            self.stated.append((mask, *ends))
+        self.stated[-1] = (self.stated[-1][0], *2 * [int(self.truth.sum())])
+        lines[-1] = ",".join([*lines[-1].split(",")[:-1], str(self.truth.sum())])
+        self.path = folder / "t.csv"
+        self.path.write_text("\n".join(lines) + "\n")
+
+    fitting = Firms.fitting
+
+    def compare(self, tables, folder):
+        """Compare every union with all tables that fit; return how many are small and known."""
+        block = {"file": "t.csv", "dims": [*self.dims], "margins": "all"}
+        report = check(self.path, spec={"outputs": [block]}, rules=[f"frequency<{self.k}"])
+        said = {tuple(c.keys.get(d) for d in self.dims): c.verdict for c in report.cells}
+        named = np.array([said.get(tuple(map(str, atom)), "safe") for atom in self.atoms])
+        spread = np.ptp(tables, axis=0)
+        blamed = (tables.max(axis=0) < self.k) & (tables.max(axis=0) > 0)
+        marked = [mask.nonzero()[0][0] for mask, _, high in self.stated if mask.sum() == 1 and high]
+        blamed[[a for a in marked if spread[a]]] = False
+        small = 0
+        for union in subsets(np.flatnonzero(spread).tolist()):
+            sums = tables[:, union].sum(axis=1)
+            if 0 < sums[0] < self.k and not np.ptp(sums):
+                small += 1
+                blamed[union] = True
+                assert set(named[union]) <= {"disclosed", "open"}
+        assert not ((named == "disclosed") & ~blamed).any()
+        saved = save_certificate(report, folder / "c.json")
+        assert verify_check([self.path], saved).counts == report.counts
+        return small
+
+
+def enumerate_counts(folder, seeds):
+    checked = small = 0
+    for seed in seeds:
+        counts = Counts(seed, folder)
+        tables = counts.fitting()
+        if tables is not None:
+            checked += 1
+            small += counts.compare(tables, folder)
+    return checked, small
+
+
+def test_no_union_of_small_counts_is_known_unnoticed(tmp_path):
+    checked, small = enumerate_counts(tmp_path, range(40))
+    assert checked > 30
+    assert small > 8
+
+
+@pytest.mark.long
+def test_no_union_of_small_counts_of_many_tables_is_known_unnoticed(tmp_path):
+    checked, _ = enumerate_counts(tmp_path, range(1000, 3000))
     assert checked > 1500

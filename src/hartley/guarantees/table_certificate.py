@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hartley.ranges.tables.contributors import Contributors
 
 KIND = "hartley table certificate"
-FORMAT = 3
+FORMAT = 4
 NO_END = "."
 """Stands for an end or a number that is not known."""
 ATTACKER = "anybody who has all outputs and knows how they were made"

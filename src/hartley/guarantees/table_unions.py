@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from hartley.ranges.tables.system import LinearSystem
 
 
+MOST_PARTIES = 1_000
+"""Beyond so many joint parts, only those of the largest in a cell or a remainder are looked at."""
+
+
+def attacker_of(rule: Rule, insider: str) -> str:
+    """Return what contributors know under a rule: p% itself lets them know their own part."""
+    widened = {"none": "holdings", "sole": "all"} if isinstance(rule, PPercent) else {}
+    return widened.get(insider, insider)
+
+
 def stated_holdings(
     joint: Cover, known: Contributors, rules: Sequence[Rule], insider: str
 ) -> dict[str, Any]:
@@ -37,13 +48,15 @@ def stated_holdings(
     cell, who, amount = cell[inside], known.who[inside], known.amount[inside]
     alone = known.number[cell] == 1
     named = {
-        str(rule): sorted(_parties(joint, known, rule, hidden, insider))
+        rule: sorted(_parties(joint, known, rule, hidden))
         for rule in rules
         if isinstance(rule, (PPercent, Dominance))
     }
     people = {person for parties in named.values() for party in parties for person in party}
-    if people and insider != "none":
-        people |= set(who[alone | ((amount > 0) & (insider != "sole"))].tolist())
+    for rule, parties in named.items():
+        attacker = attacker_of(rule, insider)
+        if parties and attacker != "none":
+            people |= set(who[alone | ((amount > 0) & (attacker != "sole"))].tolist())
     rows = {person: row for row, person in enumerate(sorted(people))}
     kept = np.isin(who, np.fromiter(rows, np.int64, len(rows))) & ((amount > 0) | alone)
     cell, who, amount, alone = cell[kept], who[kept], amount[kept], alone[kept]
@@ -54,18 +67,14 @@ def stated_holdings(
         "amount": in_a_line(amount[order]),
         "alone": in_a_line(alone[order].astype(np.int64)),
         "targets": {
-            rule: [in_a_line([rows[person] for person in party]) for party in parties]
+            str(rule): [in_a_line([rows[person] for person in party]) for party in parties]
             for rule, parties in named.items()
         },
     }
 
 
 def _parties(
-    joint: Cover,
-    known: Contributors,
-    rule: PPercent | Dominance,
-    hidden: NDArray[np.bool_],
-    insider: str,
+    joint: Cover, known: Contributors, rule: PPercent | Dominance, hidden: NDArray[np.bool_]
 ) -> set[tuple[int, ...]]:
     """Return contributors whose joint part is too large in some hidden atom, as it truly is."""
     atoms = {
@@ -74,27 +83,30 @@ def _parties(
         if rule.need(known.parts(cell, rule.parts)) is not None
     }
     if isinstance(rule, PPercent):
-        others = insider in {"holdings", "all"}
         return {
             (who,)
             for cell, parts in atoms.items()
             for at, (amount, who) in enumerate(parts)
-            if int(known.truth[cell]) - (parts[at == 0][0] if others and len(parts) > 1 else 0)
+            if int(known.truth[cell]) - (parts[at == 0][0] if len(parts) > 1 else 0)
             < rule.factor * amount
         }
-    unknown = np.flatnonzero((joint.system.low < joint.system.high) & (known.number > 0))
-    sums = [(cell,) for cell in unknown.tolist()] if atoms else []
-    ends = joint.system.low, joint.system.high
-    tops = {
-        tuple(sorted(who for n, who in known.together(cells)[: rule.largest] if n))
-        for cells in ([*sums, *remainders(joint, *ends)] if atoms else [])
-    }
+    people = sorted({who for parts in atoms.values() for n, who in parts if n})
+    together = min(rule.largest, len(people))
+    if comb(len(people), together) <= MOST_PARTIES:
+        named = set(combinations(people, together))
+    else:
+        unknown = np.flatnonzero((joint.system.low < joint.system.high) & (known.number > 0))
+        sums = remainders(joint, joint.system.low, joint.system.high)
+        named = {
+            tuple(sorted(who for n, who in known.together(cells)[: rule.largest] if n))
+            for cells in [*((cell,) for cell in unknown.tolist()), *sums]
+        }
     parts_of = {cell: {who: n for n, who in parts} for cell, parts in atoms.items()}
     return {
-        top
-        for top in tops
+        party
+        for party in named
         if any(
-            int(known.truth[cell]) < rule.factor * sum(parts.get(who, 0) for who in top)
+            int(known.truth[cell]) < rule.factor * sum(parts.get(who, 0) for who in party)
             for cell, parts in parts_of.items()
         )
     }
@@ -102,21 +114,27 @@ def _parties(
 
 def read_holdings(
     written: Mapping[str, Any], rules: Sequence[Rule], insider: str
-) -> tuple[Holdings, dict[str, list[Target]]]:
-    """Return what is written about holdings, and the targets of every rule."""
+) -> dict[str, tuple[Holdings, list[Target]]]:
+    """Return for every rule who attacks, with what they have, and the targets."""
     start, cell, amount, alone = (
         numbers(written[name]) for name in ("start", "cell", "amount", "alone")
     )
-    holdings = Holdings(start, cell, amount, alone > 0, insider)
-    about = [rule for rule in rules if isinstance(rule, (PPercent, Dominance))]
-    targets = {}
-    for rule in about:
-        parties = [tuple(numbers(text).tolist()) for text in written["targets"][str(rule)]]
-        targets[str(rule)] = [
-            holdings.target(party, rule.factor, on_top=isinstance(rule, PPercent))
-            for party in parties
-        ]
-    return holdings, targets
+    asked = {}
+    for rule in rules:
+        if isinstance(rule, (PPercent, Dominance)):
+            holdings = Holdings(start, cell, amount, alone > 0, attacker_of(rule, insider))
+            asked[str(rule)] = (
+                holdings,
+                [
+                    holdings.target(
+                        tuple(numbers(text).tolist()),
+                        rule.factor,
+                        on_top=isinstance(rule, PPercent),
+                    )
+                    for text in written["targets"][str(rule)]
+                ],
+            )
+    return asked
 
 
 def written_answers(asked: OneTable) -> dict[str, Any]:
@@ -156,14 +174,17 @@ def prove_unions(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is j
         insider: what contributors know.
         name: the name of the certificate, for an error.
     """
-    holdings, targets = read_holdings(written["holdings"], rules, insider)
+    questions = read_holdings(written["holdings"], rules, insider)
     base, known = proved.witnesses.base, proved.witnesses.known
     moves = [numbers(written["moves"][part]) for part in ("start", "cell", "change")]
     tables = Witnesses(base, known, *moves)
     if (
-        not refer_to(holdings.start, holdings.cell, system.size)
-        or not refer_to(tables.start, tables.cell, system.size)
-        or not holdings.cell.size == holdings.amount.size == holdings.alone.size
+        not refer_to(tables.start, tables.cell, system.size)
+        or any(
+            not refer_to(holdings.start, holdings.cell, system.size)
+            or not holdings.cell.size == holdings.amount.size == holdings.alone.size
+            for holdings, _ in questions.values()
+        )
         or not (known.all() and tables.fit(system, proved.low, proved.high))
     ):
         raise refuted(name, "a table in it does not fit the outputs")
@@ -171,7 +192,7 @@ def prove_unions(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is j
     for number, (begin, end) in enumerate(pairwise(tables.start.tolist()), 1):
         shown[number] = base.copy()
         shown[number][tables.cell[begin:end]] += tables.change[begin:end]
-    for rule, mine in targets.items():
+    for rule, (holdings, mine) in questions.items():
         block = written["answers"][rule]
         answers = np.full((len(mine), holdings.start.size), OPEN, np.int64)
         runs = np.repeat(numbers(block["answer"]), numbers(block["times"]))

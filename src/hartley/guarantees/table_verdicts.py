@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,12 @@ from hartley.guarantees.table_proofs import ProofRows, Witnesses, followed, refe
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Frequency, Homogeneous
 from hartley.ranges.tables.cover import lines_of
-from hartley.ranges.tables.one_table import ONE_PERSON, remainders
+from hartley.ranges.tables.one_table import (
+    ONE_PERSON,
+    exact_sums_alone,
+    known_union,
+    remainders,
+)
 from hartley.ranges.tables.system import LOW
 
 if TYPE_CHECKING:
@@ -37,6 +43,17 @@ WORDS = ("safe", "protected", "open", "disclosed")
 
 
 @dataclass(frozen=True)
+class ProvedSums:
+    """What is proved from exactly known numbers alone."""
+
+    system: LinearSystem
+    most: NDArray[np.int64]
+    """The largest that a table with these numbers has in each cell."""
+    known: list[dict[int, Fraction]]
+    """Combinations of relations that may tell the sum of some cells."""
+
+
+@dataclass(frozen=True)
 class ProvedView:
     """What is proved about all cells for one attacker: outer ends, attained ends, their number."""
 
@@ -45,6 +62,7 @@ class ProvedView:
     least: NDArray[np.int64]
     most: NDArray[np.int64]
     witnesses: Witnesses
+    sums: ProvedSums | None
 
     def verdicts(
         self,
@@ -72,6 +90,7 @@ class ProvedView:
                 np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
                 small = [cells for cells, n in sums.items() if 0 < n.total < rule.threshold]
                 worst[[cell for cells in small for cell in cells]] = DISCLOSED
+                self._small_cells(joint, rule.threshold, worst)
             elif isinstance(rule, Homogeneous) and counts:
                 self._homogeneous(joint, worst)
             elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
@@ -99,6 +118,16 @@ class ProvedView:
         verdict = np.where(few, np.where(somebody, DISCLOSED, OPEN), OPEN)
         verdict = np.where(enough & ~(small & few), PROTECTED, verdict)
         return np.where(about, verdict, SAFE)
+
+    def _small_cells(self, joint: Cover, k: int, worst: NDArray[np.int64]) -> None:
+        small = (joint.system.high < k) & (self.low < self.high)
+        if self.sums is not None:
+            small &= self.sums.most < k
+            for multipliers in self.sums.known:
+                union = known_union(joint, self.sums.system, multipliers)
+                if union is not None and 0 < union[1] < k:
+                    worst[union[0]] = DISCLOSED
+        worst[small] = np.maximum(worst[small], OPEN)
 
     def _homogeneous(self, joint: Cover, worst: NDArray[np.int64]) -> None:
         system = joint.system
@@ -179,7 +208,31 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
     ):
         raise refuted(name, "a table in it does not fit the outputs")
     least, most = witnesses.ends()
-    return ProvedView(low, high, least, most, witnesses)
+    sums = _prove_sums(exact_sums_alone(system, low, high), view["sums"], name)
+    return ProvedView(low, high, least, most, witnesses, sums)
+
+
+def _prove_sums(settled: LinearSystem, written: Mapping[str, Any], name: str) -> ProvedSums | None:
+    """Prove tables again that have all numbers that are known exactly."""
+    if not written:
+        return None
+    unknown = np.flatnonzero(settled.low < settled.high)
+    base, known = settled.low.copy(), np.ones(settled.size, bool)
+    known[unknown], base[unknown] = _ends(written["base"])
+    moves = written["moves"]
+    witnesses = Witnesses(
+        base, known, numbers(moves["start"]), numbers(moves["cell"]), numbers(moves["change"])
+    )
+    combinations = []
+    for text in written["known"]:
+        listed = [int(word) for word in text.split()]
+        pairs = zip(listed[::2], listed[1::2], strict=True)
+        combinations.append({r: Fraction(y) for r, y in pairs if 0 <= r < settled.relations})
+    if not refer_to(witnesses.start, witnesses.cell, settled.size) or not witnesses.fit(
+        settled, settled.low, settled.high
+    ):
+        raise refuted(name, "a table in it does not fit the outputs")
+    return ProvedSums(settled, witnesses.ends()[1], combinations)
 
 
 def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -186,7 +186,6 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
             parts,
             notes,
         )
-    notes += judge.notes(parts)
     effects, bits, questions, now = None, None, [], None
     if known_schema is not None:
         outputs_of = list(map(PublishedNumbers.of, published))

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.inference import Inference
+    from hartley.ranges.tables.system import Multipliers
     from hartley.studies.check_report import CheckedStatistic, CheckReport
     from hartley.studies.check_views import CheckedView
 
@@ -71,7 +72,7 @@ def certify_tables(report: CheckReport) -> TableCertificate:
         raise OptionError("There is no output to certify", hint="leave --certificate out")
     rules = [read_rule(text) for text in report.rules]
     parts = [part for part in report.statistics if not part.assumed]
-    written = [_part(part, rules) for part in parts]
+    written = [_part(part, rules, report.insider) for part in parts]
     published = {o["sha256"] for part in written for o in part["outputs"]}
     if any(table.path is None and table.dims for part in parts for table in part.tables):
         raise OptionError(
@@ -204,7 +205,7 @@ def _written_selections(chosen: Any) -> dict[str, Any]:  # noqa: ANN401 - select
     }
 
 
-def _part(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
+def _part(part: CheckedStatistic, rules: Sequence[Rule], insider: str) -> dict[str, Any]:
     joint, chosen = part.joint, part.selections
     assert chosen is not None
     files = [table for table in part.tables if table.path is not None]
@@ -235,7 +236,7 @@ def _part(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
         "selections": _written_selections(chosen),
         "contributions": contributions,
         "views": [_view(view, part, rules) for view in part.views],
-        "unions": _unions(part, rules),
+        "unions": _unions(part, rules, insider),
         "cells": {
             "cell": in_a_line(sorted(claimed)),
             "verdict": " ".join(claimed[cell] for cell in sorted(claimed)),
@@ -255,7 +256,7 @@ def _described(table: Any) -> dict[str, Any]:  # noqa: ANN401 - a crosstab
     return described
 
 
-def _unions(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
+def _unions(part: CheckedStatistic, rules: Sequence[Rule], insider: str) -> dict[str, Any]:
     """Write what was asked about sums of hidden cells, and the answers."""
     unions = part.views[0].unions
     if not unions or part.known is None:
@@ -263,7 +264,7 @@ def _unions(part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
     first = next(iter(unions.values()))
     changes = [table - first.base for table in first.tables]
     return {
-        "holdings": stated_holdings(part.joint, part.known, rules, first.holdings.insider),
+        "holdings": stated_holdings(part.joint, part.known, rules, insider),
         "moves": _moves([{int(c): int(n[c]) for c in np.flatnonzero(n).tolist()} for n in changes]),
         "answers": {rule: written_answers(asked) for rule, asked in unions.items()},
     }
@@ -321,6 +322,19 @@ def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> d
             "denominator": in_a_line(denominators),
         },
         **_tables(inference, unknown),
+        "sums": {} if view.sums is None else _sums(view.sums, view.known_unions),
+    }
+
+
+def _sums(inference: Inference, known: Sequence[Multipliers]) -> dict[str, Any]:
+    """Write tables with all numbers that are known exactly, and the sums that are known too."""
+    system = inference.system
+    return _tables(inference, np.flatnonzero(system.low < system.high)) | {
+        "known": [
+            in_a_line([n for r, y in sorted(proof.items()) for n in (r, int(y * below))])
+            for proof in known
+            for below in [lcm(*(y.denominator for y in proof.values()))]
+        ]
     }
 
 

@@ -15,10 +15,17 @@ from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, Frequency, Homogeneous, PPercent
 from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.inference import Inference
-from hartley.ranges.tables.one_table import ONE_PERSON, OneTable, remainders
+from hartley.ranges.tables.one_table import (
+    ONE_PERSON,
+    OneTable,
+    exact_sums_alone,
+    known_union,
+    remainders,
+)
+from hartley.ranges.tables.system import HIGH
 from hartley.studies.check_report import VERDICTS, CheckedCell
 from hartley.studies.check_views import CheckedView, Opinion
-from hartley.wording import counted, listed
+from hartley.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover
-    from hartley.studies.check_report import CheckedStatistic, PlacedCell
+    from hartley.studies.check_report import PlacedCell
 
 MOST_WIDENED = 20_000
 """Both ends are searched for at most this many cells."""
@@ -106,7 +113,8 @@ class Judge:
         # Ends of derived cells are shown, and what that settles may leave other sums of cells.
         while before != (before := int((inference.outer_low < inference.outer_high).sum())):
             for view in views:
-                said = self._remainders(joint, view.inference, known, counts)
+                said = [*self._remainders(joint, view.inference, known, counts)]
+                said += self._small_cells(joint, view) if counts else []
                 for opinion in (*view.opinions.values(), *said):
                     told = opinion
                     if view.knows:
@@ -275,33 +283,53 @@ class Judge:
                     why = f"{_with(joint, cell, dict.fromkeys(cells, 1))}it {what}"
                     yield Opinion(cell, "disclosed", name, why)
 
+    def _small_cells(self, joint: Cover, view: CheckedView) -> Iterator[Opinion]:
+        """Judge cells that are small by their own marks: no sum with them may be known and small.
+
+        If a table has all numbers that are known exactly, and k or more in the cell, then every
+        such sum with the cell is k or more. Which sums there are does not have to be listed.
+        """
+        inference = view.inference
+        low, high = inference.outer_low, inference.outer_high
+        view.sums, view.known_unions = None, []
+        for rule in self.rules:
+            if not isinstance(rule, Frequency):
+                continue
+            k, name = rule.threshold, str(rule)
+            small = (joint.system.high < k) & (low < high)
+            if view.sums is None and small.any():
+                settled = exact_sums_alone(joint.system, low, high)
+                first = inference.first_table() if inference.fitting else None
+                view.sums = Inference(settled, first, joint.axes, narrow=False)
+            sums = view.sums
+            if sums is None:
+                continue
+            for cell in np.flatnonzero(small).tolist():
+                sums.reach(cell, k, exact=True)
+            for cell in np.flatnonzero(small & (sums.most < k)).tolist():
+                proof = sums.proof(cell, HIGH)
+                found = known_union(joint, sums.system, proof)
+                if found is None or not 0 < found[1] < k:
+                    why = "no table that tells no small sum with it was found"
+                    yield Opinion(cell, "open", name, why)
+                    continue
+                view.known_unions.append(proof)
+                for atom in found[0]:
+                    why = f"{_with(joint, atom, dict.fromkeys(found[0], 1))}it is known exactly"
+                    yield Opinion(atom, "disclosed", name, why)
+
     def _unions(
         self, joint: Cover, inference: Inference, known: Contributors
     ) -> dict[str, OneTable]:
         """Ask for each rule about contributions what weighted sums of hidden cells tell."""
         written = stated_holdings(joint, known, self.rules, self.insider)
-        holdings, targets = read_holdings(written, self.rules, self.insider)
         tables: list[NDArray[np.int64]] = []
         unions = {}
-        for rule, mine in targets.items():
+        for rule, (holdings, mine) in read_holdings(written, self.rules, self.insider).items():
             base = inference.first_table()
             unions[rule] = OneTable(joint.system, base, holdings, exact=self.exact, tables=tables)
             unions[rule].ask(mine)
         return unions
-
-    def notes(self, parts: Sequence[CheckedStatistic]) -> list[str]:
-        """Say how many more cells contributors who know their own parts can work out."""
-        rules = tuple(rule for rule in self.rules if _is_about(rule, counts=False))
-        if self.insider not in {"none", "sole"} or not rules:
-            return []
-        holding, more = replace(self, rules=rules, insider="holdings"), 0
-        for part in parts:
-            if part.known is not None and part.statistic != "count":
-                unions = holding._unions(part.joint, part.views[0].inference, part.known)  # noqa: SLF001 - the same judge
-                tight = {c for asked in unions.values() for p in asked.proofs for c in p.weights}
-                more += len(tight - {c.cell for c in part.cells if c.verdict == "disclosed"})
-        said = f"With --insider holdings, {counted(more, 'more cell')} would be disclosed, to "
-        return [f"{said}contributors who know their own parts."] if more else []
 
     # --- insiders ---------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from hartley.ranges.tables.inference import Inference
     from hartley.ranges.tables.one_table import OneTable
+    from hartley.ranges.tables.system import Multipliers
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Opinion:
     """The relation of a line in which everybody has one category."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckedView:
     """What one attacker knows, and what each rule says about the cells then."""
 
@@ -34,3 +35,7 @@ class CheckedView:
     """Cells and their numbers, which a sole contributor knows; none for anybody."""
     unions: Mapping[str, OneTable] = field(default_factory=dict)
     """What was asked about sums of hidden cells under each rule, for all attackers."""
+    sums: Inference | None = None
+    """What follows from exactly known numbers alone, where marks say that cells are small."""
+    known_unions: list[Multipliers] = field(default_factory=list)
+    """Combinations of relations that tell the sum of cells whose marks say that they are small."""

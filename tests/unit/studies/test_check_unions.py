@@ -236,25 +236,66 @@ def test_sums_that_known_ones_make_up_are_left_out(tmp_path):
     assert {name for name, said in verdicts(report).items() if said == "disclosed"} == {*pairs[0]}
 
 
-def test_a_note_counts_what_contributors_can_work_out_beside_the_chosen_attackers(tmp_path):
+def cube(folder, cells, text):
+    """Publish all margins of a table of 2 x 2 x 2, and its inside as a function says."""
+    lines = []
+    for place in product(("0", "1", "Total"), repeat=3):
+        inside = [c for c in cells if all(k in {"Total", n} for k, n in zip(place, c, strict=True))]
+        total = sum(cells[cell] for cell in inside)
+        lines.append(",".join([*place, str(total) if "Total" in place else text(place)]))
+    path = folder / "t.csv"
+    path.write_text("\n".join(["a,b,c,n", *lines]) + "\n")
+    return path, {"file": "t.csv", "dims": ["a", "b", "c"], "margins": "all"}
+
+
+@pytest.mark.parametrize("rule", ["p%=10", "dominance=2,90"])
+@pytest.mark.parametrize("insider", LEVELS)
+def test_sums_that_follow_from_several_overlapping_totals_are_judged(tmp_path, insider, rule):
     """All pairs of dimensions are published: only a0 b1 c0 + a1 b0 c1 and the like follow."""
     cells = {cell: {"p": 100, "q": 100, "r": 100} for cell in product("01", repeat=3)}
     cells |= {("0", "1", "0"): {"f": 100}, ("1", "0", "1"): {"g": 50, "h": 4}}
     places = [(*cell, *part) for cell, parts in cells.items() for part in parts.items()]
     data = {name: [place[at] for place in places] for at, name in enumerate("abc")}
     data |= {"firm": [place[3] for place in places], "v": [place[4] for place in places]}
-    lines = []
-    for place in product(("0", "1", "Total"), repeat=3):
-        inside = [c for c in cells if all(k in {"Total", n} for k, n in zip(place, c, strict=True))]
-        total = sum(sum(cells[cell].values()) for cell in inside)
-        lines.append(",".join([*place, str(total) if "Total" in place else "x"]))
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(["a,b,c,n", *lines]) + "\n")
-    block = {"file": "t.csv", "statistic": "sum(v)", "dims": ["a", "b", "c"], "margins": "all"}
-    settings = {"spec": spec(block), "rules": ["p%=10"], "table": data, "contributor": "firm"}
-    report = check(path, **settings)
-    held = check(path, insider="holdings", **settings)
-    assert (report.counts["disclosed"], held.counts["disclosed"]) == (0, 2)
-    note = "With --insider holdings, 2 more cells would be disclosed, to contributors who know"
-    assert any(text.startswith(note) for text in report.notes)
-    assert not any("--insider holdings" in text for text in held.notes)
+    sums = {cell: sum(parts.values()) for cell, parts in cells.items()}
+    path, block = cube(tmp_path, sums, lambda _: "x")
+    report = check(
+        path,
+        spec=spec(block | {"statistic": "sum(v)"}),
+        rules=[rule],
+        table=data,
+        contributor="firm",
+        insider=insider,
+    )
+    found = {"".join(c.keys.values()) for c in report.cells if c.verdict == "disclosed"}
+    assert found == {"010", "101"}
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert verify_check([path], saved, data).counts == report.counts
+
+
+def test_small_counts_whose_sum_follows_from_several_totals_are_a_count(tmp_path):
+    cells = dict.fromkeys(product("01", repeat=3), 30) | {tuple("010"): 2, tuple("101"): 2}
+    path, block = cube(tmp_path, cells, lambda place: "<5" if cells[place] < 5 else "x")
+    report = check(path, spec=spec(block), rules=["frequency<5"])
+    found = {"".join(c.keys.values()): c.why for c in report.cells if c.verdict == "disclosed"}
+    assert found.keys() == {"010", "101"}
+    assert found["101"].endswith("it is known exactly")
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert verify_check([path], saved).counts == report.counts
+    forged = json.loads(json.dumps(certify_tables(report).content))
+    forged.pop("seal", None)
+    forged["statistics"][0]["views"][0]["sums"]["known"] = []
+    saved.write_text(json.dumps(forged | {"seal": sealed(forged)}))
+    with pytest.raises(CertificateError):
+        verify_check([path], saved)
+    cells[tuple("010")] = 3  # together they are 5: no small count
+    path, block = cube(tmp_path, cells, lambda place: "<5" if cells[place] < 5 else "x")
+    report = check(path, spec=spec(block), rules=["frequency<5"])
+    assert report.counts["disclosed"] == report.counts["open"] == 0
+    saved = save_certificate(report, tmp_path / "c.json")
+    forged = json.loads(json.dumps(certify_tables(report).content))
+    forged.pop("seal", None)
+    forged["statistics"][0]["views"][0]["sums"] = {}
+    saved.write_text(json.dumps(forged | {"seal": sealed(forged)}))
+    with pytest.raises(CertificateError):
+        verify_check([path], saved)

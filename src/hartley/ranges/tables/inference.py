@@ -230,8 +230,14 @@ class Inference:
                         if not self._reached(cell, side) and (exact or not component.tables):
                             self._search(component, cell, side, nodes)
 
-    def reach(self, cell: int, least: int) -> bool:
-        """Tell whether some table that fits has at least a number in a cell; search if needed."""
+    def reach(self, cell: int, least: int, *, exact: bool = False) -> bool:
+        """Tell whether some table that fits has at least a number in a cell; search if needed.
+
+        Args:
+            cell: which.
+            least: the number.
+            exact: whether to search whole tables where a programme leaves it open.
+        """
         if self.most[cell] >= least:
             return True
         if self.component_of[cell] >= 0 and self.outer_high[cell] >= least:
@@ -241,6 +247,8 @@ class Inference:
                 self._move_box(component, cell, least - self._first(component, cell))
             if self.most[cell] < least and component.programme is not None:
                 self._solve(component, cell, HIGH)
+                if exact and self.most[cell] < least <= self.outer_high[cell]:
+                    self._search(component, cell, HIGH, NODES)
             elif self.most[cell] < least and component.tables:
                 self._move_window(component, cell, 1)
         return bool(self.most[cell] >= least)

@@ -102,6 +102,46 @@ def remainders(
     return {tuple(sorted(cells)): left for cells, left in found.items()}
 
 
+def exact_sums_alone(
+    system: LinearSystem, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> LinearSystem:
+    """Return the system of somebody who knows the settled numbers, and no other bound.
+
+    Where a number can be large there, no sum of numbers that is known exactly keeps it small.
+    """
+    settled = low == high
+    ends = np.where(settled, low, 0), np.where(settled, high, FAR)
+    return LinearSystem(system.start, system.column, system.factor, *ends)
+
+
+def known_union(
+    joint: Cover, settled: LinearSystem, multipliers: Mapping[int, Fraction]
+) -> tuple[list[int], Fraction] | None:
+    """Return the atoms whose sum a combination of relations tells, and the sum; None if it is none.
+
+    Args:
+        joint: the cells.
+        settled: what is known of them exactly, as ``exact_sums_alone`` returns it.
+        multipliers: the combination.
+    """
+    rest = settled.differences({}, multipliers)  # these weights make zero of every table
+    weights: dict[int, Fraction] = {}
+    total = Fraction(0)
+    known = settled.low == settled.high
+    cell, of = joint.above(joint.atoms)
+    for c, at in zip(cell.tolist(), of.tolist(), strict=True):
+        atom = int(joint.atoms[at])
+        if c in rest and not known[c] and known[atom]:
+            total -= rest[c] * int(settled.low[atom])
+        elif c in rest and not known[c]:
+            weights[atom] = weights.get(atom, Fraction(0)) + rest[c]
+    total -= sum((w * int(settled.low[c]) for c, w in rest.items() if known[c]), Fraction(0))
+    atoms = sorted(atom for atom, weight in weights.items() if weight)
+    if len({weights[atom] for atom in atoms}) != 1:
+        return None
+    return atoms, total / weights[atoms[0]]
+
+
 class Target(NamedTuple):
     """Whose part must not be told, and what the cells must be able to be for it."""
 
