@@ -250,11 +250,12 @@ class Counts:
         self.truth = np.array([draw.choice([0, 1, 1, 1, 2, 2, 3, 7]) for _ in self.atoms])
         self.stated = []
         lines = [",".join([*self.dims, "n"])]
-        for place in itertools.product(*([*range(size), "Total"] for size in shape)):
+        self.places = [*itertools.product(*([*range(size), "Total"] for size in shape))]
+        for place in self.places:
             mask = np.array([in_cell(place, atom, {}) for atom in self.atoms])
             value, inner = int(self.truth[mask].sum()), "Total" not in place
             text, ends = str(value), (value, value)
-            if 0 < value < self.k and draw.random() < (0.9 if inner else 0.2):
+            if 0 < value < self.k and draw.random() < (0.9 if inner else 0.5):
                 text, ends = f"<{self.k}", (1, self.k - 1)
             elif draw.random() < (0.4 if inner else 0.05):
                 text, ends = "x", (0, None)
@@ -284,6 +285,12 @@ class Counts:
                 small += 1
                 blamed[union] = True
                 assert set(named[union]) <= {"disclosed", "open"}
+                for place, (mask, *_) in zip(self.places, self.stated, strict=True):
+                    if set(np.flatnonzero(mask)) <= set(union):  # a hidden total inside it
+                        name = tuple(None if key == "Total" else str(key) for key in place)
+                        assert said[name] in {"disclosed", "open"} or not np.ptp(
+                            tables[:, mask].sum(axis=1)
+                        )
         assert not ((named == "disclosed") & ~blamed).any()
         saved = save_certificate(report, folder / "c.json")
         assert verify_check([self.path], saved).counts == report.counts

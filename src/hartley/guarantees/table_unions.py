@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from hartley.ranges.tables.system import LinearSystem
 
 
-MOST_PARTIES = 1_000
-"""Beyond so many joint parts, only those of the largest in a cell or a remainder are looked at."""
+MOST_TRIED, MOST_PARTIES = 20_000, 1_000
+"""Of more joint parts, or more that are too large, only those of the largest in a cell or a
+remainder are looked at."""
 
 
 def attacker_of(rule: Rule, insider: str) -> str:
@@ -48,7 +49,7 @@ def stated_holdings(
     cell, who, amount = cell[inside], known.who[inside], known.amount[inside]
     alone = known.number[cell] == 1
     named = {
-        rule: sorted(_parties(joint, known, rule, hidden))
+        rule: sorted(_parties(joint, known, rule, hidden, np.unique(who).tolist()))
         for rule in rules
         if isinstance(rule, (PPercent, Dominance))
     }
@@ -74,7 +75,11 @@ def stated_holdings(
 
 
 def _parties(
-    joint: Cover, known: Contributors, rule: PPercent | Dominance, hidden: NDArray[np.bool_]
+    joint: Cover,
+    known: Contributors,
+    rule: PPercent | Dominance,
+    hidden: NDArray[np.bool_],
+    people: Sequence[int],
 ) -> set[tuple[int, ...]]:
     """Return contributors whose joint part is too large in some hidden atom, as it truly is."""
     atoms = {
@@ -90,26 +95,26 @@ def _parties(
             if int(known.truth[cell]) - (parts[at == 0][0] if len(parts) > 1 else 0)
             < rule.factor * amount
         }
-    people = sorted({who for parts in atoms.values() for n, who in parts if n})
-    together = min(rule.largest, len(people))
-    if comb(len(people), together) <= MOST_PARTIES:
-        named = set(combinations(people, together))
-    else:
-        unknown = np.flatnonzero((joint.system.low < joint.system.high) & (known.number > 0))
-        sums = remainders(joint, joint.system.low, joint.system.high)
-        named = {
-            tuple(sorted(who for n, who in known.together(cells)[: rule.largest] if n))
-            for cells in [*((cell,) for cell in unknown.tolist()), *sums]
-        }
     parts_of = {cell: {who: n for n, who in parts} for cell, parts in atoms.items()}
-    return {
-        party
-        for party in named
-        if any(
+
+    def too_large(party: tuple[int, ...]) -> bool:
+        return any(
             int(known.truth[cell]) < rule.factor * sum(parts.get(who, 0) for who in party)
             for cell, parts in parts_of.items()
         )
+
+    together = min(rule.largest, len(people))
+    if comb(len(people), together) <= MOST_TRIED:
+        named = set(filter(too_large, combinations(people, together)))
+        if len(named) <= MOST_PARTIES:
+            return named
+    unknown = np.flatnonzero((joint.system.low < joint.system.high) & (known.number > 0))
+    sums = remainders(joint, joint.system.low, joint.system.high)
+    largest = {
+        tuple(sorted(who for n, who in known.together(cells)[: rule.largest] if n))
+        for cells in [*((cell,) for cell in unknown.tolist()), *sums]
     }
+    return set(filter(too_large, largest))
 
 
 def read_holdings(

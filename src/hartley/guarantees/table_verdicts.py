@@ -22,9 +22,13 @@ from hartley.measures.sensitivity import Frequency, Homogeneous
 from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.one_table import (
     ONE_PERSON,
+    HullPoint,
+    TableHull,
     exact_sums_alone,
+    hidden_sums,
     known_union,
     remainders,
+    with_sums,
 )
 from hartley.ranges.tables.system import LOW
 
@@ -43,17 +47,6 @@ WORDS = ("safe", "protected", "open", "disclosed")
 
 
 @dataclass(frozen=True)
-class ProvedSums:
-    """What is proved from exactly known numbers alone."""
-
-    system: LinearSystem
-    most: NDArray[np.int64]
-    """The largest that a table with these numbers has in each cell."""
-    known: list[dict[int, Fraction]]
-    """Combinations of relations that may tell the sum of some cells."""
-
-
-@dataclass(frozen=True)
 class ProvedView:
     """What is proved about all cells for one attacker: outer ends, attained ends, their number."""
 
@@ -62,7 +55,10 @@ class ProvedView:
     least: NDArray[np.int64]
     most: NDArray[np.int64]
     witnesses: Witnesses
-    sums: ProvedSums | None
+    means: Mapping[int, Fraction]
+    """For cells, a number that some mean of the tables has; no mean has one below zero."""
+    known: Sequence[Mapping[int, Fraction]]
+    """Combinations of relations that may tell the sum of some cells."""
 
     def verdicts(
         self,
@@ -85,10 +81,16 @@ class ProvedView:
         """
         worst = np.zeros(joint.system.size, np.int64)
         sums = remainders(joint, self.low, self.high)
+        hidden = hidden_sums(joint, self.low, self.high)
+        settled = exact_sums_alone(joint.system, self.low, self.high)
+        told = [known_union(joint, settled, multipliers) for multipliers in self.known]
+        unions = [(tuple(union[0]), union[1]) for union in told if union is not None]
+        published = {cells for cells, n in sums.items() if n.published}
         for rule in rules:
             if isinstance(rule, Frequency) and counts:
                 np.maximum(worst, self._frequency(joint, rule.threshold, left), out=worst)
-                small = [cells for cells, n in sums.items() if 0 < n.total < rule.threshold]
+                known = unions + [(cells, Fraction(n.total)) for cells, n in sums.items()]
+                small = [with_sums(cells, hidden) for cells, n in known if 0 < n < rule.threshold]
                 worst[[cell for cells in small for cell in cells]] = DISCLOSED
                 self._small_cells(joint, rule.threshold, worst)
             elif isinstance(rule, Homogeneous) and counts:
@@ -100,11 +102,15 @@ class ProvedView:
                         raise ValueError(text)
                     if need is not None:
                         mine = DISCLOSED if cells.size > 1 else self._reaching(cells[0], ceil(need))
+                        if cells.size > 1:
+                            cells = np.array(with_sums(cells.tolist(), hidden))
                         worst[cells] = np.maximum(worst[cells], mine)
         if counts:
             single = (self.low == 1) & (self.high == 1)
             single[joint.published] = False
-            single[[c for cells, n in sums.items() if n == ONE_PERSON for c in cells]] = True
+            alone = [cells for cells, n in sums.items() if n == ONE_PERSON]
+            alone += [cells for cells, n in unions if n == 1 and cells not in published]
+            single[[c for cells in alone for c in with_sums(cells, hidden)]] = True
             worst[single] = DISCLOSED
         return worst
 
@@ -121,12 +127,8 @@ class ProvedView:
 
     def _small_cells(self, joint: Cover, k: int, worst: NDArray[np.int64]) -> None:
         small = (joint.system.high < k) & (self.low < self.high)
-        if self.sums is not None:
-            small &= self.sums.most < k
-            for multipliers in self.sums.known:
-                union = known_union(joint, self.sums.system, multipliers)
-                if union is not None and 0 < union[1] < k:
-                    worst[union[0]] = DISCLOSED
+        enough = [cell for cell, mean in self.means.items() if mean >= k]
+        small[enough] = False
         worst[small] = np.maximum(worst[small], OPEN)
 
     def _homogeneous(self, joint: Cover, worst: NDArray[np.int64]) -> None:
@@ -208,31 +210,33 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
     ):
         raise refuted(name, "a table in it does not fit the outputs")
     least, most = witnesses.ends()
-    sums = _prove_sums(exact_sums_alone(system, low, high), view["sums"], name)
-    return ProvedView(low, high, least, most, witnesses, sums)
+    hull = TableHull(base, witnesses.start, witnesses.cell, witnesses.change)
+    means, known_sums = _prove_means(hull, system, view["sums"], name)
+    return ProvedView(low, high, least, most, witnesses, means, known_sums)
 
 
-def _prove_sums(settled: LinearSystem, written: Mapping[str, Any], name: str) -> ProvedSums | None:
-    """Prove tables again that have all numbers that are known exactly."""
-    if not written:
-        return None
-    unknown = np.flatnonzero(settled.low < settled.high)
-    base, known = settled.low.copy(), np.ones(settled.size, bool)
-    known[unknown], base[unknown] = _ends(written["base"])
-    moves = written["moves"]
-    witnesses = Witnesses(
-        base, known, numbers(moves["start"]), numbers(moves["cell"]), numbers(moves["change"])
-    )
-    combinations = []
-    for text in written["known"]:
-        listed = [int(word) for word in text.split()]
-        pairs = zip(listed[::2], listed[1::2], strict=True)
-        combinations.append({r: Fraction(y) for r, y in pairs if 0 <= r < settled.relations})
-    if not refer_to(witnesses.start, witnesses.cell, settled.size) or not witnesses.fit(
-        settled, settled.low, settled.high
-    ):
-        raise refuted(name, "a table in it does not fit the outputs")
-    return ProvedSums(settled, witnesses.ends()[1], combinations)
+def _prove_means(
+    hull: TableHull, system: LinearSystem, written: Mapping[str, Any], name: str
+) -> tuple[dict[int, Fraction], list[dict[int, Fraction]]]:
+    """Add up means of tables again, and read combinations that may tell small sums."""
+    cells, below = numbers(written["cell"]).tolist(), written["below"].split()
+    means: dict[int, Fraction] = {}
+    for cell, q, text in zip(cells, below, written["weights"], strict=True):
+        weights = _read_pairs(text)
+        if not (0 <= cell < system.size and all(0 <= n < hull.start.size - 1 for n in weights)):
+            raise refuted(name, "a mean of tables in it does not exist")
+        mean = hull.value(cell, HullPoint(weights, int(q)))
+        if mean is not None:
+            means[cell] = max(mean, means.get(cell, mean))
+    known = [_read_pairs(text) for text in written["known"]]
+    if any(not 0 <= r < system.relations for pairs in known for r in pairs):
+        raise refuted(name, "a relation of it does not exist")
+    return means, [{r: Fraction(y) for r, y in pairs.items()} for pairs in known]
+
+
+def _read_pairs(text: str) -> dict[int, int]:
+    listed = [int(word) for word in text.split()]
+    return dict(zip(listed[::2], listed[1::2], strict=True))
 
 
 def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -35,7 +35,7 @@ from hartley.guarantees.table_verdicts import (
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.tables.contributors import read_contributors
 from hartley.ranges.tables.cover import Selections, cover
-from hartley.ranges.tables.one_table import remainders
+from hartley.ranges.tables.one_table import hidden_sums, remainders, with_sums
 from hartley.ranges.tables.universes import categories_of, universes
 
 if TYPE_CHECKING:
@@ -199,10 +199,12 @@ def _verdicts(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is judg
         asked = prove_unions(
             joint.system, part["unions"], views[0], rules, content["insider"], name
         )
+        hidden = hidden_sums(joint, views[0].low, views[0].high)
         for answers in asked:
             doubtful = [*answers.doubtful()]
             worst[doubtful] = np.maximum(worst[doubtful], OPEN)
-            worst[[cell for tight in answers.proofs for cell in tight.weights]] = DISCLOSED
+            tight = [with_sums(sum_.weights, hidden) for sum_ in answers.proofs]
+            worst[[cell for cells in tight for cell in cells]] = DISCLOSED
     untested = any(output["reading"] == "untested" for output in part["outputs"])
     return check_claims(joint, part["cells"], views[0], worst, name, untested=untested)
 

@@ -27,6 +27,7 @@ from hartley.guarantees.table_verification import verify_tables
 from hartley.kernels.propagation import FAR
 from hartley.measures.sensitivity import Dominance, PPercent, read_rule
 from hartley.ranges.schema.schema import Schema
+from hartley.ranges.tables.inference import listed_changes
 from hartley.ranges.tables.one_table import remainders
 from hartley.ranges.tables.system import HIGH, LOW
 from hartley.studies.check_publication import clamped_rows
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.inference import Inference
-    from hartley.ranges.tables.system import Multipliers
     from hartley.studies.check_report import CheckedStatistic, CheckReport
     from hartley.studies.check_views import CheckedView
 
@@ -262,20 +262,19 @@ def _unions(part: CheckedStatistic, rules: Sequence[Rule], insider: str) -> dict
     if not unions or part.known is None:
         return {}
     first = next(iter(unions.values()))
-    changes = [table - first.base for table in first.tables]
+    moved = [table - first.base for table in first.tables]
+    changes = [{int(c): int(n[c]) for c in np.flatnonzero(n).tolist()} for n in moved]
     return {
         "holdings": stated_holdings(part.joint, part.known, rules, insider),
-        "moves": _moves([{int(c): int(n[c]) for c in np.flatnonzero(n).tolist()} for n in changes]),
+        "moves": _moves(*listed_changes(changes)),
         "answers": {rule: written_answers(asked) for rule, asked in unions.items()},
     }
 
 
-def _moves(changes: Sequence[Mapping[int, int]]) -> dict[str, str]:
-    return {
-        "start": in_a_line([0, *np.cumsum([len(move) for move in changes]).tolist()]),
-        "cell": in_a_line([cell for move in changes for cell in sorted(move)]),
-        "change": in_a_line([move[cell] for move in changes for cell in sorted(move)]),
-    }
+def _moves(
+    start: NDArray[np.int64], cell: NDArray[np.int64], change: NDArray[np.int64]
+) -> dict[str, str]:
+    return {"start": in_a_line(start), "cell": in_a_line(cell), "change": in_a_line(change)}
 
 
 def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> dict[str, Any]:
@@ -322,46 +321,34 @@ def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> d
             "denominator": in_a_line(denominators),
         },
         **_tables(inference, unknown),
-        "sums": {} if view.sums is None else _sums(view.sums, view.known_unions),
+        "sums": _sums(view),
     }
 
 
-def _sums(inference: Inference, known: Sequence[Multipliers]) -> dict[str, Any]:
-    """Write tables with all numbers that are known exactly, and the sums that are known too."""
-    system = inference.system
-    return _tables(inference, np.flatnonzero(system.low < system.high)) | {
+def _sums(view: CheckedView) -> dict[str, Any]:
+    """Write means of tables with enough in small cells, and combinations that tell small sums."""
+    means = sorted(view.means.items())
+    return {
+        "cell": in_a_line([cell for cell, _ in means]),
+        "below": in_a_line([mean.below for _, (_, mean) in means]),
+        "weights": [in_a_line(_pairs(mean.weights)) for _, (_, mean) in means],
         "known": [
-            in_a_line([n for r, y in sorted(proof.items()) for n in (r, int(y * below))])
-            for proof in known
+            in_a_line(_pairs({r: int(y * below) for r, y in proof.items()}))
+            for proof in view.known_unions
             for below in [lcm(*(y.denominator for y in proof.values()))]
-        ]
+        ],
     }
+
+
+def _pairs(numbers: Mapping[int, int]) -> list[int]:
+    return [n for entry in sorted(numbers.items()) for n in entry]
 
 
 def _tables(inference: Inference, unknown: NDArray[np.int64]) -> dict[str, Any]:
     """Write a table, and the other tables of each component as changes of it."""
     base = inference.first_table()
-    rounds: list[dict[int, int]] = []
-    for component in inference.components:
-        if not component.tables:
-            continue
-        changes = [
-            {
-                int(component.cells[i]): int(table[i] - component.tables[0][i])
-                for i in np.flatnonzero(table != component.tables[0]).tolist()
-            }
-            for table in component.tables[1:]
-        ]
-        changes += [
-            {int(component.cells[i]): n for i, n in move.items()} for move in component.moves
-        ]
-        # Components are apart: the n-th changes of all of them can be made at once.
-        for number, change in enumerate(changes):
-            if number == len(rounds):
-                rounds.append({})
-            rounds[number] |= change
     listed = [None if end >= FAR else end for end in base[unknown].tolist()]
     return {
         "base": ends_in_a_line(listed),
-        "moves": _moves(rounds),
+        "moves": _moves(*inference.differences()),
     }

@@ -17,10 +17,14 @@ from hartley.ranges.tables.cover import lines_of
 from hartley.ranges.tables.inference import Inference
 from hartley.ranges.tables.one_table import (
     ONE_PERSON,
+    HullPoint,
     OneTable,
+    TableHull,
     exact_sums_alone,
+    hidden_sums,
     known_union,
     remainders,
+    with_sums,
 )
 from hartley.ranges.tables.system import HIGH
 from hartley.studies.check_report import VERDICTS, CheckedCell
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 
 MOST_WIDENED = 20_000
 """Both ends are searched for at most this many cells."""
+MOST_VARIED = 2
+"""So often in vain more tables are looked for to show that no small sum of cells is known."""
 MOST_NAMED = 4
 """Other cells of a sum that are named."""
 SINGLED_OUT = "singled out"
@@ -88,9 +94,6 @@ class Judge:
         mine = replace(self, rules=tuple(rule for rule in self.rules if _is_about(rule, counts)))
         opinions = mine._settled(joint, inference, known, counts)  # noqa: SLF001 - the same judge
         unions = {} if known is None or counts else mine._unions(joint, inference, known)  # noqa: SLF001 - likewise
-        for rule, asked in unions.items():
-            for opinion in _tight(joint, rule, asked):
-                _keep_worst(opinions, opinion)
         views = [CheckedView(inference, opinions, unions=unions)]
         if self.insider in {"sole", "all"} and known is not None:
             views += mine._insiders(joint, inference, known, counts)  # noqa: SLF001 - likewise
@@ -114,7 +117,7 @@ class Judge:
         while before != (before := int((inference.outer_low < inference.outer_high).sum())):
             for view in views:
                 said = [*self._remainders(joint, view.inference, known, counts)]
-                said += self._small_cells(joint, view) if counts else []
+                said += self._small_cells(joint, view) if counts else _tight(joint, view)
                 for opinion in (*view.opinions.values(), *said):
                     told = opinion
                     if view.knows:
@@ -269,6 +272,7 @@ class Judge:
     ) -> Iterator[Opinion]:
         """Judge sums of hidden cells that are known exactly as if they were cells."""
         sums = remainders(joint, inference.outer_low, inference.outer_high)
+        hidden = hidden_sums(joint, inference.outer_low, inference.outer_high)
         for cells, left in sums.items():
             alone = counts and left == ONE_PERSON
             found = [(SINGLED_OUT, "is exactly one person")] if alone else []
@@ -279,44 +283,59 @@ class Judge:
                 if isinstance(rule, (PPercent, Dominance)) and amounts and needed(rule, amounts):
                     found.append((str(rule), _tells(str(rule))))
             for name, what in found:
-                for cell in cells:
+                for cell in with_sums(cells, hidden):
                     why = f"{_with(joint, cell, dict.fromkeys(cells, 1))}it {what}"
                     yield Opinion(cell, "disclosed", name, why)
 
     def _small_cells(self, joint: Cover, view: CheckedView) -> Iterator[Opinion]:
-        """Judge cells that are small by their own marks: no sum with them may be known and small.
+        """Judge cells that are small by themselves: no sum with them may be known and small.
 
         If a table has all numbers that are known exactly, and k or more in the cell, then every
-        such sum with the cell is k or more. Which sums there are does not have to be listed.
+        sum with the cell that follows from these numbers is k or more. So sums are not listed.
         """
         inference = view.inference
+        marked = [rule for rule in self.rules if isinstance(rule, Frequency)]
+        largest = max((rule.threshold for rule in marked), default=0)
+        unknown = inference.outer_low < inference.outer_high
+        self._widen_beside(joint, inference, (joint.system.high < largest) & unknown)
         low, high = inference.outer_low, inference.outer_high
-        view.sums, view.known_unions = None, []
-        for rule in self.rules:
-            if not isinstance(rule, Frequency):
-                continue
-            k, name = rule.threshold, str(rule)
-            small = (joint.system.high < k) & (low < high)
-            if view.sums is None and small.any():
-                settled = exact_sums_alone(joint.system, low, high)
-                first = inference.first_table() if inference.fitting else None
-                view.sums = Inference(settled, first, joint.axes, narrow=False)
-            sums = view.sums
-            if sums is None:
-                continue
-            for cell in np.flatnonzero(small).tolist():
-                sums.reach(cell, k, exact=True)
-            for cell in np.flatnonzero(small & (sums.most < k)).tolist():
-                proof = sums.proof(cell, HIGH)
-                found = known_union(joint, sums.system, proof)
-                if found is None or not 0 < found[1] < k:
-                    why = "no table that tells no small sum with it was found"
+        small = {str(rule): (rule.threshold, joint.system.high < rule.threshold) for rule in marked}
+        small[SINGLED_OUT] = (ONE_PERSON.total + 1, joint.published & (high == 1))
+        view.means, view.known_unions = {}, []
+        hidden, sums = hidden_sums(joint, low, high), remainders(joint, low, high)
+        alone: Inference | None = None
+        for name, (k, mine) in small.items():
+            cells = np.flatnonzero(mine & (low < high)).tolist()
+            if name != SINGLED_OUT:
+                view.means |= {c: (k, mean) for c, mean in _means(inference, cells, k).items()}
+            for cell in [c for c in cells if view.means.get(c, (0, None))[0] < k]:
+                if alone is None:
+                    settled = exact_sums_alone(joint.system, low, high)
+                    first = inference.first_table() if inference.fitting else None
+                    alone = Inference(settled, first, joint.axes, narrow=False)
+                proof = {} if alone.reach(cell, k) else alone.proof(cell, HIGH)
+                found = known_union(joint, alone.system, proof) if proof else None
+                if found is not None and 0 < found[1] < k:
+                    published = sums.get(tuple(found[0]), ONE_PERSON).published
+                    if name == SINGLED_OUT and published:
+                        continue
+                    view.known_unions.append(proof)
+                    for c in with_sums(found[0], hidden):
+                        why = f"{_with(joint, c, dict.fromkeys(found[0], 1))}it is known exactly"
+                        yield Opinion(c, "disclosed", name, why)
+                elif name != SINGLED_OUT:
+                    why = "whether a small sum with it is known was not found out"
                     yield Opinion(cell, "open", name, why)
-                    continue
-                view.known_unions.append(proof)
-                for atom in found[0]:
-                    why = f"{_with(joint, atom, dict.fromkeys(found[0], 1))}it is known exactly"
-                    yield Opinion(atom, "disclosed", name, why)
+
+    def _widen_beside(self, joint: Cover, inference: Inference, about: NDArray[np.bool_]) -> None:
+        """Find the ends of the numbers beside some cells that nobody published, too.
+
+        What is known exactly among them may leave a sum of the cells.
+        """
+        beside = np.isin(inference.component_of, np.unique(inference.component_of[about]))
+        beside &= (inference.component_of >= 0) & ~joint.published
+        unknown = np.flatnonzero(beside & (inference.outer_low < inference.outer_high))
+        inference.widen(unknown[:MOST_WIDENED].tolist(), exact=self.exact)
 
     def _unions(
         self, joint: Cover, inference: Inference, known: Contributors
@@ -420,18 +439,49 @@ def _tells(rule: str) -> str:
     return f"tells {few}"
 
 
-def _tight(joint: Cover, rule: str, asked: OneTable) -> Iterator[Opinion]:
+def _tight(joint: Cover, view: CheckedView) -> Iterator[Opinion]:
     """Say what the answers about sums of hidden cells mean for these cells."""
+    hidden = hidden_sums(joint, view.inference.outer_low, view.inference.outer_high)
+    for rule, asked in view.unions.items():
+        yield from _tight_sums(joint, rule, asked, hidden)
+
+
+def _tight_sums(
+    joint: Cover, rule: str, asked: OneTable, hidden: Mapping[int, frozenset[int]]
+) -> Iterator[Opinion]:
     for tight in asked.proofs:
         who = "for a contributor who knows their own part: " if tight.attacker else ""
         if tight.attacker and asked.holdings.insider == "sole":
             mine = asked.holdings.fixed & (asked.holdings.attacker == tight.attacker)
             who = _sole(joint, asked.holdings.cell[mine].tolist())
-        for cell in tight.weights:
+        for cell in with_sums(tight.weights, hidden):
             why = f"{who}{_with(joint, cell, tight.weights)}it {_tells(rule)}"
             yield Opinion(cell, "disclosed", rule, why)
     for cell in asked.doubtful():
         yield Opinion(cell, "open", rule, "no table with enough room in all cells was found")
+
+
+def _means(inference: Inference, cells: Sequence[int], k: int) -> dict[int, HullPoint]:
+    """Return means of whole tables that have k in cells, and no number below zero."""
+    found: dict[int, HullPoint] = {}
+    left, parts = [*cells], np.unique(inference.component_of[[*cells]]).tolist()
+    vain = 0
+    while left and vain < MOST_VARIED:
+        before = len(left)
+        hull = TableHull(inference.first_table(), *inference.differences())
+        for cell in left:
+            mean = hull.towards(cell, k)
+            if mean is not None and (hull.value(cell, mean) or 0) >= k:
+                found[cell] = mean
+        for part in parts:
+            mine = [c for c in left if c not in found and inference.component_of[c] == part]
+            if mine:
+                found |= hull.search(inference.components[part].cells, mine, k)
+        left = [cell for cell in left if cell not in found]
+        vain = vain + 1 if len(left) == before else 0
+        for part in {int(inference.component_of[cell]) for cell in left}:
+            inference.vary(part)
+    return found
 
 
 def _is_about(rule: Rule, counts: bool) -> bool:  # noqa: FBT001 - a fact about the statistic

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.ranges.tables.inference import Inference
-    from hartley.ranges.tables.one_table import OneTable
+    from hartley.ranges.tables.one_table import HullPoint, OneTable
     from hartley.ranges.tables.system import Multipliers
 
 
@@ -35,7 +35,7 @@ class CheckedView:
     """Cells and their numbers, which a sole contributor knows; none for anybody."""
     unions: Mapping[str, OneTable] = field(default_factory=dict)
     """What was asked about sums of hidden cells under each rule, for all attackers."""
-    sums: Inference | None = None
-    """What follows from exactly known numbers alone, where marks say that cells are small."""
+    means: dict[int, tuple[int, HullPoint]] = field(default_factory=dict)
+    """For cells whose marks say that they are small, a threshold and a mean of tables with it."""
     known_unions: list[Multipliers] = field(default_factory=list)
-    """Combinations of relations that tell the sum of cells whose marks say that they are small."""
+    """Combinations of relations that tell a small sum of cells."""

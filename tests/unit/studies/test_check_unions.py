@@ -2,18 +2,23 @@
 
 import json
 import random
+from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from published_outputs import line, spec, verdicts
 
 from hartley.errors import CertificateError
 from hartley.guarantees.table_certificate import sealed
-from hartley.ranges.tables.one_table import remainders
+from hartley.kernels.propagation import FAR
+from hartley.ranges.tables.one_table import OPEN, Holdings, OneTable, remainders
+from hartley.ranges.tables.system import LinearSystem
 from hartley.studies.check import check
 from hartley.studies.check_certificate import certify_tables, save_certificate, verify_check
 
 LEVELS = ("none", "sole", "holdings", "all")
+CUBE = [*product("01", repeat=3)]
 FIRMS = {"A": {"f": 80, "g": 1}, "B": {"f": 90, "h": 2}, "C": {"p": 110, "q": 110, "r": 110}}
 THREE = {"s": 20, "t": 20, "u": 20}
 GRID = {
@@ -299,3 +304,109 @@ def test_small_counts_whose_sum_follows_from_several_totals_are_a_count(tmp_path
     saved.write_text(json.dumps(forged | {"seal": sealed(forged)}))
     with pytest.raises(CertificateError):
         verify_check([path], saved)
+
+
+def verified(path, report, folder, data=None):
+    """Return whether a certificate of a report comes out as the report says."""
+    saved = save_certificate(report, folder / "c.json")
+    return verify_check([path], saved, data).counts == report.counts
+
+
+def grid(folder, rows):
+    path = folder / "t.csv"
+    path.write_text("\n".join(["r,c,n", *rows]) + "\n")
+    return path, {"file": "t.csv", "dims": ["r", "c"], "margins": "all"}
+
+
+def named(report, verdict):
+    return {" ".join(c.keys.values()) for c in report.cells if c.verdict == verdict}
+
+
+INSIDE = [f"{r},{c},x" for r in ("r1", "r2") for c in ("c1", "c2")]
+
+
+def test_hidden_totals_whose_sum_is_small_and_known_are_disclosed(tmp_path):
+    rows = [*INSIDE, "r3,c1,20", "r3,c2,30", "r1,Total,<5", "r2,Total,<5", "r3,Total,50"]
+    path, block = grid(tmp_path, [*rows, "Total,c1,x", "Total,c2,x", "Total,Total,53"])
+    report = check(path, spec=spec(block), rules=["frequency<5"])
+    assert named(report, "disclosed") >= {"r1", "r2"}
+    assert named(report, "safe") >= {"c1", "c2"}  # they hold 20 and 30 people more
+    assert verified(path, report, tmp_path)
+
+
+def test_hidden_totals_that_tell_a_part_together_are_disclosed(tmp_path):
+    rows = [*INSIDE, "r3,c1,x", "r3,c2,x", "r1,Total,x", "r2,Total,x", "r3,Total,330"]
+    path, block = grid(tmp_path, [*rows, "Total,c1,x", "Total,c2,x", "Total,Total,503"])
+    parts = [("r1", "c1", "f", 40), ("r1", "c2", "f", 40), ("r1", "c1", "g", 1)]
+    parts += [("r2", "c1", "f", 45), ("r2", "c2", "f", 45), ("r2", "c1", "h", 2)]
+    parts += [("r3", f"c{1 + at % 2}", f"o{at}", 33) for at in range(10)]
+    data = {key: [part[at] for part in parts] for at, key in enumerate(("r", "c", "firm", "v"))}
+    settings = {"rules": ["p%=10"], "table": data, "contributor": "firm"}
+    report = check(path, spec=spec(block | {"statistic": "sum(v)"}), **settings)
+    assert named(report, "disclosed") >= {"r1", "r2"}
+    assert verified(path, report, tmp_path, data)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("ends", ["20-21", "9-10"])
+def test_numbers_that_follow_from_ranges_may_leave_a_small_sum(tmp_path, ends, listed):
+    """x + y and y + z are exact and x + z is a range, which leaves one value of each of them."""
+    low, high = map(int, ends.split("-"))
+    both, total = (low, low + low // 2) if low == 20 else (high // 2, high)
+    lines = [f"XY,{both}", f"YZ,{both}", f"XZ,{ends}", "a,<5", "b,<5", f"Total,{total + 3}"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["r,n", *(["x,x", "y,x", "z,x"] if listed else []), *lines]) + "\n")
+    block = {"file": "t.csv", "dims": ["r"], "marks": {ends: ends}, "margins": "all"}
+    trees = [{"dim": "r", name: [*name.lower()]} for name in ("XY", "YZ", "XZ")]
+    report = check(path, spec=spec(block, trees=trees), rules=["frequency<5"])
+    assert named(report, "disclosed") == {"a", "b"}
+    assert verified(path, report, tmp_path)
+
+
+def test_a_certificate_that_leaves_out_proofs_protects_nothing(tmp_path, monkeypatch):
+    test_numbers_that_follow_from_ranges_may_leave_a_small_sum(tmp_path, "20-21", listed=True)
+    monkeypatch.setattr("hartley.studies.check_judging.MOST_WIDENED", 0)
+    path = tmp_path / "t.csv"
+    block = {"file": "t.csv", "dims": ["r"], "marks": {"20-21": "20-21"}, "margins": "all"}
+    trees = [{"dim": "r", name: [*name.lower()]} for name in ("XY", "YZ", "XZ")]
+    report = check(path, spec=spec(block, trees=trees), rules=["frequency<5"])
+    saved = save_certificate(report, tmp_path / "c.json")
+    assert named(report, "protected") == set()
+    assert verify_check([path], saved).counts["protected"] == 0
+
+
+@pytest.mark.parametrize("insider", LEVELS)
+def test_a_joint_part_with_somebody_who_is_in_no_sensitive_cell_is_looked_at(tmp_path, insider):
+    many = {f"o{at}": 20 for at in range(10)}
+    cells = {cell: {f"{who}{''.join(cell)}": n for who, n in many.items()} for cell in CUBE}
+    cells |= {("0", "1", "0"): {"f": 80, "h": 1}, ("1", "0", "1"): {"g": 40, "k": 3, "l": 6}}
+    places = [(*cell, *part) for cell, parts in cells.items() for part in parts.items()]
+    data = {name: [place[at] for place in places] for at, name in enumerate("abc")}
+    data |= {"firm": [place[3] for place in places], "v": [place[4] for place in places]}
+    sums = {cell: sum(parts.values()) for cell, parts in cells.items()}
+    path, block = cube(tmp_path, sums, lambda _: "x")
+    settings = {"table": data, "contributor": "firm", "insider": insider}
+    block |= {"statistic": "sum(v)"}
+    report = check(path, spec=spec(block), rules=["dominance=2,90"], **settings)
+    assert named(report, "disclosed") == {"0 1 0", "1 0 1"}
+    assert verified(path, report, tmp_path, data)
+
+
+@pytest.mark.parametrize("rules", [["homogeneous"], ["frequency<5"]])
+def test_a_sum_of_one_person_from_overlapping_totals_is_always_reported(tmp_path, rules):
+    cells = dict.fromkeys(CUBE, 20) | {tuple("010"): 1, tuple("101"): 0}
+    path, block = cube(tmp_path, cells, lambda _: "x")
+    report = check(path, spec=spec(block), rules=rules)
+    assert named(report, "disclosed") == {"0 1 0", "1 0 1"}
+    assert verified(path, report, tmp_path)
+
+
+def test_an_open_question_opens_every_cell_that_it_is_about():
+    """Whoever writes a certificate chooses the table that it begins with."""
+    line = LinearSystem.of([(3, [0, 1, 2])], [0, 0, 330, 503], [FAR, FAR, 330, 503])
+    firm = Holdings(*map(np.array, ([0, 2], [0, 1], [80, 90], [False, False])), "none")
+    target = firm.target((0,), Fraction(11, 10), on_top=True)
+    for base in ([173, 0, 330, 503], [0, 173, 330, 503]):
+        answers = np.full((1, 2), OPEN)
+        asked = OneTable(line, np.array(base), firm, targets=[target], answers=answers)
+        assert asked.doubtful() == {0, 1}

@@ -17,7 +17,7 @@ from hartley.ranges.tables.moves import BoxFrame, TableWindow
 from hartley.ranges.tables.system import HIGH, LOW, Bounds, Multipliers, NoTableFits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,8 @@ MOST_TOGETHER = 40
 """At most this many programmes for many ends at once."""
 NODES = 200
 """The most nodes of a search for one whole table that fits."""
+VARIED = 10
+"""So many vertices are looked at, one after the other, for tables that differ."""
 SEED = 61
 
 
@@ -58,6 +60,16 @@ class CellRange:
     def settled(self) -> bool:
         """Whether one number alone is left."""
         return self.low is not None and self.low == self.high
+
+
+def listed_changes(
+    changes: Sequence[Mapping[int, int]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each change begins, and the cells and changes of all of them in order."""
+    start = np.cumsum([0, *map(len, changes)])
+    cells = np.array([cell for change in changes for cell in sorted(change)], np.int64)
+    numbers = [change[cell] for change in changes for cell in sorted(change)]
+    return start, cells, np.array(numbers, np.int64)
 
 
 class Inference:
@@ -107,6 +119,8 @@ class Inference:
         self.most = np.where(self.bounds.low == self.bounds.high, self.bounds.low, -FAR)
         self.witness = np.full((2, system.size), -1, np.int64)
         """Which table of its component attains the least and the most of each cell, by number."""
+        self._follows = narrow
+        self._narrowed: dict[tuple[int, int], int] = {}
         self.proofs: dict[tuple[int, int], Multipliers] = {}
         """Combinations of a programme, in terms of the bounds as followed."""
         self.components = components(system, self.bounds)
@@ -229,6 +243,7 @@ class Inference:
                     for side in (LOW, HIGH):
                         if not self._reached(cell, side) and (exact or not component.tables):
                             self._search(component, cell, side, nodes)
+        self._follow()
 
     def reach(self, cell: int, least: int, *, exact: bool = False) -> bool:
         """Tell whether some table that fits has at least a number in a cell; search if needed.
@@ -269,6 +284,52 @@ class Inference:
             if point is not None:
                 self._harvest_point(component, point, keep=True)
         return value in self.values(cell)
+
+    def _follow(self) -> None:
+        """Follow ends that programmes found through the relations, as a verification does."""
+        narrowed, self._narrowed = self._narrowed, {}
+        if not narrowed or not self._follows:
+            return
+        for (cell, side), end in narrowed.items():
+            self.bounds.narrow(cell, side, end, self.proofs[cell, side])
+        self.bounds.follow()
+        np.maximum(self.outer_low, self.bounds.low, out=self.outer_low)
+        np.minimum(self.outer_high, self.bounds.high, out=self.outer_high)
+
+    def differences(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return changes of the first table that fit too: where each begins, cells and changes."""
+        rounds: list[dict[int, int]] = []
+        for component in self.components:
+            changes = [
+                {
+                    int(component.cells[i]): int(table[i] - component.tables[0][i])
+                    for i in np.flatnonzero(table != component.tables[0]).tolist()
+                }
+                for table in component.tables[1:]
+            ]
+            changes += [{int(component.cells[i]): n for i, n in m.items()} for m in component.moves]
+            # Components are apart: the n-th changes of all of them can be made at once.
+            for number, change in enumerate(changes):
+                if number == len(rounds):
+                    rounds.append({})
+                rounds[number] |= change
+        return listed_changes(rounds)
+
+    def vary(self, part: int) -> None:
+        """Look for whole tables of a component that differ from those that are known."""
+        component = self.components[part]
+        if component.programme is None:
+            return
+        known, draw = len(component.tables), np.random.default_rng([SEED, len(component.tables)])
+        for _ in range(VARIED):
+            proposal = component.programme.solve(draw.normal(size=component.cells.size))
+            if proposal is not None:
+                self._harvest_point(component, proposal.point, keep=True)
+        if len(component.tables) == known:  # no vertex was whole
+            cost = draw.normal(size=component.cells.size)
+            point = component.programme.solve_whole(cost, NODES)
+            if point is not None:
+                self._harvest_point(component, point, keep=True)
 
     # --- small changes of a table --------------------------------------------------------------
 
@@ -382,10 +443,10 @@ class Inference:
             if bound is None:
                 continue
             if side == LOW and math.ceil(bound) > self.outer_low[cell]:
-                self.outer_low[cell] = math.ceil(bound)
+                self.outer_low[cell] = self._narrowed[cell, side] = math.ceil(bound)
                 self.proofs[cell, side] = multipliers
             if side == HIGH and math.floor(bound) < self.outer_high[cell]:
-                self.outer_high[cell] = math.floor(bound)
+                self.outer_high[cell] = self._narrowed[cell, side] = math.floor(bound)
                 self.proofs[cell, side] = multipliers
             if self._reached(cell, side):
                 break

@@ -19,7 +19,7 @@ from hartley.ranges.tables.programme import TableProgramme
 from hartley.ranges.tables.system import HIGH, Bounds, LinearSystem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,10 @@ MOST_SOLVES = 5_000
 """At most this many programmes are solved for the questions of one rule."""
 MOST_REMAINDERS = 10_000
 """At most so many sums are looked at that totals leave of each other."""
+MOST_TOGETHER = 3_000
+"""For more unknown cells that hang together no programme looks for means of tables."""
+STEP_INSIDE = 1e-3
+"""The share of the way from the edge of what is possible to the middle of the known tables."""
 OPEN, WAITING = -1, -2
 """Stand for the number of a table: none was found, or none was sought yet."""
 
@@ -140,6 +144,140 @@ def known_union(
     if len({weights[atom] for atom in atoms}) != 1:
         return None
     return atoms, total / weights[atoms[0]]
+
+
+def hidden_sums(
+    joint: Cover, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> dict[int, frozenset[int]]:
+    """Return the published sums of unknown atoms alone that are not known, each with its atoms."""
+    atoms = joint.atoms[(low < high)[joint.atoms] | (low[joint.atoms] != 0)]
+    about = joint.published & (low < high)
+    about[joint.atoms] = False
+    below: dict[int, set[int]] = {cell: set() for cell in np.flatnonzero(about).tolist()}
+    cell, of = joint.above(atoms) if below else (np.empty(0, np.int64), atoms)
+    mine = about[cell]
+    for c, atom in zip(cell[mine].tolist(), atoms[of[mine]].tolist(), strict=True):
+        below[c].add(atom)
+    return {c: frozenset(b) for c, b in below.items() if b and (low < high)[list(b)].all()}
+
+
+def with_sums(cells: Iterable[int], sums: Mapping[int, frozenset[int]]) -> list[int]:
+    """Return some atoms, and the published sums all of whose unknown atoms are among them."""
+    atoms = frozenset(cells)
+    return [*sorted(atoms), *(cell for cell, below in sums.items() if below <= atoms)]
+
+
+class HullPoint(NamedTuple):
+    """A weighted mean of whole tables, perhaps with negative weights."""
+
+    weights: dict[int, int]
+    """How often each change of the base is made, over ``below``."""
+    below: int
+
+
+@dataclass(frozen=True)
+class TableHull:
+    """All weighted means of whole tables that fit, also with negative weights.
+
+    A sum that is known exactly is the same in all these tables, so in every mean of them. If a mean
+    has no number below zero and k or more in a cell, then every such sum with the cell is k or
+    more. Sums do not have to be listed for this, and nothing rests on what is not proved.
+    """
+
+    base: NDArray[np.int64]
+    """``FAR`` where no table is known."""
+    start: NDArray[np.int64]
+    """Where each change of the base begins, which gives another table that fits."""
+    cell: NDArray[np.int64]
+    change: NDArray[np.int64]
+
+    @cached_property
+    def _by_table(self) -> Any:  # noqa: ANN401 - a sparse matrix of scipy's, untyped
+        from scipy.sparse import csr_array
+
+        shape = (self.start.size - 1, self.base.size)
+        return csr_array((self.change, self.cell, self.start), shape=shape)
+
+    @cached_property
+    def _by_cell(self) -> Any:  # noqa: ANN401 - likewise
+        return self._by_table.tocsc()
+
+    def value(self, cell: int, point: HullPoint) -> Fraction | None:
+        """Return what a mean has in a cell; None if it has a number below zero somewhere."""
+        if point.below < 1 or self.base[cell] >= FAR:
+            return None
+        total: dict[int, int] = {}
+        for number, weight in point.weights.items():
+            mine = slice(self.start[number], self.start[number + 1])
+            for c, n in zip(self.cell[mine].tolist(), self.change[mine].tolist(), strict=True):
+                total[c] = total.get(c, point.below * int(self.base[c])) + weight * n
+        if any(n < 0 for n in total.values()):
+            return None
+        return Fraction(total.get(cell, point.below * int(self.base[cell])), point.below)
+
+    def towards(self, cell: int, k: int) -> HullPoint | None:
+        """Return a mean with a number in a cell: a table, then one change as often as needed."""
+        if self.base[cell] >= FAR:
+            return None
+        column = slice(self._by_cell.indptr[cell], self._by_cell.indptr[cell + 1])
+        rows, own = self._by_cell.indices[column], self._by_cell.data[column]
+        if not rows.size:
+            return None
+        some = self._by_table[rows]
+        lengths, sign = np.diff(some.indptr), np.sign(own)
+        change, steep = some.data * np.repeat(sign, lengths), np.repeat(np.abs(own), lengths)
+        highest = int(np.argmax(own))
+        for first in [None, *([highest] if own[highest] > 0 else [])]:
+            table = self.base.copy()
+            if first is not None:
+                mine = slice(some.indptr[first], some.indptr[first + 1])
+                table[some.indices[mine]] += some.data[mine]
+            missing = k - int(table[cell])
+            below_zero = table[some.indices] * steep < -missing * change
+            free = np.flatnonzero(~np.logical_or.reduceat(below_zero, some.indptr[:-1]))
+            for at in free[:1].tolist():
+                below = abs(int(own[at]))
+                weights = {} if first is None else {int(rows[first]): below}
+                number, times = int(rows[at]), missing * int(sign[at])
+                return HullPoint(weights | {number: weights.get(number, 0) + times}, below)
+        return None
+
+    def search(
+        self, cells: NDArray[np.int64], wanted: Sequence[int], k: int
+    ) -> dict[int, HullPoint]:
+        """Return means with a number in some cells of a component, found by a programme."""
+        from scipy.sparse import hstack, identity
+
+        moves = self._by_table[:, cells]
+        used = np.flatnonzero(np.diff(moves.indptr))
+        if not used.size or cells.size > MOST_TOGETHER:
+            return {}
+        free = np.full(used.size, FAR)
+        programme = TableProgramme(
+            hstack([identity(cells.size), -moves[used].T]).tocsr().astype(np.float64),
+            self.base[cells],
+            np.append(np.zeros_like(cells), -free),
+            np.append(np.full(cells.size, FAR), free),
+            FAR,
+        )
+        found = {}
+        for cell in wanted:
+            cost = np.zeros(cells.size + used.size)
+            cost[np.searchsorted(cells, cell)] = -1.0
+            proposal = programme.solve(cost)
+            if proposal is None:
+                continue
+            # On an edge only small denominators are exact; a step inside, rounding does no harm.
+            edge = proposal.point[cells.size :]
+            inside = edge + STEP_INSIDE * (1 / (used.size + 1) - edge)
+            for weights, below in [*over_one_denominator(edge), *over_one_denominator(inside)]:
+                listed = zip(used.tolist(), weights, strict=True)
+                point = HullPoint({number: n for number, n in listed if n}, below)
+                value = self.value(cell, point)
+                if value is not None and value >= k:
+                    found[cell] = point
+                    break
+        return found
 
 
 class Target(NamedTuple):
@@ -318,13 +456,12 @@ class OneTable:
         return {cell for tight in self.proofs if tight.target == t for cell in tight.weights}
 
     def doubtful(self) -> set[int]:
-        """Return the cells that keep the base from answering an open question."""
+        """Return the cells that open questions are about."""
         return {
             cell
             for t, attacker in np.argwhere(self.answers == OPEN).tolist()
             if attacker in self.holdings.attackers
-            for cell, n in self.holdings.wanted(self.targets[t], [attacker], self.tight(t)).items()
-            if int(self.base[cell]) < n
+            for cell in self.holdings.wanted(self.targets[t], [attacker], self.tight(t))
         }
 
     def _use(self, table: NDArray[np.int64], number: int) -> None:
@@ -446,7 +583,8 @@ class OneTable:
         high = self.holdings.ends(self.system, [attacker])[1]
         beyond = [cell for cell, n in wanted.items() if n > int(high[cell])]
         if beyond:
-            return TightSum(t, attacker, {beyond[0]: 1}, {})
+            alone = TightSum(t, attacker, {beyond[0]: 1}, {})
+            return alone if self.holdings.proves(self.system, self.targets[t], alone) else None
         for numerators, _ in over_one_denominator(np.array(list(prices.values()))):
             shared = math.gcd(*numerators) or 1
             used = {r: y // shared for r, y in zip(prices, numerators, strict=True) if y}

@@ -254,8 +254,8 @@ class Bounds:
     """The steps of each number and side, in order."""
     settled_together: list[int] = field(default_factory=list)
     """The numbers that a combination of several relations settled."""
-    _unread: list[NDArray[np.int64] | tuple[int, Multipliers]] = field(default_factory=list)
-    """Steps in order, as they were found: logs of the kernel, and numbers that were settled."""
+    _unread: list[NDArray[np.int64] | tuple[int, int, Multipliers]] = field(default_factory=list)
+    """Steps in order, as they were found: logs of the kernel, and single ends."""
 
     def __post_init__(self) -> None:
         self.low, self.high = self.system.low.copy(), self.system.high.copy()
@@ -286,9 +286,7 @@ class Bounds:
         unread, self._unread = self._unread, []
         for piece in unread:
             if isinstance(piece, tuple):
-                cell, multipliers = piece
-                for side in (LOW, HIGH):
-                    self._record(cell, side, multipliers)
+                self._record(*piece)
                 continue
             for cell, side, r, factor in piece.tolist():
                 # x_c = -(weighted sum of the others) / a_c, which is d for y = 1 / a_c
@@ -310,11 +308,16 @@ class Bounds:
         value = ends[0]
         if value.denominator != 1 or not self.low[cell] <= value <= self.high[cell]:
             raise NoTableFits(next(iter(multipliers)))
-        self._unread.append((cell, multipliers))
         if len(multipliers) > 1:
             self.settled_together.append(cell)
-        self.low[cell] = self.high[cell] = int(value)
+        for side in (LOW, HIGH):
+            self.narrow(cell, side, int(value), multipliers)
         return int(value)
+
+    def narrow(self, cell: int, side: int, end: int, multipliers: Multipliers) -> None:
+        """Set one end of a number to what a combination proves."""
+        self._unread.append((cell, side, multipliers))
+        (self.low, self.high)[side][cell] = end
 
     def proof(
         self, target: Target, side: int, multipliers: Multipliers | None = None
