@@ -36,6 +36,7 @@ def printable(text: str) -> str:
 
 
 _ADDRESS = re.compile(r"(?s)(?<![\w+.-])([\w+.-]{2,}:/(?:/|(?=.*@)))((?:.*@)?\S*)")
+_QUERY = re.compile(r"(?<=\S)\?([^\s?=/]+=\S*?)(?=['\").,;:]*(?:\s|$))")
 _NO_SCHEME = re.compile(r"(?<!\S)(?:[^\s:]|:(?=//))*:(?!//)\S*@")
 _PASSWORD = re.compile(
     r"(?i)\b((?:ssl)?password|passwd|pwd|\w+_token)\s*=\s*"
@@ -53,8 +54,8 @@ def without_password(text: str) -> str:
     """Return a text without the passwords, tokens and keys of the addresses in it.
 
     Whatever stands before the last @ may be one, but for the user of a database, and so
-    may every parameter that is not known to be none. What is left works where the password comes
-    from the environment (PGPASSWORD, ~/.pgpass).
+    may every parameter that is not known to be none, of an address or of the name of its file. What
+    is left works where the password comes from the environment (PGPASSWORD, ~/.pgpass).
 
     Example:
         >>> without_password("postgresql://ann:a@b/c@host/people?password=d&sslmode=require::t")
@@ -78,7 +79,14 @@ def without_password(text: str) -> str:
         who = f"{user}@" if at and user else ""
         return f"{scheme}{who}{first}{query}{table}"
 
-    return _PASSWORD.sub(r"\1=...", _NO_SCHEME.sub("...@", _ADDRESS.sub(masked, text)))
+    def without_keys(found: re.Match[str]) -> str:
+        table = "".join(_TABLE.findall(found[1]))
+        parts = re.split("[?&;#]", found[1].removesuffix(table))
+        kept = "&".join(filter(_PLAIN.match, parts))
+        return f"?{kept}{table}" if kept else table
+
+    text = _QUERY.sub(without_keys, _ADDRESS.sub(masked, text))
+    return _PASSWORD.sub(r"\1=...", _NO_SCHEME.sub("...@", text))
 
 
 LONGEST = 400

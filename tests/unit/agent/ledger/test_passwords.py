@@ -176,6 +176,8 @@ def test_the_next_commands_work_when_they_are_pasted(folder, database, monkeypat
         f"password=x&{CANARY};{CANARY}", f'password = "x {CANARY}"', f"Server=h;Pwd={CANARY};",
         f"md:d?motherduck_token={CANARY}", f"ann:{CANARY}@h/d::t", f"postgresql:ann:{CANARY}@h/d",
         f"postgresql//ann:{CANARY}@h/d",
+        f"https:/a.net/c/t.parquet?sv=2022&sig={CANARY}", f"t.parquet?sig={CANARY}",
+        f"'{'x' * 300}.parquet?sv=1&sig={CANARY}'", f"t.csv?sslmode=require&key={CANARY}::t",
         f"see postgresql://h/d and postgresql://u:{CANARY}@h/d", f"--data=postgresql://u:{CANARY}@h/d",
     ],
 )  # fmt: skip
@@ -207,7 +209,8 @@ def test_the_place_of_an_error_is_shown_without_the_password(monkeypatch, capsys
     "text",
     [
         "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/",
-        "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d",
+        "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d", "t?/a=b.csv",
+        "'t.db?sslmode=require'; hint: a ? b=c",
         "postgresql:///d?options=-csearch_path%3Da::t", "a:b c@d", "data/12:30.csv", "sqlite:////srv/ledger.db",
     ],
 )  # fmt: skip
