@@ -209,8 +209,8 @@ def test_the_place_of_an_error_is_shown_without_the_password(monkeypatch, capsys
     "text",
     [
         "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/",
-        "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d", "t?/a=b.csv",
-        "'t.db?sslmode=require'; hint: a ? b=c",
+        "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d",
+        "t?/a=b.csv", "'t.db?sslmode=require'; hint: a ? b=c",
         "postgresql:///d?options=-csearch_path%3Da::t", "a:b c@d", "data/12:30.csv", "sqlite:////srv/ledger.db",
     ],
 )  # fmt: skip
@@ -230,7 +230,7 @@ def test_settings_of_a_database_are_no_name_of_a_file(tmp_path, monkeypatch, add
     monkeypatch.chdir(tmp_path)
     for opens in (open_ledger, lambda ledger: Agent({"a": [1]}, OF_A, budget=3, ledger=ledger)):
         with pytest.raises(
-            HartleyError, match="neither a file nor a .*l://user@host/database"
+            HartleyError, match=r"neither a file nor a .*l://user@host/database"
         ) as refused:
             opens(address)
         assert "SeKr1tPw" not in str(refused.value)
