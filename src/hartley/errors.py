@@ -36,7 +36,7 @@ def printable(text: str) -> str:
 
 
 _ADDRESS = re.compile(r"(?s)(?<![\w+.-])([\w+.-]{2,}:/(?:/|(?=.*@)))((?:.*@)?\S*)")
-_QUERY = re.compile(r"(?<=\S)\?([^\s?=/]+=\S*?)(?=['\").,;:]*(?:\s|$))")
+_QUERY = re.compile(r"(?<=\S)\?[^\s?=/]+=\S*?(?=['\").,;:]*(?:\s|$))")
 _NO_SCHEME = re.compile(r"(?<!\S)(?:[^\s:]|:(?=//))*:(?!//)\S*@")
 _PASSWORD = re.compile(
     r"(?i)\b((?:ssl)?password|passwd|pwd|\w+_token)\s*=\s*"
@@ -71,21 +71,16 @@ def without_password(text: str) -> str:
             return f"{scheme}..."
         named = scheme in {"postgresql://", "postgres://"}
         user = re.split(r"[:/?#;&\s]", before, maxsplit=1)[0] if named else ""
-        first, *more = re.split(r"(?=[?&;#][^?&;#])", after)
-        table = "".join(_TABLE.findall(more[-1])) if more else ""
-        more = [part.removesuffix(table) for part in more]
-        kept = "&".join(part[1:] for part in more if _PLAIN.match(part, 1))
-        query = f"?{kept}" if kept else ""
+        first = re.split(r"[?&;#](?=[^?&;#])", after, maxsplit=1)[0]
         who = f"{user}@" if at and user else ""
-        return f"{scheme}{who}{first}{query}{table}"
+        return f"{scheme}{who}{first}{plain(after[len(first) :])}"
 
-    def without_keys(found: re.Match[str]) -> str:
-        table = "".join(_TABLE.findall(found[1]))
-        parts = re.split("[?&;#]", found[1].removesuffix(table))
-        kept = "&".join(filter(_PLAIN.match, parts))
+    def plain(query: str) -> str:
+        table = "".join(_TABLE.findall(query))
+        kept = "&".join(filter(_PLAIN.match, re.split("[?&;#]", query.removesuffix(table))))
         return f"?{kept}{table}" if kept else table
 
-    text = _QUERY.sub(without_keys, _ADDRESS.sub(masked, text))
+    text = _QUERY.sub(lambda found: plain(found[0]), _ADDRESS.sub(masked, text))
     return _PASSWORD.sub(r"\1=...", _NO_SCHEME.sub("...@", text))
 
 

@@ -30,7 +30,7 @@ from hartley.studies.released_people import ReleasedPeople, released_people
 from hartley.wording import counted, exactly, verb_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hartley.engines.maps.column_map import ColumnCounts, MapCounts
     from hartley.engines.tables.table import Table
@@ -195,7 +195,7 @@ class ReleaseReport(ReadableResult):
 
 def release(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
-    policy: PolicyDocument | str | os.PathLike[str],
+    policy: PolicyDocument | str | os.PathLike[str] | Mapping[str, Any],
     out: str | os.PathLike[str],
     *,
     certificate: str | os.PathLike[str] | None = None,
@@ -216,7 +216,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
-        policy: a policy or the path of its file.
+        policy: a policy, the path of its file, or a dict of what stands in one.
         out: the Parquet or CSV file to write.
         certificate: also write what the policy promises, tied to its file, which must be given by
             its path; both files are written, or none.
@@ -457,4 +457,4 @@ def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
 
 
 def _paths(policy: object) -> tuple[str, ...]:
-    return () if isinstance(policy, PolicyDocument) else (str(policy),)
+    return (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()

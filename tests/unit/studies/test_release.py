@@ -496,3 +496,16 @@ def test_numbers_that_doubles_hold_stay_numbers(tmp_path):
         tmp_path / "a.csv", PolicyDocument((KeptColumn("x"),)), tmp_path / "out.parquet"
     )
     assert pq.read_table(report.path)["x"].to_pylist() == [*map(float, texts)]
+
+
+def test_a_policy_may_be_a_dict_of_what_stands_in_its_file(people, tmp_path):
+    content = {"format": 1, "columns": [{"name": "sex", "kind": "keep"}]}
+    document = PolicyDocument((KeptColumn("sex"),))
+    report = release(people, content, tmp_path / "out.csv")
+    assert report.policy_digest == document.digest
+    with pytest.raises(OptionError, match="the policy is not in a file"):
+        release(people, content, tmp_path / "out.csv", certificate=tmp_path / "c.json")
+    with pytest.raises(InputError, match="The policy does not name a format"):
+        release(people, {"columns": []}, tmp_path / "out.csv")
+    with pytest.raises(InputError, match="A int is no policy; hint: pass a PolicyDocument"):
+        release(people, 3, tmp_path / "out.csv")
