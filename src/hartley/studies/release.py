@@ -208,7 +208,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
     The table is read twice, once to count what lies outside the policy and once to release it,
-    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. A
+    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. Kept
+    numbers of a CSV file that a double would round stay as they are written: one more reading. A
     policy for the mean or the total of a column releases one row: the released value and the ends
     of its cell. A column that is perturbed at random is drawn row by row. After an error or an
     interruption no file is left; a process that is killed leaves at most a hidden file,
