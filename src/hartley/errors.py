@@ -36,6 +36,7 @@ def printable(text: str) -> str:
 
 
 _ADDRESS = re.compile(r"(?s)(?<![\w+.-])([\w+.-]{2,}:/(?:/|(?=.*@)))((?:.*@)?\S*)")
+_QUERY = re.compile(r"(?<=\S)\?[^\s?=/]+=\S*?(?=['\").,;:]*(?:\s|$))")
 _NO_SCHEME = re.compile(r"(?<!\S)(?:[^\s:]|:(?=//))*:(?!//)\S*@")
 _PASSWORD = re.compile(
     r"(?i)\b((?:ssl)?password|passwd|pwd|\w+_token)\s*=\s*"
@@ -53,8 +54,8 @@ def without_password(text: str) -> str:
     """Return a text without the passwords, tokens and keys of the addresses in it.
 
     Whatever stands before the last @ may be one, but for the user of a database, and so
-    may every parameter that is not known to be none. What is left works where the password comes
-    from the environment (PGPASSWORD, ~/.pgpass).
+    may every parameter that is not known to be none, of an address or of the name of its file. What
+    is left works where the password comes from the environment (PGPASSWORD, ~/.pgpass).
 
     Example:
         >>> without_password("postgresql://ann:a@b/c@host/people?password=d&sslmode=require::t")
@@ -70,15 +71,17 @@ def without_password(text: str) -> str:
             return f"{scheme}..."
         named = scheme in {"postgresql://", "postgres://"}
         user = re.split(r"[:/?#;&\s]", before, maxsplit=1)[0] if named else ""
-        first, *more = re.split(r"(?=[?&;#][^?&;#])", after)
-        table = "".join(_TABLE.findall(more[-1])) if more else ""
-        more = [part.removesuffix(table) for part in more]
-        kept = "&".join(part[1:] for part in more if _PLAIN.match(part, 1))
-        query = f"?{kept}" if kept else ""
+        first = re.split(r"[?&;#](?=[^?&;#])", after, maxsplit=1)[0]
         who = f"{user}@" if at and user else ""
-        return f"{scheme}{who}{first}{query}{table}"
+        return f"{scheme}{who}{first}{plain(after[len(first) :])}"
 
-    return _PASSWORD.sub(r"\1=...", _NO_SCHEME.sub("...@", _ADDRESS.sub(masked, text)))
+    def plain(query: str) -> str:
+        table = "".join(_TABLE.findall(query))
+        kept = "&".join(filter(_PLAIN.match, re.split("[?&;#]", query.removesuffix(table))))
+        return f"?{kept}{table}" if kept else table
+
+    text = _QUERY.sub(lambda found: plain(found[0]), _ADDRESS.sub(masked, text))
+    return _PASSWORD.sub(r"\1=...", _NO_SCHEME.sub("...@", text))
 
 
 LONGEST = 400

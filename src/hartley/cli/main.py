@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -109,6 +110,19 @@ def _without_passwords(_kind: object, error: BaseException, _place: object) -> N
     sys.stderr.write("".join(map(without_password, traceback.format_exception(error))))
 
 
+def _explained(error: Exception) -> tuple[int, str]:
+    """Return the exit code and the message of an error that nobody expected."""
+    if isinstance(error, MemoryError):
+        return 1, "There is not enough memory; hint: raise its limit, or name fewer columns"
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        problem = f"The name {error.filename} is longer than the system allows"
+        return 2, str(InputError(problem, hint="give a shorter one"))
+    return 1, (
+        f"Something went wrong inside Hartley ({type(error).__name__}); "
+        "hint: run again with HARTLEY_DEBUG=1 to see where, and report it"
+    )
+
+
 def _run() -> tuple[int, str | None]:
     """Run a command; return its exit code and, if it failed, the message to show."""
     try:
@@ -136,13 +150,7 @@ def _run() -> tuple[int, str | None]:
         if os.environ.get("HARTLEY_DEBUG"):
             sys.excepthook = _without_passwords
             raise
-        message = (
-            f"Something went wrong inside Hartley ({type(error).__name__}); "
-            "hint: run again with HARTLEY_DEBUG=1 to see where, and report it"
-        )
-        if isinstance(error, MemoryError):
-            message = "There is not enough memory; hint: raise its limit, or name fewer columns"
-        return 1, message
+        return _explained(error)
     code = code if isinstance(code, int) else 0
     return (
         code,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -21,8 +23,7 @@ from hartley.ranges.boxes.box import Interval
 from hartley.ranges.boxes.category_list import CategoryList
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from hartley.engines.maps.rules import Rule
@@ -240,8 +241,15 @@ class PolicyDocument:
         return _read(parse_toml(text, what=what, kind=InputError), name)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> PolicyDocument:
-        """Read a policy from a file."""
+    def load(cls, path: str | os.PathLike[str] | Mapping[str, Any]) -> PolicyDocument:
+        """Read a policy from a file, or from a dict of what stands in one."""
+        if isinstance(path, Mapping):
+            return _read(dict(path), "the policy")
+        if not isinstance(path, (str, os.PathLike)):
+            raise InputError(
+                f"A {type(path).__name__} is no policy",
+                hint="pass a PolicyDocument, the path of its file, or a dict of what stands there",
+            )
         text = read_text_file(path, what="policy file", kind=InputError)
         return cls.from_toml(text, name=f"the policy file {path}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from json import dumps
 from math import prod
@@ -18,6 +19,7 @@ from hartley.engines.crosstabs.description import (
 from hartley.engines.crosstabs.reading import read_crosstab, with_places
 from hartley.engines.crosstabs.readings import read_totals, unnamed_totals, with_all_totals
 from hartley.engines.crosstabs.results_folder import RESULTS, read_results_folder
+from hartley.engines.tables.row_files import PARQUET_ENDINGS, FileFormat, refuse_parts
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
 from hartley.measures.sensitivity import Frequency, Rule, read_rule
@@ -45,7 +47,6 @@ from hartley.studies.check_report import CheckedCell, CheckedStatistic, CheckRep
 from hartley.wording import listed
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from hartley.engines.crosstabs.description import CategoryTree
@@ -56,7 +57,7 @@ INSIDERS = ("none", "sole", "holdings", "all")
 
 
 def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
-    *outputs: str | os.PathLike[str] | Crosstab,
+    *outputs: str | os.PathLike[str] | Crosstab | list[str | os.PathLike[str] | Crosstab],
     spec: str | os.PathLike[str] | Mapping[str, Any] | Descriptions | None = None,
     rules: Sequence[Rule | str] | None = None,
     insider: str = "none",
@@ -124,7 +125,7 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     if left < 2:
         raise OptionError(f"{left} values left hide nothing", hint="ask for 2 or more")
     described = _described(spec, marks, rounding)
-    named = list(outputs)
+    named = [part for each in outputs for part in (each if isinstance(each, list) else [each])]
     if dbt is not None:
         files, models = read_manifest(dbt)
         named += files
@@ -287,8 +288,12 @@ def read_outputs(
         if isinstance(output, Crosstab):
             tables.append(output)
             continue
+        if not isinstance(output, (str, os.PathLike)):
+            raise OptionError(
+                f"A {type(output).__name__} is no published table", hint="name the file that is"
+            )
         place = Path(output)
-        if place.is_dir():
+        if os.path.isdir(place):  # noqa: PTH112 - names of any length
             if not (place / RESULTS).is_file():
                 raise OptionError(
                     f"{output} is a folder without {RESULTS}",
@@ -299,6 +304,8 @@ def read_outputs(
             notes += said
         else:
             tables.append(read_crosstab(str(output), described.of(str(output))))
+            is_parquet = place.suffix.lower() in PARQUET_ENDINGS
+            refuse_parts([str(place)], FileFormat.PARQUET if is_parquet else FileFormat.CSV)
     if len({table.path for table in tables if table.path}) < sum(bool(t.path) for t in tables):
         raise OptionError("An output is named twice", hint="name every file once")
     return [_in_finest_units(table, tables) for table in tables], notes

@@ -145,13 +145,13 @@ def _kinds(
             if table.statistic != "count":
                 text = str(columns[table.statistic[4:-1]][row])
                 amount = Fraction(0 if text == "missing" else text) * 10**table.places
-            sets = [_sets(above, dim, str(columns[dim][row])) for dim in table.dims]
+            sets = [_sets(above, dim, str(columns[dim][row]).strip()) for dim in table.dims]
             cells += [
                 ((number, places[number][keys]), amount)
                 for keys in product(*sets)
                 if keys in places[number]
             ]
-        fixed = tuple(str(columns[name][row]) for name in public if name in columns)
+        fixed = tuple(str(columns[name][row]).strip() for name in public if name in columns)
         kinds.append(_Kind(tuple(cells), fixed))
     return kinds
 

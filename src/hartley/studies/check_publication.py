@@ -87,6 +87,12 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     questions = tuple(publication_questions(outputs, schema, contributor, reads=reads))
     for name, output in described.outputs.items():
         _refuse_unwritable(name, output, schema, answers.rows, rules)
+        for values in (schema.columns[dim].values or () for dim in output.dims or ()):
+            if len({str(value).strip() for value in values}) < len(values):
+                raise OptionError(
+                    f"Two labels of {one_line(name)} differ by spaces at an end only",
+                    hint="outputs are read without these: change or merge the values of the schema",
+                )
         labels = {label for dim in output.dims or () for label in labels_of(schema.columns[dim])}
         totals = labels & {output.total} or {
             label for label in labels if label.casefold() in TOTALS
@@ -175,7 +181,7 @@ def _decimals(statistic: str, schema: Schema) -> int:
 
 
 def labels_of(column: Column) -> tuple[str, ...]:
-    """Return how outputs name all values of a column; 'other' and 'missing' come last.
+    """Return how outputs name all values of a column, trimmed; 'other' and 'missing' come last.
 
     Example:
         >>> from hartley.ranges.schema.schema import Column
@@ -183,7 +189,8 @@ def labels_of(column: Column) -> tuple[str, ...]:
         ('F', 'M', 'other', 'missing')
     """
     if column.values is not None:
-        labels = [*map(str, column.values), *(["other"] if column.other else [])]
+        labels = [str(value).strip() for value in column.values]
+        labels += ["other"] if column.other else []
     else:
         assert column.low is not None
         assert column.step is not None

@@ -182,13 +182,14 @@ def read_condition(plain: dict[str, Any]) -> Any:  # noqa: ANN401 - a condition 
 def _test(key: str, schema: Schema, dim: str) -> str:
     """Write the condition that a row has a label."""
     column, name = schema.columns[dim], _name(dim)
-    if key not in map(str, column.values or ()):
+    own = next((str(v) for v in column.values or () if str(v).strip() == key), None)
+    if own is None:
         if key == "missing" and column.nullable:
             return f"{name} IS NULL"
         if key == "other" and column.other:
             every = ", ".join(_literal(str(value), schema, dim) for value in column.values or ())
             return f"{name} NOT IN ({every})"
-    return f"{name} = {_literal(key, schema, dim)}"
+    return f"{name} = {_literal(key if own is None else own, schema, dim)}"
 
 
 def _literal(key: str, schema: Schema, dim: str) -> str:

@@ -30,7 +30,7 @@ from hartley.studies.released_people import ReleasedPeople, released_people
 from hartley.wording import counted, exactly, verb_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hartley.engines.maps.column_map import ColumnCounts, MapCounts
     from hartley.engines.tables.table import Table
@@ -195,7 +195,7 @@ class ReleaseReport(ReadableResult):
 
 def release(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
-    policy: PolicyDocument | str | os.PathLike[str],
+    policy: PolicyDocument | str | os.PathLike[str] | Mapping[str, Any],
     out: str | os.PathLike[str],
     *,
     certificate: str | os.PathLike[str] | None = None,
@@ -208,7 +208,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
     The table is read twice, once to count what lies outside the policy and once to release it,
-    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. A
+    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. Kept
+    numbers of a CSV file that a double would round stay as they are written: one more reading. A
     policy for the mean or the total of a column releases one row: the released value and the ends
     of its cell. A column that is perturbed at random is drawn row by row. After an error or an
     interruption no file is left; a process that is killed leaves at most a hidden file,
@@ -216,7 +217,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
 
     Args:
         table: anything that ``Relation.from_table`` reads, or a table already open.
-        policy: a policy or the path of its file.
+        policy: a policy, the path of its file, or a dict of what stands in one.
         out: the Parquet or CSV file to write.
         certificate: also write what the policy promises, tied to its file, which must be given by
             its path; both files are written, or none.
@@ -457,4 +458,4 @@ def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
 
 
 def _paths(policy: object) -> tuple[str, ...]:
-    return () if isinstance(policy, PolicyDocument) else (str(policy),)
+    return (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()

@@ -243,7 +243,7 @@ def _suspected(table: object, reading: ReadingOptions) -> ReadingOptions:
     if reading.encoding != AS_WRITTEN.encoding or not isinstance(table, (str, os.PathLike)):
         return reading
     path = Path(table)
-    if is_address(table) or not path.is_file() or not is_csv(str(path)):
+    if is_address(table) or not os.path.isfile(path) or not is_csv(str(path)):  # noqa: PTH113 - names of any length
         return reading
     if suspected_encoding(path, ["utf-8"]) == "utf-8":  # nearly always, and quickly decided
         return reading

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from command_line import run
-from hartley import Agent, TableError, anonymity, open_table, scan
+from hartley import Agent, Roles, TableError, anonymity, check, open_table, release, scan
 from hartley.engines.crosstabs.grids import read_grid
 from hartley.engines.tables.sources import open_texts
+from hartley.errors import InputError
 
 
 def write(path, rows, form="parquet"):
@@ -173,3 +174,64 @@ def test_excel_files_of_partitions_are_not_read_without_their_column(folder):
 def test_a_published_table_has_no_column_of_its_folder(folder):
     write(folder / "year=2024/table.parquet", {"region": ["north"], "n": [12]})
     assert read_grid(folder / "year=2024/table.parquet").rows == (("region", "n"), ("north", "12"))
+
+
+def test_parts_of_a_table_are_no_published_tables(folder):
+    write(folder / "hv/town=a/part-0.parquet", {"region": ["n"], "count": [12]})
+    write(folder / "hv/town=a/part-0.csv", {"region": ["n"], "count": [12]}, "csv")
+    write(folder / "delta/p.parquet", {"region": ["n"], "count": [12]})
+    for path in ("hv/town=a/part-0.parquet", "hv/town=a/part-0.csv", "delta/p.parquet"):
+        with pytest.raises(TableError, match=r"would be lost|is a Delta table"):
+            check(path)
+
+
+def test_only_patterns_of_table_files_are_hinted(folder):
+    for path in folder.glob("*_link.*"):
+        path.unlink()
+    (folder / "code.py").write_text("1")
+    for source in (".", ""):
+        with pytest.raises(TableError, match=r"^\. is a folder.*rows: there is none"):
+            open_table(source)
+    write(folder / "[t].parquet", {"a": [1]})
+    for source in (".", ""):
+        with pytest.raises(TableError, match=r"^\. is a folder.*for example \./\*\.parquet$"):
+            open_table(source)
+    write(folder / "a[1]/t.csv", {"a": [1]}, "csv")
+    with pytest.raises(TableError) as refused:
+        open_table("a[1]")
+    assert open_table(refused.value.hint.rpartition(" ")[2]).columns == ("a",)
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda: open_table(LONG),
+        lambda: open_table(f"{LONG}*"),
+        lambda: open_table([f"a/{LONG}.csv", "b.csv"]),
+        lambda: scan(LONG),
+        lambda: check(LONG),
+        lambda: check("t.csv", schema=LONG),
+        lambda: Roles.read(LONG),
+        lambda: release({"a": [1]}, {"format": 1, "columns": [{"name": "a", "kind": "keep"}]},
+                        f"{LONG}.csv"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("folder")
+def test_names_of_any_length_get_a_sentence(way):
+    with pytest.raises(InputError, match="cannot be") as refused:
+        way()
+    assert len(str(refused.value)) < 500
+
+
+def test_no_command_fails_at_a_long_name(folder):
+    (folder / "t.csv").write_text("a,b\n1,2\n")
+    for words in (
+        ["scan", LONG], ["scan", "t.csv", "--html", LONG], ["check", LONG],
+        ["price", "Q", "--bits", "1", "--schema", LONG], ["check", "t.csv", "--junit", LONG],
+    ):  # fmt: skip
+        ended = run(*words)
+        assert (ended.returncode, "hint: " in ended.stderr) == (2, True), words
+        assert "Something went wrong" not in ended.stderr

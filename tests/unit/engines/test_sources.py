@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley import ColumnError, Relation, open_table
+from hartley import ColumnError, Relation, TableError, open_table
 from hartley.engines.tables.table import Kind, Table
 
 if TYPE_CHECKING:
@@ -240,3 +240,17 @@ def test_days_of_a_csv_are_days_only_where_their_writing_leaves_no_doubt(days, r
     assert sorted(found) == sorted(
         day.replace("/", "-") if read is Kind.TIME else day for day in days
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (ibis.table({"a": "int"}, name="t"), "is of no database; hint: pass the table of a conn"),
+        (ibis.memtable({"a": [1]}).a, "of the type IntegerColumn of ibis, is not a table"),
+        (ibis.memtable({"a": [1]}).a.sum(), "of the type IntegerScalar of ibis, is not a table"),
+        (ibis.memtable({"a": [{"columns": 1}]}).a, "StructColumn of ibis, is not a table"),
+    ],
+)
+def test_what_is_no_table_of_an_engine_is_refused_at_once(source, sentence):
+    with pytest.raises(TableError, match=sentence):
+        open_table(source)

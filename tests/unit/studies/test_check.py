@@ -230,3 +230,12 @@ def test_a_total_alone_is_an_output(tmp_path):
 def test_a_suspected_total_is_named(tmp_path):
     report = check(lines(tmp_path / "a.csv", "g", a=30, b=20, alle=50))
     assert any("'alle' of g in a.csv is the sum of all others" in note for note in report.notes)
+
+
+def test_outputs_may_be_a_list_and_nothing_else(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("region,n\nnorth,15\nsouth,12\n")
+    assert check([path]).outputs == check(path).outputs
+    for other in (None, 3, {"region": ["north"], "n": [15]}, [[path]]):
+        with pytest.raises(InputError, match="is no published table; hint: name the file"):
+            check(other)

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import hartley
 from hartley.agent.repricing import verify_prices
 from hartley.cli.main import app
+from hartley.engines.crosstabs.description import read_descriptions
 from hartley.errors import InputError, Refused
 from hartley.studies.check import check
 from hartley.studies.check_certificate import save_certificate, verify_check
@@ -397,3 +398,45 @@ def test_whole_sums_of_halves_are_no_reason_to_refuse(tmp_path, text):
     assert report.statistics[-1].places == 1
     saved = save_certificate(report, tmp_path / "c.json")
     verify_check([tmp_path / "s.csv"], saved, table=data)
+
+
+SPACED = {"region": ["n ", "s", " w"]}
+
+
+@pytest.mark.parametrize("label", ["n", "n ", " n"])
+def test_labels_of_the_schema_are_read_without_spaces_at_their_ends(tmp_path, label):
+    columns = {"region": {"kind": "private", "values": SPACED["region"]}}
+    schema = {"table": {"name": "t", "rows": "public"}, "columns": columns}
+    data = {"region": ["n "] * 12 + ["s"] * 4 + [" w"]}
+    hartley.Agent(data, schema, budget=30, ledger=tmp_path / "l.db").close()
+    path = tmp_path / "n.csv"
+    path.write_text(f"region,n\n{label},12\ns,4\nw,0\ncoast,4\n")
+    block = COUNTS | {
+        "dims": ["region"],
+        "where": "region <> ' w'",
+        "absent": "zero",
+        "total": "T ",
+    }
+    described = {"outputs": [block], "trees": [{"dim": "region", "coast ": ["s ", " w"]}]}
+    options = {"spec": described, "schema": schema, "against": tmp_path / "l.db", "charge": True}
+    report = check(path, table=data, **options)
+    assert report.bits == pytest.approx(1.585, abs=0.01)
+    assert booked(tmp_path / "l.db") == [report.effects]
+    plain = {**described, "outputs": [{k: v for k, v in block.items() if k != "total"}]}
+    assert check(path, table=data, spec=plain, schema=schema).bits == report.bits
+    path.write_text(f"region,n\n{label},1\n")
+    assert check(path, **options).publication == report.publication
+
+
+@pytest.mark.parametrize("values", [["n ", "n"], ["n", "s", "\tn"]])
+def test_labels_that_differ_by_spaces_at_an_end_are_refused_by_the_schema(tmp_path, values):
+    columns = {"g": {"kind": "private", "values": values}}
+    schema = {"table": {"name": "t", "rows": "public"}, "columns": columns}
+    hartley.Agent({"g": ["n"]}, schema, budget=9, ledger=tmp_path / "l.db").close()
+    with pytest.raises(InputError, match="differ by spaces at an end only"):
+        check(spec=spec(COUNTS), schema=schema, against=tmp_path / "l.db", reserve=True)
+
+
+def test_a_tree_names_no_category_twice():
+    with pytest.raises(InputError, match="names a category twice"):
+        read_descriptions({"trees": [{"dim": "g", "a": ["b"], "a ": ["c"]}]})

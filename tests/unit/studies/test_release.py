@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -23,6 +24,7 @@ from hartley.policies.quantizers.quantizer import UniformQuantizer
 from hartley.studies.design import design
 from hartley.studies.release import release
 
+AS_TEXT = pyarrow.csv.ConvertOptions(column_types={"id": pa.string()})
 POLICY = PolicyDocument(
     (
         QuantizedColumn("height", UniformQuantizer(100, 250, 15)),
@@ -458,3 +460,52 @@ def test_a_csv_file_with_a_header_alone_has_no_rows(tmp_path):
     with pytest.raises(TableError, match="has no rows") as caught:
         release(tmp_path / "people.csv", policy, tmp_path / "out.csv")
     assert caught.value.hint
+
+
+BIG = 2**60
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"1234567890123456789{end}" for end in range(4)],
+        [str(-(2**63)), str(2**63 - 1), "0.5"],
+        [str(BIG + 1), str(BIG), "0.5"],
+        ["0.1234567890123456789", "0.1234567890123456788"],
+        ["1e400", "1e-400", "1.23456789e-320"],
+    ],
+)
+def test_numbers_that_doubles_round_are_kept_as_they_are_written(tmp_path, texts, ending):
+    (tmp_path / "a.csv").write_text("\n".join(["id", *texts]) + "\n")
+    policy = PolicyDocument((KeptColumn("id"),))
+    report = release(tmp_path / "a.csv", policy, tmp_path / f"out.{ending}", strict=True)
+    written = pa.csv.read_csv if ending == "csv" else pq.read_table
+    options = {} if ending == "parquet" else {"convert_options": AS_TEXT}
+    assert written(report.path, **options)["id"].to_pylist() == texts
+    assert report.people.counts.unique == len(texts)
+    ranged = PolicyDocument((KeptColumn("id", Fraction(0), Fraction(2**40)),))
+    with pytest.raises(ColumnError, match="would round; hint: keep it without a range"):
+        release(tmp_path / "a.csv", ranged, tmp_path / "other.csv")
+
+
+def test_numbers_that_doubles_hold_stay_numbers(tmp_path):
+    texts = ["0.30000000000000004", "9007199254740991", "1000000000000000000000", "0", "-1.50"]
+    (tmp_path / "a.csv").write_text("\n".join(["x", *texts]) + "\n")
+    report = release(
+        tmp_path / "a.csv", PolicyDocument((KeptColumn("x"),)), tmp_path / "out.parquet"
+    )
+    assert pq.read_table(report.path)["x"].to_pylist() == [*map(float, texts)]
+
+
+def test_a_policy_may_be_a_dict_of_what_stands_in_its_file(people, tmp_path):
+    content = {"format": 1, "columns": [{"name": "sex", "kind": "keep"}]}
+    document = PolicyDocument((KeptColumn("sex"),))
+    report = release(people, content, tmp_path / "out.csv")
+    assert report.policy_digest == document.digest
+    with pytest.raises(OptionError, match="the policy is not in a file"):
+        release(people, content, tmp_path / "out.csv", certificate=tmp_path / "c.json")
+    with pytest.raises(InputError, match="The policy does not name a format"):
+        release(people, {"columns": []}, tmp_path / "out.csv")
+    with pytest.raises(InputError, match="A int is no policy; hint: pass a PolicyDocument"):
+        release(people, 3, tmp_path / "out.csv")

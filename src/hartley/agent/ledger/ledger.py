@@ -6,6 +6,7 @@ This is the ledger that an agent needs. ``auditable_ledger.py`` adds what checks
 from __future__ import annotations
 
 import os
+import re
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from hartley.errors import Refused
 
 T = TypeVar("T")
+SETTINGS = re.compile(r"(?i)(?:^|\s)(?:dbname|host|hostaddr|passfile|password|service|user)\s*=")
+"""How libpq writes an address beside its URLs; as the name of a file it would show a password."""
 
 __all__ = ["Ledger", "Reservation", "State", "open_ledger", "open_store"]
 
@@ -413,10 +416,10 @@ def open_store(address: str | os.PathLike[str], *, create: bool = True) -> Ledge
 
         return PostgresLedgerStore(text, create=create)
     path = text.removeprefix("sqlite:///")
-    if not path or "://" in path or "\0" in path or path == ":memory:":
+    if not path or "://" in path or "\0" in path or path == ":memory:" or SETTINGS.search(path):
         raise OptionError(
             "The address of the ledger is neither a file nor a database",
-            hint="name a file, sqlite:///file or postgresql://user@host/database",
+            hint="name a file, postgresql://user@host/database or sqlite:///file",
         )
     from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore
 

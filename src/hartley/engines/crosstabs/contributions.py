@@ -81,7 +81,7 @@ def _label(value: object) -> str:
     """Write a category as outputs do."""
     if isinstance(value, Decimal):
         return decimal_text(Fraction(value))
-    return "missing" if value is None else str(value)
+    return "missing" if value is None else str(value).strip()
 
 
 def _row_by_row(

@@ -236,7 +236,9 @@ def read_description(block: Mapping[str, Any]) -> OutputDescription:
         bounds=_bounds(block, statistic),
         complete=complete,
         decimals=decimals,
-        labels={str(dim): tuple(map(str, each)) for dim, each in labels.items()},
+        labels={
+            str(dim): tuple(str(label).strip() for label in each) for dim, each in labels.items()
+        },
         stated=frozenset(block),
     )
 
@@ -261,7 +263,7 @@ def _bounds(block: Mapping[str, Any], statistic: str) -> tuple[Fraction, Fractio
 
 def _words(block: Mapping[str, Any], name: str) -> str | None:
     words = block.get(name)
-    return None if words is None else str(words)
+    return None if words is None else str(words).strip()
 
 
 def _choice(block: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:
@@ -275,12 +277,15 @@ def _choice(block: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> st
 
 
 def _tree(block: dict[str, Any]) -> CategoryTree:
-    parents = {name: children for name, children in block.items() if name != "dim"}
+    parents = {name.strip(): children for name, children in block.items() if name != "dim"}
+    if len(parents) + 1 < len(block):
+        raise OptionError("A tree names a category twice", hint="write its parts in one list")
     if "dim" not in block or not all(isinstance(children, list) for children in parents.values()):
         raise OptionError(
             "A tree names no dimension, or a category without its parts",
             hint='write dim = "region" and then coast = ["north", "west"]',
         )
     return CategoryTree(
-        str(block["dim"]), {name: tuple(map(str, parts)) for name, parts in parents.items()}
+        str(block["dim"]),
+        {name: tuple(str(part).strip() for part in parts) for name, parts in parents.items()},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 from contextlib import suppress
@@ -50,12 +51,12 @@ def read_results_folder(folder: str, described: Descriptions) -> tuple[list[Cros
                 declared = replace(declared, dims=_dims(folder, name))
             table = None
             with suppress(NotACount):
-                if declared.statistic != "count" or _counts(result):
+                if "statistic" in declared.stated or _counts(result):
                     table = read_crosstab(place, declared)
             if table is None:
                 notes.append(
-                    f"{name} of {folder} holds no counts, and was left out; if it holds sums, "
-                    f'declare statistic = "sum(column)" for {file}.'
+                    f"{name} of {folder} holds no counts as far as is known, and was left out; if "
+                    f'it does, or sums, declare statistic = "count" or "sum(column)" for {file}.'
                 )
                 continue
             tables.append(replace(table, name=f"{Path(folder).name}/{file}"))
@@ -93,5 +94,19 @@ def _counts(result: Any) -> bool:
     kind = fair.get("statbarn") if isinstance(fair, dict) else None
     if kind is not None:
         return str(kind) == "Frequencies"
-    written = str(result.get("command", ""))
-    return _property(result, "method") == "crosstab" and "aggfunc" not in written
+    try:
+        written = ast.parse(str(result.get("command", "")).strip())
+    except (SyntaxError, ValueError, RecursionError):  # a line of several
+        return False
+    calls = [
+        call
+        for call in ast.walk(written)
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "crosstab"
+    ]
+    # What is counted has an index and columns; values and how to sum them up come after these.
+    return bool(calls) and all(
+        len(call.args) <= 2
+        and not any(isinstance(part, ast.Starred) for part in call.args)
+        and {word.arg for word in call.keywords}.isdisjoint({None, "values", "aggfunc"})
+        for call in calls
+    )

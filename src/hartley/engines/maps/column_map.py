@@ -39,6 +39,7 @@ from hartley.engines.maps.unfit_values import (
     trees_of,
 )
 from hartley.engines.tables.failures import run
+from hartley.engines.tables.view import as_texts, rounded_texts
 from hartley.errors import TableError
 
 if TYPE_CHECKING:
@@ -153,7 +154,9 @@ def apply_map(
         for rule in listed
         if isinstance(rule, Keep) or (isinstance(rule, UniformCells) and rule.listed)
     }
-    refuse_rounded(table, {name: ends for name, ends in declared.items() if ends}, kept)
+    rounded = rounded_texts(table, kept)
+    refuse_rounded(table, {name: ends for name, ends in declared.items() if ends}, kept, rounded)
+    table = as_texts(table, rounded) if rounded else table
     rows = table.expression.select(
         **{f"v{i}": _source(table, rule) for i, rule in enumerate(listed) if _reads_own(rule)},
         **{column.held: as_doubles(table, name) for name, column in read.items()},

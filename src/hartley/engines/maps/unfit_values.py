@@ -204,11 +204,14 @@ def check_rules(table: Table, rules: Sequence[Rule]) -> None:
 
 
 def refuse_rounded(
-    table: Table, ranges: Mapping[str, tuple[Any, Any]], kept: Container[str] = ()
+    table: Table,
+    ranges: Mapping[str, tuple[Any, Any]],
+    kept: Container[str] = (),
+    rounded: Container[str] = (),
 ) -> None:
     """Raise an error for whole numbers that doubles do not tell apart within their ranges.
 
-    Decimals of columns that are kept count in their last digit.
+    Decimals of columns that are kept count in their last digit; others are ``rounded`` already.
     """
     for name, ends in ranges.items():
         dtype = table.expression[name].type()
@@ -216,7 +219,7 @@ def refuse_rounded(
         if dtype.is_decimal() and name in kept:
             digits = math.inf if dtype.scale is None else dtype.scale  # of PostgreSQL's numeric
         largest = max(map(abs, ends)) * 10**digits
-        if largest > LARGEST_EXACT_INTEGER and not dtype.is_floating():
+        if name in rounded or (largest > LARGEST_EXACT_INTEGER and not dtype.is_floating()):
             raise ColumnError(
                 f"Column '{name}' of {table.name} holds whole numbers or decimals, which a release "
                 f"within {'a' if math.isinf(digits) else 'so large a'} range would round",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from hartley.errors import EngineError, HartleyError, OptionError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Mapping
 
     from hartley.engines.maps.column_map import MappedTable
@@ -142,7 +142,7 @@ def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLik
     """Raise an error if the release would overwrite its own table."""
     for what, paths in files.items():
         for path in paths:
-            if Path(path).exists() and Path(out).exists() and Path(path).samefile(out):
+            if os.path.exists(path) and os.path.exists(out) and Path(path).samefile(out):  # noqa: PTH110 - names of any length
                 raise OptionError(
                     f"The release would overwrite the {what} {Path(path).name} itself",
                     hint="write it to another file",

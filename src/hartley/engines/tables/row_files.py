@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     Sources = Sequence[str | os.PathLike[str]]
 
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+ENDINGS = (*PARQUET_ENDINGS, *EXCEL_ENDINGS, *STATISTICS_ENDINGS, ".csv", ".tsv", ".txt", ".gz")
+"""The endings that a hint names."""
 
 LAKES = {
     "_delta_log": "a Delta table",
@@ -68,7 +70,7 @@ def open_files(sources: Sources, reading: ReadingOptions, *, whole: bool = True)
 
 
 def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, whole: bool) -> Table:
-    paths = [path for source in sources for path in _matching(source, copies)]
+    paths = [path for source in sources for path in _readable(source, copies)]
     name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
@@ -77,7 +79,7 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
             hint="pass files of one format",
         )
     form = formats.pop()
-    _refuse_parts(paths, form)
+    refuse_parts(paths, form)
     _refuse_unused(form, reading, name)
     try:
         if form is FileFormat.PARQUET:
@@ -94,9 +96,19 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
         raise shortage or _unreadable(name, type(error).__name__, form) from None
 
 
+def _readable(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
+    try:
+        return _matching(source, copies)
+    except OSError as error:  # too long a name, or a folder that may not be looked into
+        raise TableError(
+            f"The file {os.fspath(source)} cannot be looked at ({type(error).__name__})",
+            hint="check its name, and who may read its folder",
+        ) from None
+
+
 def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
     """Return the readable files that a path or a pattern names; - is standard input."""
-    text = os.fspath(source)
+    text = os.fspath(source) or "."
     if text == STANDARD_INPUT:
         return [spool_input(copies)]
     pattern = glob.has_magic(text) and not Path(text).exists()
@@ -106,13 +118,14 @@ def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
     for path in paths:
         if Path(path).is_dir():
             inside = sorted(Path(path).glob("[!._]*"))
-            _refuse_parts([path, *(str(child) for child in inside if "=" in child.name)])
-            ending = next((child.suffix for child in inside if child.is_file()), None)
+            refuse_parts([path, *(str(child) for child in inside if "=" in child.name)])
+            endings = (child.suffix for child in inside if child.is_file())
+            ending = next((ending for ending in endings if ending.lower() in ENDINGS), None)
             raise TableError(
                 f"{path} is a folder, not a file",
-                hint="name a file of rows"
+                hint="name a file of rows: there is none that is known by its ending in it"
                 if ending is None
-                else f"name its files, for example {path}/*{ending}",
+                else f"name its files, for example {glob.escape(path)}/*{ending}",
             )
         if not Path(path).exists():
             raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
@@ -123,7 +136,7 @@ def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
     return paths
 
 
-def _refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> None:
+def refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> None:
     """Raise an error for files that are not all of a table, and for folders of such files.
 
     In a lake, a log says which files and rows count; the names of hive partitions hold a column.

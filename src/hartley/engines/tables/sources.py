@@ -215,7 +215,8 @@ def _unnamed(shown: str) -> TableError:
 
 
 def _is_ibis(source: object) -> bool:
-    return type(source).__module__.startswith("ibis.") and hasattr(source, "get_backend")
+    kind = type(source)  # a column has no columns
+    return kind.__module__.startswith("ibis.") and hasattr(kind, "columns")
 
 
 def _is_frame(source: object) -> bool:
@@ -235,7 +236,15 @@ def _is_of(source: object, library: str) -> bool:
 
 
 def _open_ibis(source: Any) -> Table:
-    backend = source.get_backend()
+    from ibis.common.exceptions import IbisError
+
+    try:
+        backend = source.get_backend()
+    except IbisError:
+        raise TableError(
+            "The Ibis table is of no database",
+            hint="pass the table of a connection, such as ibis.duckdb.connect(FILE).table(NAME)",
+        ) from None
     require_tried(dialect_of(backend), backend)
     try:
         name = str(source.get_name())

@@ -14,7 +14,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.numerals import BinnedNumber
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from fractions import Fraction
 
     import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from hartley.engines.dialects.dialect import Dialect
 
 LARGEST_DOUBLE = 1.7976931348623157e308
+SPAN = 2.2250738585072014e-308, LARGEST_DOUBLE
+"""Between them a double holds at least 15 digits of any number."""
 TINY = 1e-200
 """Numbers closer to zero lie next to it for any step; PostgreSQL would refuse to scale them."""
 
@@ -192,10 +194,11 @@ def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
     return guess.astype(np.int64)
 
 
-def keep_texts(table: Table, columns: Sequence[str]) -> Table:
+def keep_texts(table: Table, columns: Sequence[str], *, exact: bool = False) -> Table:
     """Keep the text of a CSV column if its numbers or times would merge different texts.
 
-    Counted, not guessed: as many distinct values as texts, and none lost.
+    Counted, not guessed: as many distinct values as texts, and none lost; if ``exact``, none
+    rounded either.
 
     Example:
         >>> from hartley.engines.tables.sources import open_table
@@ -219,8 +222,34 @@ def keep_texts(table: Table, columns: Sequence[str]) -> Table:
         for i, name in enumerate(typed)
         if counts[f"texts{i}"] != counts[f"values{i}"]
         or counts[f"present{i}"] != counts[f"kept{i}"]
-    }
+    } | (rounded_texts(table, typed) if exact else set())
     return as_texts(table, merged) if merged else table
+
+
+LONG = r"[1-9]([.]?\d){14,}[.]?[1-9]"
+"""A number of 16 significant digits or more; doubles keep all that have fewer."""
+
+
+def rounded_texts(table: Table, columns: Iterable[str]) -> set[str]:
+    """Return the columns of CSV files with a number that is not written as its double is.
+
+    Example:
+        >>> from hartley.engines.tables.sources import open_table
+        >>> rounded_texts(open_table({"age": [30, 40]}), ["age"])  # no CSV file
+        set()
+    """
+    rounded = {}
+    for name in columns:
+        if table.texts is not None and table.expression[name].type().is_floating():
+            text, value = table.texts[name], table.texts[name].try_cast("float64")
+            written = value.cast("string")
+            other = text.re_search(LONG) & (written != text) & (written != text + ".0")
+            lost = text.re_search("[1-9]") & ~value.abs().between(*SPAN)  # 0 or infinite
+            rounded[name] = (other | lost).any()
+    if not rounded:
+        return set()
+    (answers,) = run(table, table.texts.aggregate(**rounded).to_pyarrow).to_pylist()
+    return {name for name, answer in answers.items() if answer}
 
 
 def as_texts(table: Table, columns: Collection[str]) -> Table:

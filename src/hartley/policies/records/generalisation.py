@@ -207,7 +207,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         hierarchies = hierarchies_of(opened, known_roles, named)
     share = _check(opened, named, unchanged, k, hierarchies or {}, method, suppress)
     ordered = named if method == "mondrian" else hierarchies or ()
-    opened = keep_texts(opened, [name for name in (*named, *unchanged) if name not in ordered])
+    plain = [name for name in (*named, *unchanged) if name not in ordered]
+    opened = keep_texts(opened, plain, exact=True)
     homes = _household_columns(known_roles, method)
     opened.require(homes)
     wanted = dict.fromkeys((*named, *unchanged, *homes))  # a household may be a key besides

@@ -87,7 +87,7 @@ def read_records(
         else list(names_of(columns))
     )
     _check_columns(opened, asked, kept_names)
-    opened = keep_texts(opened, kept_names)
+    opened = keep_texts(opened, kept_names, exact=True)
     rows = run(opened, opened.expression.select(*asked, *kept_names).to_pyarrow)
     _refuse_empty(opened, rows.num_rows)
     if rows.num_rows < k:

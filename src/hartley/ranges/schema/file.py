@@ -29,6 +29,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import json
+import os
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -42,7 +43,6 @@ from hartley.files import parse_toml, read_text_file
 from hartley.wording import decimal_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable
 
 TABLE_KEYS = (
@@ -133,7 +133,7 @@ def _number(number: object, name: str) -> Fraction:
 
 def _parse(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     name = f"schema {Path(path).name}"
-    if not Path(path).exists():
+    if not os.path.exists(path):  # noqa: PTH110 - names of any length
         raise InputError(
             f"The {name} cannot be read",
             hint="check the path; hartley schema draft TABLE makes a first one",

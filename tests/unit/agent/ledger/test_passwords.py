@@ -9,11 +9,15 @@ import psycopg
 import pytest
 
 from command_line import run
-from hartley import Agent, open_table
+from hartley import Agent, open_ledger, open_table
 from hartley.errors import HartleyError, without_password
 from hartley.service.settings import DatasetSettings, ServiceSettings
 
 CANARY = "c4nary"
+OF_A = {
+    "table": {"name": "t"},
+    "columns": {"a": {"kind": "private", "range": [0, 1], "step": 1}},
+}
 SCHEMA = (
     '[table]\nname = "people"\n[columns.age]\nkind = "private"\nrange = [0, 100]\nstep = 1\n'
     '[columns.sex]\nkind = "private"\nvalues = ["F", "M"]\n'
@@ -172,6 +176,8 @@ def test_the_next_commands_work_when_they_are_pasted(folder, database, monkeypat
         f"password=x&{CANARY};{CANARY}", f'password = "x {CANARY}"', f"Server=h;Pwd={CANARY};",
         f"md:d?motherduck_token={CANARY}", f"ann:{CANARY}@h/d::t", f"postgresql:ann:{CANARY}@h/d",
         f"postgresql//ann:{CANARY}@h/d",
+        f"https:/a.net/c/t.parquet?sv=2022&sig={CANARY}", f"t.parquet?sig={CANARY}",
+        f"'{'x' * 300}.parquet?sv=1&sig={CANARY}'", f"t.csv?sslmode=require&key={CANARY}::t",
         f"see postgresql://h/d and postgresql://u:{CANARY}@h/d", f"--data=postgresql://u:{CANARY}@h/d",
     ],
 )  # fmt: skip
@@ -204,8 +210,28 @@ def test_the_place_of_an_error_is_shown_without_the_password(monkeypatch, capsys
     [
         "postgresql://ann@h:5/d?sslmode=require&host=/tmp/x::s.t", "https://h:8080/",
         "postgresql://[::1]/d::t", "SELECT a FROM t WHERE mail = 'a@b.c'", "data/*.csv?", "a=b;c=d",
+        "t?/a=b.csv", "'t.db?sslmode=require'; hint: a ? b=c",
         "postgresql:///d?options=-csearch_path%3Da::t", "a:b c@d", "data/12:30.csv", "sqlite:////srv/ledger.db",
     ],
 )  # fmt: skip
 def test_what_is_no_secret_is_left_as_it_is(text):
     assert without_password(text) == text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "host=127.0.0.1 port=1 password=SeKr1tPw",
+        "port=1 PASSWORD = 'SeKr1tPw'",
+        "postgresql+psycopg://ann:SeKr1tPw@host/db",
+    ],
+)
+def test_settings_of_a_database_are_no_name_of_a_file(tmp_path, monkeypatch, address):
+    monkeypatch.chdir(tmp_path)
+    for opens in (open_ledger, lambda ledger: Agent({"a": [1]}, OF_A, budget=3, ledger=ledger)):
+        with pytest.raises(
+            HartleyError, match=r"neither a file nor a .*l://user@host/database"
+        ) as refused:
+            opens(address)
+        assert "SeKr1tPw" not in str(refused.value)
+    assert not [*tmp_path.iterdir()]

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from hartley.errors import OptionError
+from hartley.agent.ledger.ledger import open_ledger
+from hartley.errors import InputError, OptionError
 
 
 @pytest.mark.parametrize(
@@ -71,3 +72,11 @@ def test_names_of_any_script_are_kept(ledger, two):
     ledger.reserve("people", name, [{"ä": "\0\ud800"}], two, note="SELECT 'ß'")
     assert list(ledger.state("people").allowances) == [name]
     assert ledger.verify().holds
+
+
+@pytest.mark.parametrize("prefix", ["", "sqlite:///"])
+@pytest.mark.parametrize("create", [True, False])
+def test_a_folder_is_no_ledger(tmp_path, prefix, create):
+    with pytest.raises(InputError, match="is a folder, not a file; hint: add the name"):
+        open_ledger(f"{prefix}{tmp_path}", create=create)
+    assert not [*tmp_path.iterdir()]

@@ -400,3 +400,30 @@ def test_equal_texts_state_the_same_but_a_hidden_total_has_no_bounds(tmp_path):
     }
     assert [cell.line for cell in table.cells] == [2, 3, 4, 5, 6]
     assert [cell.text for cell in table.cells] == ["x", "x", "-4", "-4", "x"]
+
+
+@pytest.mark.parametrize(
+    ("command", "counts"),
+    [
+        ("x = a.crosstab(t.r, t.d)", True),
+        ("    a.crosstab(index=[t.r, t.s], columns=t.d, margins=True)", True),
+        ('a.crosstab(t.r, t.d, t.v, None, None, "mean")', False),
+        ("a.crosstab(t.r, t.d, values=t.v, aggfunc=np.mean)", False),
+        ("a.crosstab(*parts)", False),
+        ("a.crosstab(t.r, t.d, **options)", False),
+        ("x = a.crosstab(", False),
+        ("", False),
+    ],
+)
+def test_means_of_an_older_results_folder_are_no_counts(tmp_path, command, counts):
+    for file in ACRO.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    path = tmp_path / "results.json"
+    content = json.loads(path.read_text())
+    content["results"]["output_2"] |= {"command": command, "fair": None}
+    path.write_text(json.dumps(content))
+    tables, notes = read_results_folder(str(tmp_path), Descriptions())
+    assert len(tables) == 2 + counts
+    assert any("output_2 of" in note and 'statistic = "count"' in note for note in notes) != counts
+    block = {"file": "output_2_0.csv", "statistic": "count"}
+    assert len(read_results_folder(str(tmp_path), read_descriptions({"outputs": [block]}))[0]) == 3

@@ -347,3 +347,10 @@ def test_the_table_is_not_overwritten_by_its_release(tmp_path):
             release.write(path)
     assert source.read_text() == before
     assert release.write(tmp_path / "other.csv").exists()
+
+
+def test_numbers_that_doubles_round_are_kept_as_they_are_written(tmp_path):
+    ids = [f"{digit}2345678901234567890" for digit in (1, 3, 5, 7)]  # all doubles differ
+    rows = "".join(f"{place // 2},{id_}\n" for place, id_ in enumerate(ids))
+    (tmp_path / "a.csv").write_text(f"a,id\n{rows}")
+    assert anonymize(tmp_path / "a.csv", "a", 2, keep="id").table["id"].to_pylist() == ids

@@ -268,3 +268,10 @@ def test_the_table_is_not_overwritten_by_its_release(tmp_path):
             averages.write(path)
     assert source.read_text() == before
     assert averages.write(tmp_path / "other.csv").exists()
+
+
+def test_numbers_that_doubles_round_are_kept_as_they_are_written(tmp_path):
+    ids = [f"{digit}2345678901234567890" for digit in (1, 3, 5, 7)]  # all doubles differ
+    (tmp_path / "a.csv").write_text("a,id\n" + "".join(f"{i},{id_}\n" for i, id_ in enumerate(ids)))
+    kept = mdav(tmp_path / "a.csv", 2, "a", keep="id").released["id"]
+    assert kept.to_pylist() == ids

@@ -101,12 +101,16 @@ class SqliteLedgerStore(LedgerStore):
         # Connections may be opened after the process has changed its working folder.
         self.path, self.name = path.absolute(), f"'{path}'"
         try:
-            there = path.exists()
+            there, is_folder = path.exists(), path.is_dir()
         except OSError as error:  # too long a name, or a folder that may not be looked into
             raise InputError(
                 f"The file of the ledger {self.name} cannot be looked at ({type(error).__name__})",
                 hint="check the path, and who may read the folder",
             ) from None
+        if is_folder:
+            raise InputError(
+                f"The ledger {self.name} is a folder, not a file", hint="add the name of its file"
+            )
         if not there and not (create and path.absolute().parent.is_dir()):
             missing = "file" if path.absolute().parent.is_dir() else "folder"
             raise InputError(
