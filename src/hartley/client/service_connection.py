@@ -280,8 +280,8 @@ class ServiceConnection:
         except UNREADABLE:
             self.close()  # what follows may be the rest of it
             raise ReplyError(
-                f"The reply of the service at '{self.host}' is cut off, or not in the form that "
-                "this version of Hartley reads",
+                f"The reply of the service at '{self.host}' is cut off, does not fit the request "
+                "or itself, or is not in the form that this version of Hartley reads",
                 hint="ask again, which is free where it was charged; if it stays so, use the "
                 "version of Hartley that the service runs",
             ) from None

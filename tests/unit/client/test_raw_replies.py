@@ -172,7 +172,10 @@ def test_a_reply_to_nothing_is_not_taken_for_the_next_one(wire, people, true):
         came.clear()
         wire.ended.wait(5)
 
-    wire.replies = [twice, framed(json.dumps(budget | {"spent_bits": 2.0}).encode())]
+    wire.replies = [
+        twice,
+        framed(json.dumps(budget | {"spent_bits": 2.0, "remaining_bits": 22.0}).encode()),
+    ]
     assert people.spent == budget["spent_bits"]
     kept = people._connection._own.connection.sock
     came.set()
