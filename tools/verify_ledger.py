@@ -6,8 +6,9 @@ exact integers. Exit code: 0 if all holds, 1 if not (the first bad row is named)
 
 Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both);
 answers, but that each is a cell in the range that its question names (those whose question names
-none are counted); texts that nothing is computed from (notes, rules, promises in words); times, but
-that periods go on; without a head, whether rows were replaced with all later hashes, or last lost.
+none are counted); texts that nothing is computed from (notes, rules, promises in words); whether a
+time is right, but that periods go on; without a head, whether rows were replaced with all later
+hashes, or the last ones lost.
 """
 
 import argparse

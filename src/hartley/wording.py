@@ -122,12 +122,7 @@ def _with_bits(number: str) -> str:
 
 
 def price_words(bits: float, alone: float) -> str:
-    """Write a price in a sentence, and what it would be alone where that is more.
-
-    Example:
-        >>> print(price_words(1.0, 2.0))
-        The price is 1 bit now, and 2 bits alone.
-    """
+    """Write a price in a sentence, and what it would be alone where that is more."""
     rest = f" now, and {marked_bits(alone, words=True)} alone" if bits < alone else ""
     return f"The price is {marked_bits(bits, words=True)}{rest}."
 

@@ -78,9 +78,10 @@ class HeadNote:
         """Raise an error if the ledger lacks the row that was noted last."""
         path = self.path()
         if path is None and self._file:
+            name = canonical({"ledger": self._file})[1:-1].encode()
             for note in self._folder.glob("hartley.*.head"):
                 with suppress(OSError):
-                    if self._named in note.read_text(encoding="utf-8", errors="replace"):
+                    if name in note.read_bytes():
                         raise self._older("has no rows, although one of this name had some", note)
         if path is None or not path.exists():
             return
@@ -93,11 +94,6 @@ class HeadNote:
             ) from None
         if not self._ledger.contains(head):
             raise self._older("is older than the one last used here", path)
-
-    @property
-    def _named(self) -> str:
-        """How a note names the file of its ledger."""
-        return canonical({"ledger": self._file})[1:-1]
 
     def _older(self, problem: str, note: Path) -> InputError:
         return InputError(

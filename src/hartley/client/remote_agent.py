@@ -250,7 +250,7 @@ class RemoteAgent:
         if not isinstance(row, str):
             raise OptionError(
                 "answers() takes a row of the history or its name",
-                hint="pass one of those that history() returns",
+                hint="pass one of those of history(), as agent.answers(agent.history()[-1])",
             )
         form = partial(forms.repeat, row=row, question=question)
         reply = self._connection.get("datasets", self.dataset, "answers", row, form=form)
@@ -345,7 +345,7 @@ def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a
     return {"question": str(text), **wishes} if wishes else str(text)
 
 
-def _wishes(body: dict[str, Any]) -> list[forms.Asked]:
+def _wishes(body: dict[str, Any]) -> list[forms.SentQuestion]:
     """Return the questions of a body with what was wished for, which its reply is held against."""
     common = {name: body[name] for name in WISHES if name in body}
     listed = [body] if "question" in body else body["questions"]
@@ -353,7 +353,7 @@ def _wishes(body: dict[str, Any]) -> list[forms.Asked]:
     for each in listed:
         own = {"question": each} if isinstance(each, str) else each
         wish = own if own.keys() & {"error", "bits"} else common | own
-        found.append(forms.Asked(own["question"], *map(wish.get, WISHES)))
+        found.append(forms.SentQuestion(own["question"], *map(wish.get, WISHES)))
     return found
 
 

@@ -34,7 +34,7 @@ MOST_WISHED, MOST_POINTS = 1000, 10_000
 """Bits of a price on a curve, and its prices."""
 
 
-class Asked(NamedTuple):
+class SentQuestion(NamedTuple):
     """A question as it was sent: its text, and the error or the bits that were wished for."""
 
     text: str
@@ -131,7 +131,7 @@ ANSWER = (
 )
 
 
-def answers(value: Any, asked: Sequence[Asked], most_bits: float | None = None) -> None:  # noqa: ANN401 - nested plain values
+def answers(value: Any, asked: Sequence[SentQuestion], most_bits: float | None = None) -> None:  # noqa: ANN401 - nested plain values
     """Allow the answers to these questions, which cost the same and at most so many bits."""
     check(value, {"answers": [ANSWER]})
     texts = [wish.text for wish in asked]
@@ -145,7 +145,7 @@ def answers(value: Any, asked: Sequence[Asked], most_bits: float | None = None) 
     _require(asked)
 
 
-def _check_table(table: Any, rows: Any, wish: Asked) -> None:  # noqa: ANN401 - nested plain values
+def _check_table(table: Any, rows: Any, wish: SentQuestion) -> None:  # noqa: ANN401 - nested plain values
     """Require one row without keys, or those of a GROUP BY, each also as plain values."""
     keys, labels = table["keys"], table["labels"]
     _check_labels(labels, wish)
@@ -171,7 +171,7 @@ def _check_key(plain: object, shown: str) -> None:
         _require(shown == ("(missing)" if plain is None else str(plain)))
 
 
-def _check_labels(labels: Collection[str], wish: Asked) -> None:
+def _check_labels(labels: Collection[str], wish: SentQuestion) -> None:
     """Require labels that are pieces of the question, cut or numbered."""
     question = _bare(wish.text)
     _require(labels and all(_bare(ADDED.sub("", label)) in question for label in labels))
@@ -191,7 +191,7 @@ def _check_certificate(value: Any, texts: list[str]) -> None:  # noqa: ANN401 - 
     _require(value["paragraph"].startswith(value["claim"]))
 
 
-def _check_charge(charge: float, alone: float, asked: Sequence[Asked]) -> None:
+def _check_charge(charge: float, alone: float, asked: Sequence[SentQuestion]) -> None:
     """Require a charge of at most the price alone, and at most the bits that were wished for."""
     _require(charge <= alone + SLACK)
     wished = [parse_number(wish.bits, name="a price") for wish in asked if wish.bits is not None]
@@ -249,7 +249,7 @@ POINT = (
 )
 
 
-def quote(value: Any, asked: Sequence[Asked], more: Any = None) -> None:  # noqa: ANN401 - nested plain values
+def quote(value: Any, asked: Sequence[SentQuestion], more: Any = None) -> None:  # noqa: ANN401 - nested plain values
     """Allow the price of these questions, the same in numbers and in words."""
     check(value, QUOTE | (more or {}))
     texts, words = [wish.text for wish in asked], value["text"]
@@ -273,7 +273,7 @@ def quote(value: Any, asked: Sequence[Asked], more: Any = None) -> None:  # noqa
     _require(words.endswith("\n".join(end)))
 
 
-def point(value: Any, wish: Asked) -> None:  # noqa: ANN401 - nested plain values
+def point(value: Any, wish: SentQuestion) -> None:  # noqa: ANN401 - nested plain values
     """Allow a price on a curve."""
     check(value, POINT)
     _check_price(value, value, wish)
@@ -281,7 +281,7 @@ def point(value: Any, wish: Asked) -> None:  # noqa: ANN401 - nested plain value
     _require(len(value["wish_bits"]) < 40 and exact(value["wish_bits"]) <= MOST_WISHED)
 
 
-def _check_price(value: Any, question: Any, wish: Asked) -> None:  # noqa: ANN401 - nested plain values
+def _check_price(value: Any, question: Any, wish: SentQuestion) -> None:  # noqa: ANN401 - nested plain values
     """Require a price that is at most the price alone, and errors of numbers of the question."""
     alone = log_ratio(int(value["cells"]))
     _require(math.isclose(value["bits_alone"], alone, rel_tol=1e-9, abs_tol=1e-9))
@@ -294,7 +294,7 @@ def _check_price(value: Any, question: Any, wish: Asked) -> None:  # noqa: ANN40
         _require(errors and question["worst_errors"].keys() >= errors.keys())
 
 
-def curve(value: Any, asked: Sequence[Asked]) -> None:  # noqa: ANN401 - nested plain values
+def curve(value: Any, asked: Sequence[SentQuestion]) -> None:  # noqa: ANN401 - nested plain values
     """Allow the curve of one question."""
     form = {"question": text, "text": text, "rows": whole, "complete": truth, "asked_bits": bits}
     (found,) = value["curves"]
@@ -324,13 +324,13 @@ PLAN = (
 )
 
 
-def plan(value: Any, asked: Sequence[Asked], budget: object = None) -> None:  # noqa: ANN401 - nested plain values
+def plan(value: Any, asked: Sequence[SentQuestion], budget: object = None) -> None:  # noqa: ANN401 - nested plain values
     """Allow a plan of these questions for a budget."""
     check(value, PLAN)
     named = [each["question"] for each in (*value["questions"], *value["excluded"])]
     _require(Counter(named) == Counter(wish.text for wish in asked))
     for each in value["questions"]:
-        _check_labels(each["worst_errors"], Asked(each["question"]))
+        _check_labels(each["worst_errors"], SentQuestion(each["question"]))
         _require(each["errors_if_all_rows_count"].keys() == each["worst_errors"].keys())
     if value["fits"]:
         _require(value["refusal"] is None)
@@ -357,6 +357,7 @@ def page(value: Any, known: set[str], most: int) -> None:  # noqa: ANN401 - nest
     check(value, {"rows": [CHARGE], "next": (text,)})
     names = {row["id"] for row in value["rows"]}
     _require(len(names) == len(value["rows"]) <= most and not names & known)
+    _require(all(row["added_bits"] <= row["bits"] + SLACK for row in value["rows"]))
     _require(value["next"] is None or (names and len(known) < MOST_ROWS))
 
 
@@ -366,7 +367,7 @@ def repeat(value: Any, row: str, question: str | None) -> None:  # noqa: ANN401 
     _require(value["id"] == row and question in {None, value["question"]})
     _require((value["answers"] is not None) == (value["answered"] and value["present"]))
     if value["answers"] is not None:
-        asked = [Asked(each["question"]) for each in value["answers"]]
+        asked = [SentQuestion(each["question"]) for each in value["answers"]]
         _require("\n".join(wish.text for wish in asked) == value["question"])
         answers(value, asked, 0.0)
 

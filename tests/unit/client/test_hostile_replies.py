@@ -275,7 +275,12 @@ def test_what_a_reply_cannot_be(people, hostile, recorded):
         with pytest.raises(HartleyError):
             people.ask([])
     row = json.loads(recorded["history"])["rows"][0]
-    for page in ({"rows": [row], "next": "a"}, {"rows": [], "next": "a"}, {"rows": [row] * 2}):
+    for page in (
+        {"rows": [row], "next": "a"},
+        {"rows": [], "next": "a"},
+        {"rows": [row] * 2},
+        {"rows": [row | {"added_bits": 99.0}]},
+    ):
         hostile.reply = sending(json.dumps({"next": None} | page).encode())
         with pytest.raises(ReplyError):  # pages that come again never end
             people.history()
