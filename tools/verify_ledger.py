@@ -6,8 +6,9 @@ exact integers. Exit code: 0 if all holds, 1 if not (the first bad row is named)
 
 Not checked: prices, and new schemas for the same data ('hartley ledger verify' checks both);
 answers, but that each is a cell in the range that its question names (those whose question names
-none are counted); texts that nothing is computed from (notes, rules, promises in words); times, but
-that periods go on; without a head, whether rows were replaced with all later hashes, or last lost.
+none are counted); texts that nothing is computed from (notes, rules, promises in words); whether a
+time is right, but that periods go on; without a head, whether rows were replaced with all later
+hashes, or the last ones lost.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from typing import Any
 
 COUNT = re.compile(r"[1-9][0-9]{0,31000}")  # floor(2^100000) has 30,103 digits
 RATIONAL = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
-TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z")
+TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}T([0-9]{2}:){2}[0-9]{2}\.[0-9]{6}Z")
 ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # In the order of hashing. The account is an analyst with an allowance, or '' for the other budget.
 FIELDS = (
@@ -221,7 +222,6 @@ class Dataset:
     def enter_period(self, row: Row, body: dict[str, Any], last: str) -> None:
         """Begin the period of a row, or set another; a clock that is set back opens none again."""
         part = self.state["period"]
-        require(TIME.fullmatch(row.time), "has an invalid time")
         require(row.time >= last or not part, "is dated before the row before it")
         year, quarter = row.time[:4], (int(row.time[5:7]) + 2) // 3
         names = {"year": year, "quarter": f"{year}-Q{quarter}", "month": row.time[:7]}
@@ -315,6 +315,7 @@ class Ledger:
         require(row.previous == self.hashes[-1], "does not follow the row before it")
         texts = [str(getattr(row, name)) for name in FIELDS[:-1]]
         require(row.hash == digest("hartley ledger 2", *texts), "was changed after it was written")
+        require(TIME.fullmatch(row.time), "has an invalid time")
         require("\0" not in "".join(texts), "holds a character that a ledger cannot store")
         body, population, (needed, allowed) = parse(row.content), row.account, CONTENT[row.kind]
         names, rows = body.keys(), body.get("rows")

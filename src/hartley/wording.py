@@ -6,6 +6,7 @@ rounded down: the names say which way. Exact numbers are written exactly whereve
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 LONG = 400
 """Digits that are enough for every double, so that rounding happens once and where it is meant."""
+EPOCH = dt.date(1970, 1, 1)
+FULL = 12
+"""A number with at most this many decimals is shown in full."""
 SIGNIFICANT = 6
 """Digits of a number for which nobody asked for more or fewer."""
 NOUNS = {"person": "people", "entry": "entries", "query": "queries"}
@@ -115,6 +119,12 @@ def marked_bits(bits: float, *, up: bool = True, words: bool = False) -> str:
 
 def _with_bits(number: str) -> str:
     return f"{number} bit" if number == "1" else f"{number} bits"
+
+
+def price_words(bits: float, alone: float) -> str:
+    """Write a price in a sentence, and what it would be alone where that is more."""
+    rest = f" now, and {marked_bits(alone, words=True)} alone" if bits < alone else ""
+    return f"The price is {marked_bits(bits, words=True)}{rest}."
 
 
 # --- exact numbers --------------------------------------------------------------------------------
@@ -256,10 +266,43 @@ def direction(
     return upper if beyond > 0 else lower
 
 
-# --- cells of a narrow table --------------------------------------------------------------------
-
-
 # --- numbers that are estimated -------------------------------------------------------------------
 
 
-# --- values of a table ----------------------------------------------------------------------------
+def as_date(days: Fraction) -> dt.date | Fraction:
+    """Return the date that many days after 1970-01-01, if calendars have it."""
+    try:
+        return EPOCH + dt.timedelta(days=math.floor(days))
+    except OverflowError:
+        return days
+
+
+def interval_words(
+    low: Fraction | None, high: Fraction | None, *, may_be_null: bool, date: bool
+) -> tuple[str, str, str]:
+    """Write the value, the interval and the error of a number that is certainly within two others.
+
+    Example:
+        >>> interval_words(Fraction(1), Fraction(4), may_be_null=False, date=False)
+        ('2.5', '[1.0, 4.0]', '±1.5')
+    """
+    if low is None or high is None:
+        return "NULL", "NULL", ""
+    null = " or NULL" if may_be_null else ""
+    value, error = (low + high) / 2, (high - low) / 2
+    if date:
+        first, last = as_date(low), as_date(Fraction(math.ceil(high)))
+        if first == last:
+            return f"{as_date(value)}{null}", "exact", "0"
+        return f"{as_date(value)}{null}", f"[{first}, {last}]", f"±{math.ceil(error)} days"
+    if not error and (value * 10**FULL).denominator == 1:
+        digits = next(digits for digits in range(FULL + 1) if (value * 10**digits).denominator == 1)
+        return rounded(value, digits) + null, "exact", "0"
+    finest = 3 - magnitude(error) if error else SIGNIFICANT - magnitude(value)
+    digits = max(finest, 0)
+    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
+        digits -= 1
+    middle = Fraction(round(value * 10**digits), 10**digits)  # as it is shown
+    error = max(middle - low, high - middle)
+    ends = f"[{rounded(low, digits, up=False)}, {rounded(high, digits, up=True)}]"
+    return rounded(middle, digits) + null, ends, f"±{rounded(error, digits, up=True)}"

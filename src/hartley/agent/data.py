@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hartley.agent.answers.cells import cell_of, read_cells
-from hartley.agent.ledger.rows.entries import Head, schema_version
+from hartley.agent.ledger.rows.entries import Head, canonical, schema_version
 from hartley.agent.ledger.stores.store import AnotherLedger
 from hartley.agent.pricing.given_price import RULES
 from hartley.agent.pricing.price import open_factor, price
@@ -65,6 +65,7 @@ class HeadNote:
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger, self._folder = ledger, folder.absolute()
         self._first: str | None = None
+        self._file = ledger.path and os.path.relpath(ledger.path, self._folder)
 
     def path(self) -> Path | None:
         """Return the path of the note; None for a ledger without rows."""
@@ -76,6 +77,12 @@ class HeadNote:
     def check(self) -> None:
         """Raise an error if the ledger lacks the row that was noted last."""
         path = self.path()
+        if path is None and self._file:
+            name = canonical({"ledger": self._file})[1:-1].encode()
+            for note in self._folder.glob("hartley.*.head"):
+                with suppress(OSError):
+                    if name in note.read_bytes():
+                        raise self._older("has no rows, although one of this name had some", note)
         if path is None or not path.exists():
             return
         try:
@@ -86,12 +93,15 @@ class HeadNote:
                 hint="make it readable; if you remove it, an older ledger goes unnoticed this once",
             ) from None
         if not self._ledger.contains(head):
-            raise InputError(
-                f"The ledger {self._ledger.name} is older than the one last used here, so recent "
-                "charges and answers are missing from it",
-                hint="put the newest ledger back; if it is lost, the promise does not cover "
-                f"answers given since, and removing '{path}' accepts that",
-            )
+            raise self._older("is older than the one last used here", path)
+
+    def _older(self, problem: str, note: Path) -> InputError:
+        return InputError(
+            f"The ledger {self._ledger.name} {problem}, so recent charges and answers are missing "
+            "from it",
+            hint="put the newest ledger back; if it is lost, the promise does not cover "
+            f"answers given since, and removing '{note}' accepts that",
+        )
 
     def save(self) -> None:
         """Write where the ledger ends to the disk, if it is writable; a note never goes back.
@@ -109,7 +119,7 @@ class HeadNote:
         with suppress(OSError, InputError):
             noted = path.read_text(encoding="utf-8") if path.exists() else None
             if noted is None or Head.from_json(noted).sequence < head.sequence:
-                write_whole(path, head.to_json() + "\n")
+                write_whole(path, canonical(vars(head) | {"ledger": self._file}) + "\n")
 
 
 Place = str | os.PathLike[str]

@@ -189,11 +189,11 @@ class OpeningAgent(Agent):
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
         dataset = self.schema.name
-        return self.ledger.store.read(lambda t: list_charges(t, dataset, analyst))
+        return self.ledger.read(lambda t: list_charges(t, dataset, analyst))
 
     def summary(self) -> str:
         """Return a few lines that say what was promised, spent and asked."""
-        overview = self.ledger.store.read(lambda t: read_overview(t, self.schema.name))
+        overview = self.ledger.read(lambda t: read_overview(t, self.schema.name))
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
         share = f"at most {exactly(state.budget)} of"

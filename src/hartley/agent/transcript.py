@@ -281,7 +281,7 @@ def transcripts_of(
             hint="give the schema that the agent was asked under, or leave it out",
         )
     rows = known.max_rows if known.rows == "private" else state.rows
-    charges = ledger.store.read(lambda t: list_charges(t, name, None))
+    charges = ledger.read(lambda t: list_charges(t, name, None))
     present = [charge for charge in charges if charge.version == state.version]
     try:
         heard = _heard(present)

@@ -12,7 +12,7 @@ from hartley.client import reply_forms as forms
 from hartley.client.remote_prices import RemoteCurve, RemotePlan, RemoteQuote
 from hartley.client.remote_results import RemoteAnswer, RemoteBatch, RemoteCharge
 from hartley.client.service_connection import ServiceConnection
-from hartley.errors import InputError
+from hartley.errors import InputError, OptionError
 from hartley.exact import check_bits
 from hartley.files import parse_toml
 from hartley.wording import bits_down, bits_up, counted, exactly, listed
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+WISHES = ("error", "bits", "min_rows")
 PAGE = 200
 """Rows of the history in one request."""
 
@@ -33,7 +34,8 @@ class RemoteSchema:
 
     @cached_property
     def _about(self) -> dict[str, Any]:
-        about: dict[str, Any] = self._connection.get("datasets", self.name, form=forms.ABOUT)
+        form = partial(forms.about, dataset=self.name)
+        about: dict[str, Any] = self._connection.get("datasets", self.name, form=form)
         return about
 
     @property
@@ -112,7 +114,7 @@ class RemoteAgent:
             vacuous: whether to accept answers that say no more than the schema.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
-        return RemoteQuote(self._post("price", body, partial(forms.quote, texts=_texts(body))))
+        return RemoteQuote(self._post("price", body, partial(forms.quote, asked=_wishes(body))))
 
     def ask(  # noqa: PLR0913 - each is one choice of the user's
         self,
@@ -154,7 +156,7 @@ class RemoteAgent:
         alone = "question" in body
 
         def form(reply: Any) -> None:  # noqa: ANN401 - nested plain values
-            forms.answers({"answers": [reply]} if alone else reply, _texts(body), most_bits)
+            forms.answers({"answers": [reply]} if alone else reply, _wishes(body), most_bits)
 
         reply = self._post("ask", body, form, key=str(uuid.uuid4()))
         return RemoteAnswer.read(reply) if alone else _batch(reply)
@@ -170,7 +172,7 @@ class RemoteAgent:
     ) -> RemoteCurve:
         """Return the prices of a question at which some error becomes smaller, up to some bits."""
         body = _asked(question, error, bits, min_rows) | {"curve": True, "most": _number(most)}
-        reply = self._post("price", body, partial(forms.curve, texts=_texts(body)))
+        reply = self._post("price", body, partial(forms.curve, asked=_wishes(body)))
         return RemoteCurve(reply["curves"][0])
 
     def plan(
@@ -196,7 +198,8 @@ class RemoteAgent:
             body["budget"] = _number(budget)
         if weights is not None:
             body["weights"] = [_number(weight) for weight in weights]
-        return RemotePlan(self._post("plan", body, partial(forms.plan, texts=_texts(body))))
+        form = partial(forms.plan, asked=_wishes(body), budget=body.get("budget"))
+        return RemotePlan(self._post("plan", body, form))
 
     def explain(
         self,
@@ -209,7 +212,7 @@ class RemoteAgent:
         """Explain a price: its atoms and factors."""
         body = _asked(question, error, bits, min_rows, vacuous=True) | {"explain": True}
         more = {"explanation": forms.text}
-        form = partial(forms.quote, texts=_texts(body), more=more)
+        form = partial(forms.quote, asked=_wishes(body), more=more)
         return RemoteQuote(self._post("price", body, form)).explanation
 
     def _post(
@@ -241,13 +244,22 @@ class RemoteAgent:
 
     def answers(self, charge: RemoteCharge | str) -> RemoteBatch | None:
         """Return the answers of a row of the history again, for free; None if there are none."""
-        row = charge.row if isinstance(charge, RemoteCharge) else charge
-        reply = self._connection.get("datasets", self.dataset, "answers", row, form=forms.repeat)
+        row, question = (
+            (charge.row, charge.question) if isinstance(charge, RemoteCharge) else (charge, None)
+        )
+        if not isinstance(row, str):
+            raise OptionError(
+                "answers() takes a row of the history or its name",
+                hint="pass one of those of history(), as agent.answers(agent.history()[-1])",
+            )
+        form = partial(forms.repeat, row=row, question=question)
+        reply = self._connection.get("datasets", self.dataset, "answers", row, form=form)
         return None if reply["answers"] is None else _batch(reply)
 
     def _budget(self) -> dict[str, Any]:
         """Return the account's balance: allowance and cap exactly, the rest in bits."""
-        budget = self._connection.get("datasets", self.dataset, "budget", form=forms.BUDGET)
+        form = partial(forms.budget, dataset=self.dataset)
+        budget = self._connection.get("datasets", self.dataset, "budget", form=form)
         exact = {"allowance_bits", "daily_cap_bits"}
         return {
             name: None if value is None else Fraction(value) if name in exact else float(value)
@@ -324,8 +336,7 @@ def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a
     if isinstance(question, str):
         return question
     try:
-        names = ("error", "bits", "min_rows")
-        text, named = question.text, {name: getattr(question, name) for name in names}
+        text, named = question.text, {name: getattr(question, name) for name in WISHES}
     except AttributeError:
         raise InputError(
             "A question is neither a text nor a wish", hint="write SQL, or a list of questions"
@@ -334,10 +345,16 @@ def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a
     return {"question": str(text), **wishes} if wishes else str(text)
 
 
-def _texts(body: dict[str, Any]) -> list[str]:
-    """Return the questions of a body, which its reply repeats."""
-    asked = [body["question"]] if "question" in body else body["questions"]
-    return [each if isinstance(each, str) else each["question"] for each in asked]
+def _wishes(body: dict[str, Any]) -> list[forms.SentQuestion]:
+    """Return the questions of a body with what was wished for, which its reply is held against."""
+    common = {name: body[name] for name in WISHES if name in body}
+    listed = [body] if "question" in body else body["questions"]
+    found = []
+    for each in listed:
+        own = {"question": each} if isinstance(each, str) else each
+        wish = own if own.keys() & {"error", "bits"} else common | own
+        found.append(forms.SentQuestion(own["question"], *map(wish.get, WISHES)))
+    return found
 
 
 def _batch(reply: Any) -> RemoteBatch:  # noqa: ANN401 - nested plain values

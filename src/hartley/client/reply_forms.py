@@ -11,21 +11,36 @@ import datetime as dt
 import math
 import re
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.exact import log_ratio, parse_number
 from hartley.files import parse_toml
+from hartley.wording import EPOCH, interval_words, marked_bits, price_words, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that could steer a terminal, or turn the order of what is read."""
+ADDED = re.compile(r"…?( \(\d+\))?$")
+"""What a label has that its question has not: where it was cut, or which of equal ones it is."""
 MOST_BITS = 2**64
-EPOCH = dt.date(1970, 1, 1).toordinal()
+SLACK = 1e-6
+"""Bits that doubles may add."""
 MOST_WISHED, MOST_POINTS = 1000, 10_000
 """Bits of a price on a curve, and its prices."""
+
+
+class SentQuestion(NamedTuple):
+    """A question as it was sent: its text, and the error or the bits that were wished for."""
+
+    text: str
+    error: object = None
+    bits: object = None
+    min_rows: object = None
 
 
 def check(value: Any, form: Any) -> None:  # noqa: ANN401 - nested plain values, and their form
@@ -96,7 +111,7 @@ def error(value: object) -> None:
 
 def cells(value: Any) -> None:  # noqa: ANN401 - a plain value
     """Allow the digits of a whole number above 0."""
-    _require(isinstance(value, str) and value.isascii() and value.isdigit() and int(value) > 0)
+    _require(isinstance(value, str) and value.isascii() and value.isdigit() and value.strip("0"))
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -104,7 +119,8 @@ def cells(value: Any) -> None:  # noqa: ANN401 - a plain value
 CERTIFICATE = (
     _all("paragraph kind claim unit theorem rule certainty", text)
     | {"format": whole, "value": bits, "sound": truth, "policy_digest": (text,)}
-    | {"assumptions": [text], "consequences": [{str: anything}], "parameters": {str: anything}}
+    | {"assumptions": [text], "consequences": [{str: anything}]}
+    | {"parameters": {"cells": cells, "questions": [text]}}
 )
 NUMBER = _all("low high", (exact,)) | _all("may_be_null date promised", truth) | {"shown": [text]}
 TABLE = {"keys": [text], "labels": [text], "rows": [{"keys": [text], "numbers": [NUMBER]}]}
@@ -115,31 +131,88 @@ ANSWER = (
 )
 
 
-def answer(value: Any) -> None:  # noqa: ANN401 - nested plain values
-    """Allow an answer: intervals, and the same numbers as doubles around them."""
-    check(value, ANSWER)
-    _require(max(value["bits"], value["open_bits"]) <= value["spent_bits"] + 1e-6)  # as rounded
-    keys, labels = value["table"]["keys"], value["table"]["labels"]
-    for row, plain in zip(value["table"]["rows"], value["rows"], strict=True):
-        _require(len(row["keys"]) == len(keys) and plain.keys() == {*keys, *labels})
-        for key in keys:  # a value of any column, which JSON has as it is
-            _require(not isinstance(plain[key], (dict, list)))
-            text(str(plain[key]))
+def answers(value: Any, asked: Sequence[SentQuestion], most_bits: float | None = None) -> None:  # noqa: ANN401 - nested plain values
+    """Allow the answers to these questions, which cost the same and at most so many bits."""
+    check(value, {"answers": [ANSWER]})
+    texts = [wish.text for wish in asked]
+    for each, wish in zip(value["answers"], asked, strict=True):
+        _require(each["question"] == wish.text and each["bits"] == value["answers"][0]["bits"])
+        _require(max(each["bits"], each["open_bits"]) <= each["spent_bits"] + SLACK)
+        _require(most_bits is None or each["bits"] <= most_bits)
+        _check_certificate(each["certificate"], texts)
+        _check_charge(each["bits"], each["certificate"]["value"], asked)
+        _check_table(each["table"], each["rows"], wish)
+    _require(asked)
+
+
+def _check_table(table: Any, rows: Any, wish: SentQuestion) -> None:  # noqa: ANN401 - nested plain values
+    """Require one row without keys, or those of a GROUP BY, each also as plain values."""
+    keys, labels = table["keys"], table["labels"]
+    _check_labels(labels, wish)
+    _require((rows and "group" in wish.text.casefold()) if keys else len(rows) == 1)
+    for row, plain in zip(table["rows"], rows, strict=True):
+        _require(plain.keys() == {*keys, *labels})
+        for key, shown in zip(keys, row["keys"], strict=True):
+            _check_key(plain[key], shown)
         for label, number in zip(labels, row["numbers"], strict=True):
             _check_number(number, plain[label])
+            _require(number["promised"] or wish.min_rows is not None)
+            if wish.error is not None and number["promised"] and number["low"] is not None:
+                off = (exact(number["high"]) - exact(number["low"])) / 2
+                _require(off <= parse_number(wish.error, name="the error"))
+
+
+def _check_key(plain: object, shown: str) -> None:
+    """Require the value of a column that is shown: as JSON has it, or rounded to a double."""
+    if isinstance(plain, float):
+        _require(plain == float(exact(shown)))
+    else:
+        _require(plain is None or isinstance(plain, (str, int)))
+        _require(shown == ("(missing)" if plain is None else str(plain)))
+
+
+def _check_labels(labels: Collection[str], wish: SentQuestion) -> None:
+    """Require labels that are pieces of the question, cut or numbered."""
+    question = _bare(wish.text)
+    _require(labels and all(_bare(ADDED.sub("", label)) in question for label in labels))
+
+
+def _bare(text: str) -> str:
+    return "".join(text.replace('"', "").split())
+
+
+def _check_certificate(value: Any, texts: list[str]) -> None:  # noqa: ANN401 - nested plain values
+    """Require a sound promise about these questions, with the same number wherever it is said."""
+    number = value["parameters"]["cells"]
+    alone = float(Decimal(number).log10()) / math.log10(2)  # of any number of digits
+    _require(value["sound"] and value["parameters"]["questions"] == texts)
+    _require(math.isclose(value["value"], alone, rel_tol=1e-9, abs_tol=1e-9))
+    _require(len(number) > 15 or f" {int(number):,} value" in value["claim"])  # else in words
+    _require(value["paragraph"].startswith(value["claim"]))
+
+
+def _check_charge(charge: float, alone: float, asked: Sequence[SentQuestion]) -> None:
+    """Require a charge of at most the price alone, and at most the bits that were wished for."""
+    _require(charge <= alone + SLACK)
+    wished = [parse_number(wish.bits, name="a price") for wish in asked if wish.bits is not None]
+    _require(len(wished) < len(asked) or charge <= sum(wished) + Fraction(SLACK))
 
 
 def _check_number(number: Any, plain: Any) -> None:  # noqa: ANN401 - nested plain values
-    _require(len(number["shown"]) == 3 and plain["may_be_null"] is number["may_be_null"])
+    _require(plain["may_be_null"] is number["may_be_null"])
+    _require(plain.get("promised", True) is number["promised"])
     doubles = [plain[name] for name in ("low", "value", "high", "error")]
-    if number["low"] is None or number["high"] is None:
-        _require(number["low"] is number["high"] and doubles == [None] * 4)
+    low, high = (None if number[end] is None else exact(number[end]) for end in ("low", "high"))
+    named = {name: number[name] for name in ("may_be_null", "date")}
+    _require(tuple(number["shown"]) == interval_words(low, high, **named))
+    if low is None or high is None:
+        _require(low is high and doubles == [None] * 4)
         return
-    low, high = exact(number["low"]), exact(number["high"])
     _require(low <= high)
     if number["date"]:
-        days = [dt.date.fromisoformat(day).toordinal() - EPOCH for day in doubles[:3]]
-        first, middle, last = map(Fraction, days)
+        first, middle, last = (
+            Fraction((dt.date.fromisoformat(day) - EPOCH).days) for day in doubles[:3]
+        )
         _require(first == math.floor(low) and last == math.ceil(high))
         check(doubles[3], bits)
     else:
@@ -151,15 +224,6 @@ def _check_number(number: Any, plain: Any) -> None:  # noqa: ANN401 - nested pla
         _require(math.isclose(off, (high - low) / 2, rel_tol=1e-9, abs_tol=1e-300))
         _require(math.isclose(first, low, rel_tol=1e-9) and math.isclose(last, high, rel_tol=1e-9))
     _require(first <= middle <= last)
-
-
-def answers(value: Any, texts: Sequence[str] | None, most_bits: float | None = None) -> None:  # noqa: ANN401 - nested plain values
-    """Allow the answers to these questions, which cost the same and at most so many bits."""
-    check(value, {"answers": [answer]})
-    found = value["answers"]
-    _require(found and all(each["bits"] == found[0]["bits"] for each in found))
-    _require(texts is None or [each["question"] for each in found] == [*texts])
-    _require(most_bits is None or found[0]["bits"] <= most_bits)
 
 
 # --- prices ---------------------------------------------------------------------------------------
@@ -185,39 +249,60 @@ POINT = (
 )
 
 
-def quote(value: Any, texts: Sequence[str], more: Any = None) -> None:  # noqa: ANN401 - nested plain values
-    """Allow the price of these questions."""
+def quote(value: Any, asked: Sequence[SentQuestion], more: Any = None) -> None:  # noqa: ANN401 - nested plain values
+    """Allow the price of these questions, the same in numbers and in words."""
     check(value, QUOTE | (more or {}))
-    _require([each["text"] for each in value["questions"]] == [*texts])
-    _check_price(value)
-    for question in value["questions"]:
-        _check_rows(question)
+    texts, words = [wish.text for wish in asked], value["text"]
+    _require([each["text"] for each in value["questions"]] == texts)
+    _check_certificate(value["certificate"], texts)
+    _require(value["certificate"]["parameters"]["cells"] == value["cells"])
+    _check_charge(value["bits"], value["bits_alone"], asked)
+    _require(words.split("\n")[0] == price_words(value["bits"], value["bits_alone"]))
+    for question, wish in zip(value["questions"], asked, strict=True):
+        _check_price(value, question, wish)
+        for label, text_of_error in question["worst_errors"].items():
+            off = exact(text_of_error)
+            said = f"within {rounded(off, up=True)} of the truth" if off else "exact"
+            _require(f"\n{label}: {said}" in words)
+            if wish.error is not None and wish.min_rows is None:
+                _require(off <= parse_number(wish.error, name="the error"))
+    left, refusal = value["remaining_bits"], value["refusal"]
+    _require(value["affordable"] is (refusal is None))
+    end = [] if left is None else [f"Left: {marked_bits(left, up=False, words=True)}."]
+    end += [] if refusal is None else [f"It would be refused: {refusal}."]
+    _require(words.endswith("\n".join(end)))
 
 
-def point(value: Any) -> None:  # noqa: ANN401 - nested plain values
+def point(value: Any, wish: SentQuestion) -> None:  # noqa: ANN401 - nested plain values
     """Allow a price on a curve."""
     check(value, POINT)
-    _check_price(value)
-    _check_rows(value)
+    _check_price(value, value, wish)
+    _require(value["errors_if_all_rows_count"].keys() == value["worst_errors"].keys())
     _require(len(value["wish_bits"]) < 40 and exact(value["wish_bits"]) <= MOST_WISHED)
 
 
-def _check_price(value: Any) -> None:  # noqa: ANN401 - nested plain values
+def _check_price(value: Any, question: Any, wish: SentQuestion) -> None:  # noqa: ANN401 - nested plain values
+    """Require a price that is at most the price alone, and errors of numbers of the question."""
     alone = log_ratio(int(value["cells"]))
     _require(math.isclose(value["bits_alone"], alone, rel_tol=1e-9, abs_tol=1e-9))
+    _require(value["bits"] <= alone + SLACK and value["due_bits"] in {None, value["bits"]})
+    _check_labels(question["worst_errors"], wish)
+    if_rows = question["errors_if_rows_count"]
+    check([*if_rows], [cells])
+    _require(question["worst_errors"].keys() >= {*question["vacuous"]})
+    for errors in if_rows.values():
+        _require(errors and question["worst_errors"].keys() >= errors.keys())
 
 
-def _check_rows(value: Any) -> None:  # noqa: ANN401 - nested plain values
-    check([*value["errors_if_rows_count"]], [cells])
-
-
-def curve(value: Any, texts: Sequence[str]) -> None:  # noqa: ANN401 - nested plain values
+def curve(value: Any, asked: Sequence[SentQuestion]) -> None:  # noqa: ANN401 - nested plain values
     """Allow the curve of one question."""
     form = {"question": text, "text": text, "rows": whole, "complete": truth, "asked_bits": bits}
     (found,) = value["curves"]
     _require(len(found["points"]) <= MOST_POINTS)
-    check(found, form | {"next_useful": (point,), "points": [point]})
-    _require([found["question"]] == [*texts])
+    (wish,) = asked
+    of_wish = partial(point, wish=wish)
+    check(found, form | {"next_useful": (of_wish,), "points": [of_wish]})
+    _require(found["question"] == wish.text)
 
 
 ORDER = {"places": [whole], "bits": bits, "charges_bits": [bits]}
@@ -239,11 +324,17 @@ PLAN = (
 )
 
 
-def plan(value: Any, texts: Sequence[str]) -> None:  # noqa: ANN401 - nested plain values
-    """Allow a plan of these questions."""
+def plan(value: Any, asked: Sequence[SentQuestion], budget: object = None) -> None:  # noqa: ANN401 - nested plain values
+    """Allow a plan of these questions for a budget."""
     check(value, PLAN)
     named = [each["question"] for each in (*value["questions"], *value["excluded"])]
-    _require(Counter(named) == Counter(texts))
+    _require(Counter(named) == Counter(wish.text for wish in asked))
+    for each in value["questions"]:
+        _check_labels(each["worst_errors"], SentQuestion(each["question"]))
+        _require(each["errors_if_all_rows_count"].keys() == each["worst_errors"].keys())
+    if value["fits"]:
+        _require(value["refusal"] is None)
+        _require(budget is None or exact(str(budget)) >= value["batch_bits"] - Fraction(SLACK))
 
 
 # --- the account, the dataset, refusals -----------------------------------------------------------
@@ -266,14 +357,32 @@ def page(value: Any, known: set[str], most: int) -> None:  # noqa: ANN401 - nest
     check(value, {"rows": [CHARGE], "next": (text,)})
     names = {row["id"] for row in value["rows"]}
     _require(len(names) == len(value["rows"]) <= most and not names & known)
+    _require(all(row["added_bits"] <= row["bits"] + SLACK for row in value["rows"]))
     _require(value["next"] is None or (names and len(known) < MOST_ROWS))
 
 
-def repeat(value: Any) -> None:  # noqa: ANN401 - nested plain values
-    """Allow a row of the history with its answers, which may be missing."""
-    check(value, CHARGE | {"answers": (anything,)})
+def repeat(value: Any, row: str, question: str | None) -> None:  # noqa: ANN401 - nested plain values
+    """Allow a row of the history with its answers, which are free and may be missing."""
+    check(value, CHARGE | {"answers": ([{"question": text}],)})
+    _require(value["id"] == row and question in {None, value["question"]})
+    _require((value["answers"] is not None) == (value["answered"] and value["present"]))
     if value["answers"] is not None:
-        answers(value, None)
+        asked = [SentQuestion(each["question"]) for each in value["answers"]]
+        _require("\n".join(wish.text for wish in asked) == value["question"])
+        answers(value, asked, 0.0)
+
+
+def budget(value: Any, dataset: str) -> None:  # noqa: ANN401 - nested plain values
+    """Allow the balance of an account: what is spent and what is left are the allowance."""
+    check(value, BUDGET)
+    both = value["spent_bits"] + value["remaining_bits"] - SLACK
+    _require(value["dataset"] == dataset and both <= exact(value["allowance_bits"]))
+
+
+def about(value: Any, dataset: str) -> None:  # noqa: ANN401 - nested plain values
+    """Allow the description of a dataset."""
+    check(value, ABOUT)
+    _require(value["name"] == dataset)
 
 
 def schema(value: Any) -> None:  # noqa: ANN401 - a plain value

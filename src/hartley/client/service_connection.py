@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import selectors
 import ssl
 import threading
@@ -54,6 +55,7 @@ KINDS: dict[str | int, type[HartleyError]] = {
     422: OptionError,
 }
 """The errors of the agent that errors of a service stand for, by code or status."""
+ONE_WORD = re.compile("[!-~]+")
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -113,12 +115,14 @@ class ServiceConnection:
         insecure: bool = False,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
+        readable = isinstance(url, str) and url.isprintable() and " " not in url
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(url if readable else "")
             port = parts.port
         except ValueError:
             parts, port = urlsplit(""), None
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        known = parts.scheme in {"http", "https"} and parts.path.isascii()
+        if not known or not parts.hostname:
             raise OptionError(
                 "The address of the service cannot be read",
                 hint="write https://host or https://host:port",
@@ -134,15 +138,18 @@ class ServiceConnection:
                 hint="use https://, or allow it in a network that you trust: "
                 "insecure=True, --insecure",
             )
-        if not token or not (token.isascii() and token.isprintable()) or " " in token:
+        if not isinstance(token, str) or not ONE_WORD.fullmatch(token):
             raise OptionError(
                 "The token is empty or not of the form that a service issues",
                 hint="it begins with hartley_ and is one word",
             )
-        if attempts < 1 or timeout <= 0:
-            raise OptionError(
-                "The time-out or the number of attempts is too small", hint="give more than 0"
-            )
+        for name, value, kinds in (("timeout", timeout, (int, float)), ("attempts", attempts, int)):
+            right = isinstance(value, kinds) and not isinstance(value, bool)
+            if not right or not 0 < value <= threading.TIMEOUT_MAX:
+                raise OptionError(
+                    f"{name}= is no number above 0 that can be used",
+                    hint="pass seconds, as timeout=60, and a whole number, as attempts=5",
+                )
         self.host, self._port, self._prefix = parts.hostname, port, parts.path.rstrip("/")
         self._token, self._timeout, self._attempts = token, timeout, attempts
         self._pause = pause
@@ -280,8 +287,8 @@ class ServiceConnection:
         except UNREADABLE:
             self.close()  # what follows may be the rest of it
             raise ReplyError(
-                f"The reply of the service at '{self.host}' is cut off, or not in the form that "
-                "this version of Hartley reads",
+                f"The reply of the service at '{self.host}' is cut off, does not fit the request "
+                "or itself, or is not in the form that this version of Hartley reads",
                 hint="ask again, which is free where it was charged; if it stays so, use the "
                 "version of Hartley that the service runs",
             ) from None
@@ -313,7 +320,7 @@ def _trusted(certificates: str | os.PathLike[str] | None) -> ssl.SSLContext:
         return ssl.create_default_context(
             cafile=None if certificates is None else os.fspath(certificates)
         )
-    except (OSError, ssl.SSLError):
+    except (OSError, TypeError, ValueError):
         raise InputError(
             "The file of trusted certificates cannot be read", hint="name a file in PEM format"
         ) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from hartley.agent.pricing.price import price
 from hartley.agent.questions.batch import from_plain, to_plain
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import questions_of
+from hartley.agent.repricing import ANY_STEP
 from hartley.errors import Refused
 from hartley.service.envelope import not_found
 from hartley.service.own_rows import own_balance
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from hartley.guarantees.certificate import Certificate
     from hartley.ranges.schema.schema import Schema
     from hartley.service.own_rows import OwnCharge
-
-ANY_STEP = Fraction(1)
-"""Stands for the step where only the rest of a question is compared."""
 
 
 @dataclass(frozen=True)

@@ -232,6 +232,21 @@ def test_an_older_ledger_is_noticed(ledger, tmp_path):
     assert ask(ledger, 41) == 19
 
 
+def test_a_ledger_that_is_gone_is_not_begun_again(ledger, tmp_path):
+    ask(ledger)
+    (note,) = tmp_path.glob("*.head")
+    kept = ledger.rename(tmp_path / "kept")
+    with pytest.raises(InputError, match=rf"no rows.*; hint: .*removing '.*{note.name}'"):
+        Agent(DATA, SCHEMA, ledger=ledger, budget=5)
+    assert not ledger.exists()
+    Agent(DATA, SCHEMA, ledger=tmp_path / "other.db", budget=5).close()
+    kept.rename(ledger)
+    assert ask(ledger, 41) == 19
+    ledger.unlink()
+    note.unlink()  # the owner's act
+    Agent(DATA, SCHEMA, ledger=ledger, budget=5).close()
+
+
 def test_an_older_ledger_restored_by_its_rows_is_noticed(ledger, tmp_path):
     with open_ledger(ledger) as opened:
         opened.export(tmp_path / "old.jsonl")

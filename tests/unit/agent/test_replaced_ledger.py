@@ -88,6 +88,12 @@ def test_nothing_is_charged_or_shown_once_the_ledger_is_another(agent, ledger, o
     for _ in range(3):
         with pytest.raises(EngineError):
             agent.ask(YOUNG)
+    for act in (agent.ask, agent.price):  # a repeat, which the older one holds too
+        with pytest.raises(EngineError):
+            act(OLD)
+    for show in (agent.history, agent.summary, lambda: agent.spent):
+        with pytest.raises(EngineError):
+            show()
     agent.close()
     if ledger.exists() and ledger.stat().st_size:
         with open_ledger(ledger) as found:  # nothing was added to the other one

@@ -1,7 +1,9 @@
 """Every price of a ledger is computed again, and a wrong one is found."""
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,10 @@ from hartley.agent.repricing import (
 )
 from hartley.errors import EngineError, InputError
 from hartley.ranges.schema.schema import Schema
+
+sys.path.insert(0, str(Path(__file__).parent / "ledger"))  # modules beside the tests
+
+from forgeries import rechained
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
@@ -142,6 +148,96 @@ def test_the_answers_of_an_honest_agent_hold(tmp_path, rows, kind, most):
         assert answers[0].value == len(who)
         report = verify_prices(agent.ledger)
         assert report.holds, report.sentence
+
+
+@pytest.fixture
+def firms(tmp_path):
+    """Six rows, in a ledger that is forged."""
+    columns = {"v": {"kind": "private", "range": [0, 10], "step": 1}}
+    columns["region"] = {"kind": "public", "values": ["n", "s"]}
+    table = {"v": [3, 5, 5, 10, 10, 0], "region": list("nnnsss")}
+    schema = {"table": {"name": "firms"}, "columns": columns}
+    with Agent(table, schema, ledger=tmp_path / "ledger.db", budget=60) as agent:
+        yield agent
+
+
+def holds(rows):
+    return replay(rechained(rows), reprice_by_public, open_cells, None, may_answer)[1].holds
+
+
+@pytest.mark.parametrize(
+    ("text", "possible"),
+    [
+        ("MAX(v) FROM firms WHERE v = 10", {"10", "null"}),
+        ("MEDIAN(v) FROM firms WHERE v = 5", {"5", "null"}),
+        ("MIN(v) FROM firms WHERE v IN (1, 3) OR v >= 9", {"1", "3", "9", "10", "null"}),
+        ("MAX(v) FROM firms WHERE region = 'n' AND (v < 2 OR v = 4)", {"0", "1", "4", "null"}),
+        ("MAX(-v) FROM firms WHERE v >= 9", {"9", "10", "null"}),
+        ("MEDIAN(v) FROM firms", set(map(str, range(11)))),
+        ("SUM(v) FROM firms WHERE v = 3", {"0", "3", "6", "9", "12", "15", "18"}),
+        (
+            "SUM(v) FROM firms WHERE v >= 9",
+            {"0", "9", "10", *map(str, range(18, 61))}
+            - {
+                *map(str, (21, 22, 23, 24, 25, 26, 31, 32, 33, 34, 35, 41, 42, 43, 44, 51, 52, 53)),
+            },
+        ),
+        ("SUM(v - 9) FROM firms WHERE v = 8", set(map(str, range(48, 55)))),
+        ("COUNT(*) FROM firms WHERE region = 'n'", set(map(str, range(7)))),
+        ("SUM(v) FROM firms WHERE region = 'n' AND region = 's'", {"0"}),
+    ],
+)
+def test_an_answer_is_one_that_the_rows_of_its_condition_can_give(firms, text, possible):
+    firms.ask(f"SELECT {text}", error=0, vacuous=True)
+    *rows, commit = firms.ledger.entries()
+    assert holds([*rows, commit])
+    ((digest, right),) = commit.told["answers"].items()
+    cells = {*map(str, range(70)), "null"}
+    told = {cell: canonical({**commit.told, "answers": {digest: cell}}) for cell in cells}
+    found = {cell for cell in cells if holds([*rows, replace(commit, content=told[cell])])}
+    assert right in found
+    assert found == possible
+
+
+@pytest.mark.parametrize("text", ["SELECT AVG(v) FROM firms", "SELECT MAX(v) FROM firms"])
+def test_a_note_that_can_be_read_names_what_is_charged(firms, text):
+    other = "SELECT COUNT(*) FROM firms WHERE v > 4"
+    firms.ask(text, bits=2)
+    firms.ask([text, "SELECT COUNT(*)\nFROM firms WHERE v > 3"], bits=2)  # the first is free
+    firms.ask([text, other], bits=2)
+    rows = firms.ledger.entries()
+    assert holds(rows)
+    for at, note in ((1, other), (1, f"{other}\n{text} WHERE v > 1"), (5, text)):
+        content = canonical({**rows[at].told, "note": note})
+        changed = [*rows[:at], replace(rows[at], content=content), *rows[at + 1 :]]
+        assert not holds(changed)
+        assert "note" in replay(rechained(changed), None, None, None, may_answer)[1].problem
+    for note in ("a publication", f"{other}\n{text}"):
+        content = canonical({**rows[1].told, "note": note})
+        assert holds([rows[0], replace(rows[1], content=content), *rows[2:]])
+
+
+def test_a_number_of_rows_that_the_charged_ranges_do_not_fit_is_found(firms):
+    firms.ask("SELECT AVG(v) FROM firms", bits=1)
+    rows = []
+    for entry in firms.ledger.entries():
+        told = {**entry.told, "rows": 60} if entry.kind == "created" else entry.told
+        state = {**json.loads(entry.state), "rows": 60}
+        rows.append(replace(entry, content=canonical(told), state=canonical(state)))
+    assert replay(rechained(rows))[1].holds
+    assert not holds(rows)
+
+
+def test_a_time_is_one_and_a_clock_that_went_back_is_said(firms):
+    firms.ask("SELECT AVG(v) FROM firms", bits=1)
+    rows = firms.ledger.entries()
+    report = replay(rechained([*rows[:2], replace(rows[2], time="whenever")]))[1]
+    assert (report.holds, report.first_bad) == (False, 3)
+    past = replace(rows[2], time="2020-01-01T00:00:00.000000Z")
+    report = replay(rechained([*rows[:2], past]))[1]
+    assert report.holds
+    assert "Dated before the row before it: row 3." in report.sentence
+    assert "dated" not in replay(rows)[1].sentence
 
 
 def test_the_command_verifies_every_price(agent, ledger):

@@ -10,7 +10,7 @@ import pytest
 
 from hartley.client.remote_agent import RemoteAgent, connect
 from hartley.client.service_connection import ServiceConnection
-from hartley.errors import HartleyError
+from hartley.errors import HartleyError, InputError
 
 TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"
 COUNT = "SELECT COUNT(*) FROM people WHERE age > 3"
@@ -172,7 +172,10 @@ def test_a_reply_to_nothing_is_not_taken_for_the_next_one(wire, people, true):
         came.clear()
         wire.ended.wait(5)
 
-    wire.replies = [twice, framed(json.dumps(budget | {"spent_bits": 2.0}).encode())]
+    wire.replies = [
+        twice,
+        framed(json.dumps(budget | {"spent_bits": 2.0, "remaining_bits": 22.0}).encode()),
+    ]
     assert people.spent == budget["spent_bits"]
     kept = people._connection._own.connection.sock
     came.set()
@@ -254,3 +257,36 @@ def test_invented_rows_hold_values_of_columns(wire, people, true):
 @pytest.mark.parametrize("url", ["https://[::1", "https://a..b", "http://127.0.0.1:1/\xfc"])
 def test_an_address_that_cannot_be(url):
     refused(lambda: connect(url, token=TOKEN, attempts=1))
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"url": "http://127.0.0.1:1/a b"}, "address of the service"),
+        ({"url": "http://127.0.0.1:1/a\x00b"}, "address of the service"),
+        ({"url": "http://127.0.0.1:1/\xfc"}, "address of the service"),
+        ({"url": "https://a\u2028b..com/"}, "address of the service"),
+        ({"url": None}, "address of the service"),
+        ({"timeout": float("nan")}, "timeout="),
+        ({"timeout": float("inf")}, "timeout="),
+        ({"timeout": "5"}, "timeout="),
+        ({"timeout": True}, "timeout="),
+        ({"attempts": "2"}, "attempts="),
+        ({"attempts": 1.5}, "attempts="),
+        ({"attempts": 0}, "attempts="),
+        ({"token": 5}, "token"),
+        ({"url": "https://127.0.0.1:1", "certificates": 5}, "certificates"),
+    ],
+)
+def test_an_argument_that_cannot_be_is_named_at_once(named, words):
+    arguments = {"url": "http://127.0.0.1:1", "token": TOKEN} | named
+    error = refused(lambda: connect(arguments.pop("url"), **arguments), most=0.1)
+    assert isinstance(error, InputError)
+    assert words in error.problem
+
+
+def test_what_is_no_row_of_the_history_is_named_at_once(people, wire):
+    for row in (None, 5, ["a"]):
+        error = refused(lambda row=row: people.answers(row))
+        assert "history" in error.hint
+    assert not wire.seen

@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.question import distinct
-from hartley.agent.questions.values import as_date
 from hartley.errors import EngineError
-from hartley.wording import SIGNIFICANT, magnitude, rounded
+from hartley.wording import as_date, interval_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from hartley.agent.questions.selection import Key
-
-
-FULL = 12
-"""A number with at most this many decimals is shown in full."""
 
 
 def float_below(number: Fraction) -> float:
@@ -44,40 +39,8 @@ def float_above(number: Fraction) -> float:
 
 def shown(estimate: Estimate) -> tuple[str, str, str]:
     """Write the value, the interval and the error of an estimate."""
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return "NULL", "NULL", ""
-    assert estimate.error is not None
-    null = " or NULL" if estimate.may_be_null else ""
-    if estimate.date:
-        return _shown_date(estimate, null)
-    value, low, high = estimate.value, estimate.low, estimate.high
-    if not estimate.error and (value * 10**FULL).denominator == 1:
-        return _in_full(value) + null, "exact", "0"
-    finest = 3 - magnitude(estimate.error) if estimate.error else SIGNIFICANT - magnitude(value)
-    digits = max(finest, 0)
-    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
-        digits -= 1
-    middle = Fraction(round(value * 10**digits), 10**digits)  # as it is shown
-    error = rounded(max(middle - low, high - middle), digits, up=True)
-    ends = f"[{rounded(low, digits, up=False)}, {rounded(high, digits, up=True)}]"
-    return rounded(middle, digits) + null, ends, f"±{error}"
-
-
-def _in_full(number: Fraction) -> str:
-    digits = next(digits for digits in range(FULL + 1) if (number * 10**digits).denominator == 1)
-    return rounded(number, digits)
-
-
-def _shown_date(estimate: Estimate, null: str) -> tuple[str, str, str]:
-    assert estimate.value is not None
-    assert estimate.low is not None
-    assert estimate.high is not None
-    assert estimate.error is not None
-    low, high = as_date(estimate.low), as_date(Fraction(math.ceil(estimate.high)))
-    value = as_date(estimate.value)
-    if low == high:
-        return f"{value}{null}", "exact", "0"
-    return f"{value}{null}", f"[{low}, {high}]", f"±{math.ceil(estimate.error)} days"
+    null, date = estimate.may_be_null, estimate.date
+    return interval_words(estimate.low, estimate.high, may_be_null=null, date=date)
 
 
 def rich_table(reading: Reading) -> Table:

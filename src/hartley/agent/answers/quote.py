@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import MOST_NAMED, Useful, useful_words
 from hartley.agent.ledger.rows.entries import write_integer
-from hartley.wording import first_of, marked_bits, rounded
+from hartley.wording import first_of, marked_bits, price_words, rounded
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -184,10 +184,7 @@ class Quote:
         return "\n".join([f"{now}{rest}", *self._remarks()])
 
     def __str__(self) -> str:
-        now = marked_bits(self.bits, words=True)
-        if self.bits < self.bits_alone:
-            now = f"{now} now, and {marked_bits(self.bits_alone, words=True)} alone"
-        lines = [f"The price is {now}."]
+        lines = [price_words(self.bits, self.bits_alone)]
         lines += [
             f"{label}: "
             + (f"within {rounded(error, up=True)} of the truth" if error else "exact")

@@ -56,26 +56,26 @@ class AuditableLedger(ChargingLedger):
 
     def overview(self, dataset: str) -> Overview:
         """Return the state of a dataset and how much was asked, without reading the charges."""
-        return self._store.read(lambda t: read_overview(t, dataset))
+        return self.read(lambda t: read_overview(t, dataset))
 
     def added_budgets(self) -> tuple[int, Fraction]:
         """Return the number of budgets, counting a shared one once, and their sum in bits.
 
         If all datasets are about the same people, that sum can be learned about one of them.
         """
-        return self._store.read(add_budgets)
+        return self.read(add_budgets)
 
     def populations(self) -> list[Population]:
         """Return the state of every population: datasets about the same people with one budget."""
-        return self._store.read(list_populations)
+        return self.read(list_populations)
 
     def pending(self, dataset: str) -> list[Reservation]:
         """Return the charged questions about the present version that have no answer."""
-        return self._store.read(lambda t: list_pending(t, dataset))
+        return self.read(lambda t: list_pending(t, dataset))
 
     def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
         """Return every paid batch; for an analyst, only those with the analyst's own charges."""
-        return self._store.read(lambda t: list_charges(t, dataset, analyst))
+        return self.read(lambda t: list_charges(t, dataset, analyst))
 
     # --- checking and keeping ---
 

@@ -200,7 +200,7 @@ class Ledger:
         """
         given = {"note": note, "version": version, "schema": schema, "rules": rules}
         batch = read_batch(dataset, analyst, questions, **given)
-        planned = self._store.read(lambda t: plan(t, batch))
+        planned = self.read(lambda t: plan(t, batch))
         return self.reserve_planned(planned, as_prices(price), check)
 
     def reserve_planned(
@@ -223,14 +223,21 @@ class Ledger:
         self, work: Callable[[Transaction], T]
     ) -> Callable[[Transaction], tuple[T, Head | None]]:
         """Let work follow the row that was seen last, and return where the chain ends after it."""
-        seen = self.seen
+        return self._after_seen(lambda transaction: (work(transaction), transaction.head()))
 
-        def follow(transaction: Transaction) -> tuple[T, Head | None]:
+    def _after_seen(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+        seen = self.seen  # before a transaction begins, which may not have newer rows
+
+        def follow(transaction: Transaction) -> T:
             if seen is not None and transaction.hash_of(seen.sequence) != seen.hash:
                 raise replaced(self.name)
-            return work(transaction), transaction.head()
+            return work(transaction)
 
         return follow
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run work that only reads, unless the ledger lacks the row that was seen last."""
+        return self._store.read(self._after_seen(work))
 
     def commit(
         self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
@@ -293,7 +300,7 @@ class Ledger:
 
     def state(self, dataset: str) -> State:
         """Return the state of a dataset with all allowances, for its owner."""
-        return self._store.read(lambda t: read_state(t, dataset))
+        return self.read(lambda t: read_state(t, dataset))
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
         """Return the balance of an analyst: the account's allowance, or the part that all share."""
@@ -305,14 +312,14 @@ class Ledger:
         Each is a cell index as text, 'null' for NULL, or None if there is no answer yet.
         """
         texts = [canonical(question) for question in questions]
-        return self._store.read(lambda t: known_answers(t, dataset, texts))
+        return self.read(lambda t: known_answers(t, dataset, texts))
 
     def unpaid(
         self, dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]]
     ) -> list[int]:
         """Return the places of the questions that an analyst's account would be charged for."""
         batch = read_batch(dataset, analyst, questions)
-        return list(self._store.read(lambda t: plan(t, batch)).unpaid)
+        return list(self.read(lambda t: plan(t, batch)).unpaid)
 
     def affords(
         self,
@@ -333,7 +340,7 @@ class Ledger:
     ) -> Offer:
         """Return what ``reserve`` would charge for the same just now; nothing is charged."""
         batch = read_batch(dataset, analyst, questions)
-        planned = self._store.read(lambda t: plan(t, batch))
+        planned = self.read(lambda t: plan(t, batch))
         return offer(planned, as_prices(price))
 
     def refusal(
@@ -353,7 +360,7 @@ class Ledger:
 
         All of it is from one state of the ledger; it may be called again if a store is busy.
         """
-        return self._store.read(lambda t: work(t, find(t, dataset, analyst or "")))
+        return self.read(lambda t: work(t, find(t, dataset, analyst or "")))
 
     def holder(self, dataset: str, analyst: str | None = None) -> str:
         """Return whose account an analyst's questions are charged to; empty without allowance."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.agent.ledger.reading import charged_row
-from hartley.agent.ledger.rows.balances import ONE_PART, Balance, one_part
+from hartley.agent.ledger.rows.balances import ONE_PART, TIME, Balance, one_part
 from hartley.agent.ledger.rows.contents import (
     charged_parts,
     charges_open,
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     Where a row names earlier rows, their questions are the fourth argument. Cells may depend on the
     type of the public columns.
     """
-    MayAnswer: TypeAlias = Callable[[Any, dict[str, Any], str, int | None, str], bool]
-    """A schema, a question, the version of the rules, the public number of rows and an answer ->
-    whether it can be the answer; True where the rules or the schema cannot be read.
+    MayAnswer: TypeAlias = Callable[..., bool]
+    """A schema, a question, the version of the rules, the public number of rows and an answer, or
+    None and a note -> whether it can be that of the question; True where it cannot tell.
     """
     OpenFactor: TypeAlias = Callable[[Any, str], int | None]
     """A schema and the version of the rules -> the factor of its open columns, or None."""
@@ -94,6 +94,8 @@ class Replay:
         """Rows that charged for questions about the present version of each dataset."""
         self.broken_promises: list[tuple[int, str]] = []
         """Problems of unchanged rows that should never have been written."""
+        self.dated_back: list[int] = []
+        """Rows with an earlier time than the row before them: 0.1.0 followed a clock set back."""
         self.repriced, self.unpriced = 0, 0
         self.unchecked: list[int] = []
         """Rows whose charge was to be computed again, and could not be."""
@@ -120,7 +122,8 @@ class Replay:
         try:
             if entry.hash != entry.expected_hash:
                 raise Broken(f"row {number} was changed after it was written")
-            if entry.kind not in KINDS or canonical(entry.told) != entry.content:
+            written = entry.kind in KINDS and canonical(entry.told) == entry.content
+            if not written or not TIME.fullmatch(entry.time):
                 raise Broken(f"row {number} is not in the format that a ledger writes")
             if any("\0" in str(value) for value in entry.fields):  # not every store can hold it
                 raise Broken(f"row {number} is not in the format that a ledger writes")
@@ -131,6 +134,8 @@ class Replay:
                 self._replay(entry)
         except (*STRANGE, HartleyError):
             raise Broken(f"row {number} is not in the format that a ledger writes") from None
+        if self.last is not None and entry.time < self.last.time:
+            self.dated_back.append(number)
         self.last = entry
 
     def _replay(self, entry: Entry) -> None:
@@ -363,11 +368,15 @@ class Replay:
         return after, account
 
     def _wait(self, entry: Entry, digests: Sequence[str]) -> None:
-        """Keep questions until they are answered, to check the range of their answers."""
+        """Keep questions until they are answered, to check their answers; the note names them."""
         schema, rows = self.schemas[entry.dataset], self.standings[entry.dataset].rows
+        note = entry.told.get("note") or ""
         for digest, question in zip(digests, entry.told["questions"], strict=True):
+            charged = schema, question, entry.rules, rows
+            if self._may_answer is not None and not self._may_answer(*charged, None, note):
+                raise Broken(f"row {entry.sequence} has a note that asks something else")
             if digest not in self.answers:
-                self.unanswered[digest] = (schema, question, entry.rules, rows)
+                self.unanswered[digest] = charged
 
     def _check_price(
         self, entry: Entry, fresh: list[int], parts: PublicParts, account_parts: PublicParts

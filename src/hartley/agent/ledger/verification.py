@@ -14,7 +14,7 @@ from hartley.errors import EngineError
 from hartley.wording import counted, first_of, noun_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from hartley.agent.ledger.replay import MayAnswer, OpenFactor, Reprice
     from hartley.agent.ledger.rows.entries import Entry
@@ -44,6 +44,8 @@ class LedgerReport:
     """Rows whose charge was to be computed again, and could not be: they do not hold."""
     intact: bool = True
     """Whether nothing was changed; if so and it still does not hold, a promise was broken."""
+    dated_back: tuple[int, ...] = ()
+    """Rows that are dated before the row before them, where no period rests on it."""
     since: Head | None = None
     """The saved head that the check started from; the rows up to it were not checked again."""
 
@@ -58,6 +60,9 @@ class LedgerReport:
             charges = f" and {counted(self.repriced, 'charge')}" if self.repriced else ""
             if self.unpriced:
                 trusted += " No price was computed again."
+            if self.dated_back:
+                named = _named(self.dated_back)
+                trusted += f" Dated before the row before it: {named}."
             rows = f"{self.rows - taken:,} rows{f' after row {taken:,}' if taken else ''}"
             return f"The chain holds: {rows}, every balance{charges} computed again.{trusted}"
         if self.intact:
@@ -92,17 +97,21 @@ def replay(
         unpriced=state.unpriced,
         intact=problem is None,
         unchecked=tuple(state.unchecked),
+        dated_back=tuple(state.dated_back),
         since=None if past is None else past.head,
     )
     if report.holds and state.broken_promises:
         row, promise = state.broken_promises[0]
         report = replace(report, holds=False, first_bad=row, problem=promise, unchecked=())
     elif report.holds and state.unchecked:
-        named = first_of([str(row) for row in state.unchecked], MOST_NAMED)
-        problem = f"the charge of {noun_for(len(state.unchecked), 'row')} {named} was not computed "
+        problem = f"the charge of {_named(state.unchecked)} was not computed "
         problem += "again, since its pricing rules or its schema cannot be read by this version"
         report = replace(report, holds=False, first_bad=state.unchecked[0], problem=problem)
     return state, report
+
+
+def _named(rows: Sequence[int]) -> str:
+    return f"{noun_for(len(rows), 'row')} {first_of([*map(str, rows)], MOST_NAMED)}"
 
 
 def verify(  # noqa: PLR0913, PLR0917 - what a check rests on

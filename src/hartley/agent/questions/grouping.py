@@ -16,8 +16,8 @@ from hartley.agent.questions.condition import absent, passing
 from hartley.agent.questions.linear import read_linear
 from hartley.agent.questions.selection import Key
 from hartley.agent.questions.statement import unexpected
-from hartley.agent.questions.values import PLACES, as_date, point, strip
-from hartley.wording import decimal_text
+from hartley.agent.questions.values import PLACES, point, strip
+from hartley.wording import as_date, decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.agent.questions.statement import shorten, unexpected
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.wording import EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_BITS = 4000
 """The longest numerator or denominator of a number in a question."""
-EPOCH = dt.date(1970, 1, 1)
 ZERO, ONE = Fraction(0), Fraction(1)
 
 

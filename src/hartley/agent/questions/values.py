@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import difflib
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.questions.linear import EPOCH, read_linear
-from hartley.wording import decimal_text, first_of
+from hartley.agent.questions.linear import read_linear
+from hartley.wording import as_date, decimal_text, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,14 +86,6 @@ def point(column: Column, code: int) -> str:
     assert column.step is not None
     value = column.low + code * column.step
     return str(as_date(value)) if column.date else decimal_text(value, PLACES)
-
-
-def as_date(days: Fraction) -> dt.date | Fraction:
-    """Return the date that many days after 1970-01-01, if calendars have it."""
-    try:
-        return EPOCH + dt.timedelta(days=math.floor(days))
-    except OverflowError:
-        return days
 
 
 def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison

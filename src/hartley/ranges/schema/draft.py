@@ -11,9 +11,9 @@ from hartley.engines.tables.profile import MOST_VALUES, profile
 from hartley.engines.tables.table import Kind
 from hartley.errors import OptionError, TableError
 from hartley.ranges.schema.column import Column
-from hartley.ranges.schema.file import EPOCH
 from hartley.ranges.schema.roles import open_with_roles
 from hartley.ranges.schema.schema import Schema
+from hartley.wording import EPOCH
 
 if TYPE_CHECKING:
     from hartley.engines.tables.profile import ColumnProfile

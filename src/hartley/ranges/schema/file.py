@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import InputError, OptionError
 from hartley.exact import MOST_DIGITS, parse_number
 from hartley.files import parse_toml, read_text_file
-from hartley.wording import decimal_text
+from hartley.wording import EPOCH, decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,6 @@ TABLE_KEYS = (
 )
 COLUMN_KEYS = ("kind", "values", "other", "range", "step", "nullable", "unit")
 FLAGS = ("draft", "other", "nullable")
-EPOCH = dt.date(1970, 1, 1)
 
 
 def read_fields(

@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.questions.selection import NumberKind
-from hartley.agent.questions.values import as_date
 from hartley.service.console.pictures import Scale, draw_interval, zoomed
 from hartley.service.console.roundings import aligned, bits_due, bits_left
-from hartley.wording import counted, rounded
+from hartley.wording import as_date, counted, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
