@@ -4,8 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
-# What is compiled when Hartley is installed: after a change, it is installed again.
-COMPILED := tools/compile_kernels.py $(wildcard src/hartley/kernels/*.pyx)
 # Where Python may not keep compiled files, every process of the tests compiles all of them again:
 # 13 seconds of the 18 that collecting the unit tests takes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -52,13 +50,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) \
 		|| { echo "The module venv is missing; hint: on Debian, apt-get install python3-venv"; exit 1; }
 
-$(VENV)/.installed: pyproject.toml constraints.txt $(COMPILED) | $(BIN)/python
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Hartley"
 	@$(PIP) install --constraint constraints.txt --editable '.[service]'
 	@touch $@
 
-$(VENV)/.developing: pyproject.toml constraints.txt $(COMPILED) | $(BIN)/python
-	@tools/need-compiler $(BIN)/python
+$(VENV)/.developing: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Hartley and what its tests need"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.installed

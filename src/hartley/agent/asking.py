@@ -14,11 +14,8 @@ from hartley.agent.answers.useful import Useful
 from hartley.agent.ledger.auditable_ledger import opened_ledger
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.pricing.given_price import GivenPrice, given_words
-from hartley.agent.pricing.known_types import memory_of
 from hartley.agent.pricing.price import next_limits, price as price_of
-from hartley.agent.pricing.regions import CellGrid
-from hartley.agent.pricing.worst_case import prices_absence
-from hartley.agent.questions.batch import COUNT, Statistic, to_plain
+from hartley.agent.questions.batch import to_plain
 from hartley.agent.questions.selection import NumberKind
 from hartley.agent.quotes import MOST_KEPT, Desk, check_same_schema, questions_of
 from hartley.errors import OptionError, Refused
@@ -26,17 +23,10 @@ from hartley.exact import bits_at_least
 from hartley.ranges.schema.schema import Schema
 from hartley.wording import bits_down, bits_up, counted, verb_for
 
-try:
-    from hartley.kernels import batch_price
-except ImportError:  # installed without a compiler: every price is computed in Python
-    batch_price = None  # type: ignore[assignment]  # looked at before it is used
-
 SOME_ROWS = (10, 100, 1000)
 """For these numbers of rows a quote names errors that depend on a private number of rows."""
 UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
 """Numbers whose error does not depend on how many rows count."""
-MOST_COMPILED = 128
-"""Compiled loops leave larger batches to Python."""
 MOST_NEARBY = 16
 """In a batch of more texts, the next useful prices are not searched for."""
 
@@ -46,7 +36,6 @@ if TYPE_CHECKING:
     from hartley.agent.agent import Agent
     from hartley.agent.ledger.charging import Offer
     from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.pricing.known_types import SplitMemory
     from hartley.agent.pricing.public_parts import PublicParts
     from hartley.agent.questions.batch import Question
     from hartley.agent.questions.selection import Selection
@@ -242,7 +231,7 @@ def explain(
 
 def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], together: int) -> int:
     """Return the price of one plan of a batch."""
-    return together if len(plans) == 1 else quick_price(plan.questions, desk.schema)
+    return together if len(plans) == 1 else price_of(plan.questions, desk.schema).cells
 
 
 def _told_words(
@@ -328,46 +317,9 @@ def _price_within(
     if (errors, certain) == (desk.errors(plan, fullest=True), desk.errors(plan)):
         return None
     rows = None if errors == certain else desk.rows
-    return Useful(quick_price(other.questions, desk.schema), errors, rows)
+    return Useful(price_of(other.questions, desk.schema).cells, errors, rows)
 
 
 def levels(question: Question) -> int:
     """Return the number of cells of a statistic."""
     return int((question.most - question.least) / question.step) + 1
-
-
-# --- prices for whoever compares many -------------------------------------------------------------
-
-
-def quick_price(questions: Sequence[Question], schema: Schema) -> int:
-    """Return the price of a batch in cells where nothing was told, for whoever compares many.
-
-    The same number as that of ``pricing.price``, from compiled loops where they decide it. What is
-    charged, certified, explained or verified is always priced in Python.
-    """
-    cells = _compiled_price(tuple(dict.fromkeys(questions)), schema)
-    return price_of(questions, schema).cells if cells is None else cells
-
-
-def _compiled_price(questions: Sequence[Question], schema: Schema) -> int | None:
-    """Return the price of different questions from compiled loops; None if undecided."""
-    if batch_price is None or schema.rows_per_unit > 1 or len(questions) > MOST_COMPILED:
-        return None
-    memory = memory_of(schema)
-    flat = [memory.flat.get(question) or _flat(question, memory) for question in questions]
-    if b"" in flat:
-        return None
-    columns, absent = batch_price.flat_columns(schema.columns), prices_absence(schema)
-    return batch_price.price_batch(columns, b"".join(flat), absent=absent)
-
-
-def _flat(question: Question, memory: SplitMemory) -> bytes:
-    """Write a question for the compiled loops; nothing where they would not look into it."""
-    grid, split = CellGrid.of(question), memory.split(question)
-    coarse = question.statistic is COUNT and grid.over > grid.under and not grid.constant
-    if split.terms is None or coarse:
-        return b""
-    statistic = [*Statistic].index(question.statistic)
-    flat = batch_price.flat_question(statistic, grid, split, memory.schema.columns)
-    memory.flat[question] = flat
-    return flat

@@ -12,11 +12,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.answers.useful import useful_words
-from hartley.agent.asking import ChargeLimit, open_desk, quick_price, quote as quote_plans
+from hartley.agent.asking import ChargeLimit, open_desk, quote as quote_plans
 from hartley.agent.order import NOTHING, Charges, Ordering, told_before
 from hartley.agent.plan import Plan, PlannedQuestion
 from hartley.agent.precision import vacuous_labels
 from hartley.agent.price_curve import curve_of, own_rows
+from hartley.agent.pricing.price import price as price_of
 from hartley.agent.questions.question import parse
 from hartley.agent.quotes import Wish, in_known_cells
 from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
@@ -298,7 +299,7 @@ class _Planner:
         (selection,) = self.desk.plan([wish], None, None)
         labels = vacuous_labels(selection, public_count=self.desk.public_count)
         if labels and not self.vacuous:
-            cells = quick_price(selection.questions, self.desk.schema)
+            cells = price_of(selection.questions, self.desk.schema).cells
             prices = self.desk.useful(selection, labels, cells)
             words = f"; {useful_words(prices)}" if prices else ""
             return _Draft(entry, excluded=f"it would say no more than the schema{words}")
@@ -484,7 +485,7 @@ class _Planner:
         return PlannedQuestion(
             entry=entry,
             chosen=draft.chosen,
-            cells=quick_price(selection.questions, self.desk.schema),
+            cells=price_of(selection.questions, self.desk.schema).cells,
             errors=self.desk.errors(self.known(selection)),
             full_errors=self.desk.errors(self.known(selection), fullest=True),
             score=draft.level.score,

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.answers.useful import Useful, useful_words
-from hartley.agent.asking import errors_if, open_desk, quick_price
+from hartley.agent.asking import errors_if, open_desk
 from hartley.agent.ledger.charging import BatchPrices, RowPrice
 from hartley.agent.ledger.rows.entries import write_integer
 from hartley.agent.precision import coarsest_steps, vacuous_labels
-from hartley.agent.pricing.price import cells_within
+from hartley.agent.pricing.price import cells_within, price as price_of
 from hartley.agent.questions.batch import to_plain
 from hartley.agent.quotes import Wish, questions_of
 from hartley.errors import OptionError, Refused
@@ -362,7 +362,7 @@ def curve_of(
     analyst: str | None = None,
 ) -> PriceCurve:
     """Return the curve of a plan up to a number of cells; without a ledger, of prices alone."""
-    finest = quick_price(_finest(plan).questions, desk.schema)
+    finest = price_of(_finest(plan).questions, desk.schema).cells
     points: list[PricePoint] = []
     steps = None
     for cells in _grid(desk, plan, min(finest, limit)):
@@ -378,7 +378,7 @@ def curve_of(
         tuple(_cheapest(points)),
         desk.rows,
         finest <= limit,
-        quick_price(plan.questions, desk.schema),
+        price_of(plan.questions, desk.schema).cells,
     )
 
 
@@ -404,7 +404,7 @@ def _point(
     offer = None if ledger is None else _offer(desk, answered, ledger, analyst)
     return PricePoint(
         limit,
-        quick_price(answered.questions, desk.schema),
+        price_of(answered.questions, desk.schema).cells,
         desk.errors(answered),
         desk.errors(answered, fullest=True),
         vacuous_labels(answered, public_count=desk.public_count),

@@ -1,1 +1,1 @@
-"""HOT LOOPS, compiled: the only room that imports numba, and the only one written in Cython."""
+"""HOT LOOPS, compiled by numba: the only room that imports it."""

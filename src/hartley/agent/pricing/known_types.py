@@ -67,8 +67,6 @@ class SplitMemory:
         """The same by what they are made from: steps do not matter."""
         self.alike: dict[Asked, Asked] = {}
         """Equal parts of questions are the same object."""
-        self.flat: dict[Question, bytes] = {}
-        """Questions as compiled loops read them."""
 
     def split(self, question: Question) -> SplitQuestion:
         """Take a question apart."""
