@@ -19,7 +19,7 @@ import hartley
 SOURCE = Path(__file__).parents[2] / "src"
 PACKAGE = SOURCE / "hartley"
 ROOT = "hartley.agent.agent"
-MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 86, 22_400, 15_120
+MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 86, 22_500, 15_200
 """What was reached, and a little room. Raise them only for something that an answer needs.
 
 A third of the lines are docstrings, comments and blank lines, which help to read the rest.
