@@ -53,8 +53,8 @@ def ask_five(out: str | Path, table: object = None) -> None:
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("ledger.db*"):
-        old.unlink()
+    for old in (*folder.glob("ledger.db*"), *folder.glob("hartley.*.head")):
+        old.unlink()  # the note too: it says that a ledger of this name has had rows
     with hartley.Agent(
         hartley.people() if table is None else table,
         SCHEMA,

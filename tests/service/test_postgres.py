@@ -81,7 +81,7 @@ def test_a_backup_is_restored_under_a_running_service(
         assert refused(ana.ask(second, bits=1))  # in the transaction of the charge, at once
         wait_until(lambda: refused(ana.ask(first, bits=1)))  # nor as if it had not been asked
         wait_until(lambda: refused(ana.ask(bits=2)))  # which that ledger has, so within a second
-        assert refused(ana.get("/v1/datasets/people/budget"))
+        wait_until(lambda: refused(ana.get("/v1/datasets/people/budget")))
         assert refused(ana.get("/v1/datasets/people/history"))
         assert refused(ana.price(bits=1))
         body = {"dataset": "people", "account": "ana", "bits": 12}
