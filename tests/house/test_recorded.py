@@ -20,7 +20,7 @@ def program():
 recorded = program()
 
 
-@pytest.mark.slow
+@pytest.mark.long  # before and after a change that is to move nothing
 @pytest.mark.parametrize(
     "group",
     [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in recorded.GROUPS],

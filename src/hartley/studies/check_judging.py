@@ -315,15 +315,17 @@ class Judge:
                     alone = Inference(settled, first, joint.axes, narrow=False)
                 proof = {} if alone.reach(cell, k) else alone.proof(cell, HIGH)
                 found = known_union(joint, alone.system, proof) if proof else None
+                told: list[int] = []
                 if found is not None and 0 < found[1] < k:
                     published = sums.get(tuple(found[0]), ONE_PERSON).published
                     if name == SINGLED_OUT and published:
                         continue
                     view.known_unions.append(proof)
-                    for c in with_sums(found[0], hidden):
+                    told = with_sums(found[0], hidden)
+                    for c in told:
                         why = f"{_with(joint, c, dict.fromkeys(found[0], 1))}it is known exactly"
                         yield Opinion(c, "disclosed", name, why)
-                elif name != SINGLED_OUT:
+                if cell not in told and name != SINGLED_OUT:
                     why = "whether a small sum with it is known was not found out"
                     yield Opinion(cell, "open", name, why)
 
