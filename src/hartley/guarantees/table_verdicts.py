@@ -210,15 +210,24 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
     ):
         raise refuted(name, "a table in it does not fit the outputs")
     least, most = witnesses.ends()
-    hull = TableHull(base, witnesses.start, witnesses.cell, witnesses.change)
-    means, known_sums = _prove_means(hull, system, view["sums"], name)
+    moves = view["sums"]["moves"]
+    changes = [numbers(moves[part]) for part in ("start", "cell", "change")]
+    tables = Witnesses(base, known, *changes)
+    means, known_sums = _prove_means(tables, system, (low, high), view["sums"], name)
     return ProvedView(low, high, least, most, witnesses, means, known_sums)
 
 
 def _prove_means(
-    hull: TableHull, system: LinearSystem, written: Mapping[str, Any], name: str
+    tables: Witnesses,
+    system: LinearSystem,
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
+    written: Mapping[str, Any],
+    name: str,
 ) -> tuple[dict[int, Fraction], list[dict[int, Fraction]]]:
     """Add up means of tables again, and read combinations that may tell small sums."""
+    if not refer_to(tables.start, tables.cell, system.size) or not tables.fit(system, *ends):
+        raise refuted(name, "a table in it does not fit the outputs")
+    hull = TableHull(tables.base, tables.start, tables.cell, tables.change)
     cells, below = numbers(written["cell"]).tolist(), written["below"].split()
     means: dict[int, Fraction] = {}
     for cell, q, text in zip(cells, below, written["weights"], strict=True):

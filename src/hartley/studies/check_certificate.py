@@ -328,7 +328,9 @@ def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> d
 def _sums(view: CheckedView) -> dict[str, Any]:
     """Write means of tables with enough in small cells, and combinations that tell small sums."""
     means = sorted(view.means.items())
+    changes = [dict(zip(cells, numbers, strict=True)) for cells, numbers in view.changes]
     return {
+        "moves": _moves(*listed_changes(changes)),
         "cell": in_a_line([cell for cell, _ in means]),
         "below": in_a_line([mean.below for _, (_, mean) in means]),
         "weights": [in_a_line(_pairs(mean.weights)) for _, (_, mean) in means],

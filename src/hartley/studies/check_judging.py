@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hartley.measures.sensitivity import Rule
     from hartley.ranges.tables.contributors import Contributors
     from hartley.ranges.tables.cover import Cover
+    from hartley.ranges.tables.one_table import Change
     from hartley.studies.check_report import PlacedCell
 
 MOST_WIDENED = 20_000
@@ -301,13 +302,14 @@ class Judge:
         low, high = inference.outer_low, inference.outer_high
         small = {str(rule): (rule.threshold, joint.system.high < rule.threshold) for rule in marked}
         small[SINGLED_OUT] = (ONE_PERSON.total + 1, joint.published & (high == 1))
-        view.means, view.known_unions = {}, []
+        view.means, view.changes, view.known_unions = {}, {}, []
         hidden, sums = hidden_sums(joint, low, high), remainders(joint, low, high)
         alone: Inference | None = None
         for name, (k, mine) in small.items():
             cells = np.flatnonzero(mine & (low < high)).tolist()
             if name != SINGLED_OUT:
-                view.means |= {c: (k, mean) for c, mean in _means(inference, cells, k).items()}
+                means = _means(inference, cells, k, view.changes)
+                view.means |= {cell: (k, mean) for cell, mean in means.items()}
             for cell in [c for c in cells if view.means.get(c, (0, None))[0] < k]:
                 if alone is None:
                     settled = exact_sums_alone(joint.system, low, high)
@@ -463,7 +465,9 @@ def _tight_sums(
         yield Opinion(cell, "open", rule, "no table with enough room in all cells was found")
 
 
-def _means(inference: Inference, cells: Sequence[int], k: int) -> dict[int, HullPoint]:
+def _means(
+    inference: Inference, cells: Sequence[int], k: int, changes: dict[Change, int]
+) -> dict[int, HullPoint]:
     """Return means of whole tables that have k in cells, and no number below zero."""
     found: dict[int, HullPoint] = {}
     left, parts = [*cells], np.unique(inference.component_of[[*cells]]).tolist()
@@ -471,14 +475,14 @@ def _means(inference: Inference, cells: Sequence[int], k: int) -> dict[int, Hull
     while left and vain < MOST_VARIED:
         before = len(left)
         hull = TableHull(inference.first_table(), *inference.differences())
-        for cell in left:
-            mean = hull.towards(cell, k)
-            if mean is not None and (hull.value(cell, mean) or 0) >= k:
-                found[cell] = mean
+        means = {cell: hull.towards(cell, k) for cell in left}
         for part in parts:
-            mine = [c for c in left if c not in found and inference.component_of[c] == part]
+            mine = [c for c in left if means[c] is None and inference.component_of[c] == part]
             if mine:
-                found |= hull.search(inference.components[part].cells, mine, k)
+                means |= hull.search(inference.components[part].cells, mine, k)
+        for cell, mean in means.items():
+            if mean is not None and (hull.value(cell, mean) or 0) >= k:
+                found[cell] = hull.numbered(mean, changes)
         left = [cell for cell in left if cell not in found]
         vain = vain + 1 if len(left) == before else 0
         for part in {int(inference.component_of[cell]) for cell in left}:

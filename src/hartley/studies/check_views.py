@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.ranges.tables.inference import Inference
-    from hartley.ranges.tables.one_table import HullPoint, OneTable
+    from hartley.ranges.tables.one_table import Change, HullPoint, OneTable
     from hartley.ranges.tables.system import Multipliers
 
 
@@ -37,5 +37,7 @@ class CheckedView:
     """What was asked about sums of hidden cells under each rule, for all attackers."""
     means: dict[int, tuple[int, HullPoint]] = field(default_factory=dict)
     """For cells whose marks say that they are small, a threshold and a mean of tables with it."""
+    changes: dict[Change, int] = field(default_factory=dict)
+    """The changes of the first table that these means are made of, numbered."""
     known_unions: list[Multipliers] = field(default_factory=list)
     """Combinations of relations that tell a small sum of cells."""

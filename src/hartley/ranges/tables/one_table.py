@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hartley.ranges.tables.cover import Cover
 
     Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
+    Change = tuple[tuple[int, ...], tuple[int, ...]]
 
 MOST_SOLVES = 5_000
 """At most this many programmes are solved for the questions of one rule."""
@@ -201,6 +202,19 @@ class TableHull:
     @cached_property
     def _by_cell(self) -> Any:  # noqa: ANN401 - likewise
         return self._by_table.tocsc()
+
+    def numbered(self, point: HullPoint, changes: dict[Change, int]) -> HullPoint:
+        """Return a mean in terms of a list of changes, to which those that it is made of are added.
+
+        More tables are found later, and the list of all of them is another one then.
+        """
+        weights: dict[int, int] = {}
+        for number, weight in point.weights.items():
+            mine = slice(self.start[number], self.start[number + 1])
+            change = tuple(self.cell[mine].tolist()), tuple(self.change[mine].tolist())
+            place = changes.setdefault(change, len(changes))  # tables may be found twice
+            weights[place] = weights.get(place, 0) + weight
+        return HullPoint(weights, point.below)
 
     def value(self, cell: int, point: HullPoint) -> Fraction | None:
         """Return what a mean has in a cell; None if it has a number below zero somewhere."""
