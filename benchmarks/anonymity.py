@@ -114,7 +114,7 @@ def product(path: str, warm: str | None = None) -> Job:
     """Report on the table with everything that a report holds."""
 
     def run(table: str = path) -> Any:  # noqa: ANN401 - a report, imported on use
-        from hartley.studies.anonymity import anonymity
+        from hartley.studies.look.anonymity import anonymity
 
         return anonymity(table, keys=KEYS, confidential=CONFIDENTIAL)
 

@@ -98,7 +98,7 @@ def product(rows: int) -> Job:
     import numpy as np
     import pandas as pd
 
-    from hartley.studies.anonymity import anonymity
+    from hartley.studies.look.anonymity import anonymity
 
     frame = pd.DataFrame(dict(np.load(table_path(rows))))
     anonymity(frame.head(400_000), keys=KEYS, confidential=VALUE)
@@ -149,7 +149,7 @@ def small(case: str, which: str) -> Job:
     frame = pd.DataFrame(columns, index=index)
     if which == PEER:
         return Job(lambda: _until(QUICK_LIMIT, frame, ["age"]))
-    from hartley.studies.anonymity import anonymity
+    from hartley.studies.look.anonymity import anonymity
 
     return Job(lambda: anonymity(frame, keys="age", confidential=VALUE, base=math.e), _numbers)
 

@@ -64,7 +64,7 @@ def copy_path(rows: int) -> Path:
 
 def fresh_agent(rows: int) -> Any:  # noqa: ANN401 - an agent, imported on use
     """Return an agent that was never asked anything."""
-    from hartley.agent.planning_agent import Agent
+    from hartley.agent.agent import Agent
 
     # In a folder of its own: beside a coded copy an older ledger than the last one is refused.
     folder = _own_folder()
@@ -135,7 +135,7 @@ def prepare(rows: int) -> Job:
     def run() -> None:
         import duckdb
 
-        from hartley.agent.planning_agent import Agent
+        from hartley.agent.agent import Agent
 
         FOLDER.mkdir(parents=True, exist_ok=True)
         for path in FOLDER.glob(f"asked-{rows}.*"):

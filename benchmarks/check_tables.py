@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell
-from hartley.engines.crosstabs.description import read_descriptions
-from hartley.engines.crosstabs.reading import read_crosstab
-from hartley.guarantees.table_verification import verify_tables
-from hartley.kernels.propagation import FAR
-from hartley.ranges.tables.cover import Cover, cover
-from hartley.ranges.tables.inference import Inference
-from hartley.ranges.tables.programme import TableProgramme
-from hartley.ranges.tables.system import Bounds
-from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate
+from hartley.guarantees.table_certificate import verify_tables
+from hartley.kernels.sums import FAR
+from hartley.knowledge.cover import Cover, cover
+from hartley.knowledge.table_bounds import Inference
+from hartley.knowledge.table_system import Bounds, TableProgramme
+from hartley.studies.check.certificate import save_certificate
+from hartley.studies.check.check import check
+from hartley.tables.crosstab import Crosstab, PublishedCell
+from hartley.tables.described import read_descriptions
+from hartley.tables.published import read_crosstab
 from measure import Ratio
 from results import Row, Settings, Topic, show
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from hartley.policies.distortion.first_order import solve_first
 from hartley.policies.distortion.problem import Problem, normalised
-from hartley.policies.distortion.search import spread, start_coarse, stood_for
+from hartley.policies.distortion.search import solve_first, spread, start_coarse, stood_for
 
 LAMBDA, RHO, REACH = 1.22, 0.95, 3.0
 

@@ -36,7 +36,7 @@ def group(kernel: str, rows: int) -> Job:
 
     import numpy as np
 
-    from hartley.kernels import mdav
+    from hartley.kernels import neighbours as mdav
 
     find = getattr(mdav, kernel)
     numbers = np.random.default_rng(1).standard_normal((rows, COLUMNS)).round(6)

@@ -42,8 +42,8 @@ def readings(size: int) -> Any:  # noqa: ANN401 - a NumPy array, imported on use
 
 def kernel(size: int, games: int) -> Job:
     """Play with the kernel."""
-    from hartley.adversaries.membership import MembershipGame
-    from hartley.policies.quantizers.quantizer import UniformQuantizer
+    from hartley.attacks.membership import MembershipGame
+    from hartley.policies.quantizer import UniformQuantizer
 
     policy = UniformQuantizer(0, HIGH, CELLS)
     game = MembershipGame(readings(size), people=GROUP, policy=policy, range=(0, HIGH))

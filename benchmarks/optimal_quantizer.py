@@ -55,7 +55,7 @@ def quantize(law: str, size: int, error: str, objective: str) -> Job:
     """Find the best cells within an error."""
     import numpy as np
 
-    from hartley.policies.quantizers.optimal import optimal_quantizer
+    from hartley.policies.optimal import optimal_quantizer
 
     values = _values(law, size)
     optimal_quantizer(None, np.linspace(0, 1, 100), "0.1", objective)

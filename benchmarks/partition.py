@@ -92,7 +92,7 @@ def from_table(edges: int) -> Job:
 
 def from_arrays(edges: int) -> Job:
     """Find the classes of integer codes in no order: the kernel alone, as ``Pairs`` calls it."""
-    from hartley.kernels.components import component_labels
+    from hartley.kernels.pairs import component_labels
 
     secret, released = _load(edges)
     sizes = edges // 2, edges

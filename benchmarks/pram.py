@@ -56,7 +56,7 @@ def _described(drawn: Any) -> float:  # noqa: ANN401 - a NumPy array, imported o
 
 def draw(values: int, rows: int) -> Job:
     """Draw by the product."""
-    from hartley.policies.perturbation.pram import Pram
+    from hartley.policies.random.pram import Pram
 
     matrix, codes = _column(values, rows)
     rule = Pram(matrix)
@@ -85,7 +85,7 @@ def alias(values: int, rows: int) -> Job:
     """Draw in NumPy from alias tables."""
     import numpy as np
 
-    from hartley.policies.perturbation.pram import Pram
+    from hartley.policies.random.pram import Pram
 
     matrix, codes = _column(values, rows)
     whole, aliases = Pram(matrix).tables
@@ -130,8 +130,8 @@ def prepare(rows: int) -> Job:
 
 def perturb(rows: int) -> Job:
     """Perturb the column of a table, streamed from Parquet to Parquet."""
-    from hartley.policies.perturbation.pram import Pram
-    from hartley.studies.pram import pram as run_perturb
+    from hartley.policies.random.pram import Pram
+    from hartley.studies.release.pram import pram as run_perturb
 
     values = [f"category {place}" for place in range(10)]
     rule = Pram.retaining("0.8", values, column="x")
@@ -169,7 +169,7 @@ def _problem(values: int) -> tuple[list[float], float]:
 
 def least(values: int) -> Job:
     """Solve by the product."""
-    from hartley.policies.perturbation.best_matrix import least_leaking
+    from hartley.policies.random.estimates import least_leaking
 
     prior, limit = _problem(values)
     least_leaking(prior[:5], "absolute", 1.0, knows="frequencies")
@@ -197,7 +197,7 @@ def plain(values: int) -> Job:
     """Solve the whole programme by HiGHS, all pairs at once."""
     import numpy as np
 
-    from hartley.policies.perturbation.best_matrix import solve_live
+    from hartley.policies.random.estimates import solve_live
 
     prior, limit = _problem(values)
     pi, places = np.array(prior), np.arange(values)

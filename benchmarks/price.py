@@ -58,9 +58,9 @@ def texts(size: int, first: int = 0) -> list[str]:
 
 def resolved(size: int) -> Job:
     """Price questions that are resolved already."""
-    from hartley.agent.pricing.price import price
-    from hartley.agent.quotes import Desk, questions_of
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
+    from hartley.trusted.precision import Desk, questions_of
+    from hartley.trusted.pricing.price import price
 
     schema = Schema.read(SCHEMA)
     desk = Desk(schema, PUBLIC_ROWS)
@@ -73,8 +73,8 @@ def resolved(size: int) -> Job:
 
 def from_sql(size: int) -> Job:
     """Price texts, with a desk that never read them before."""
-    from hartley.agent.asking import price
-    from hartley.ranges.schema.schema import Schema
+    from hartley.agent.quoting import price
+    from hartley.schema.schema import Schema
 
     schema, asked = Schema.read(SCHEMA), texts(size)
 

@@ -63,7 +63,7 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
         MergedColumn,
         QuantizedColumn,
     )
-    from hartley.policies.quantizers.quantizer import UniformQuantizer
+    from hartley.policies.quantizer import UniformQuantizer
 
     ranges = {"height": (100, 250), "weight": (30, 200), "age": (0, 100), "income": (0, 200_000)}
     levels = {"height": 150, "weight": 34, "age": 20, "income": 100}
@@ -135,7 +135,7 @@ def copy(path: str, out: str) -> Job:
 
 def release(path: str, out: str, kind: str, warm: str) -> Job:
     """Release the columns by a policy, without counting the people of the release."""
-    from hartley.studies.release import release as released
+    from hartley.studies.release.release import release as released
 
     document = policy(kind)
     released(warm, document, out, k=None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley import ScanReport
-    from hartley.studies.special_uniques import SpecialUniques
+    from hartley.studies.look.special_uniques import SpecialUniques
 
 NAME = "scan_table"
 WIDTHS = (100, 90, 50, 40, 25, 20, 16, 12, 9, 8, 7, 6, 5, 3, 2)
@@ -102,7 +102,7 @@ def search(path: str, warm: str) -> Job:
     """Search for the minimal uniques of a table in memory."""
     import pyarrow.csv
 
-    from hartley.studies.special_uniques import special_uniques
+    from hartley.studies.look.special_uniques import special_uniques
 
     table = pyarrow.csv.read_csv(path)
     special_uniques(pyarrow.csv.read_csv(warm))

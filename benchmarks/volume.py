@@ -36,8 +36,8 @@ MONTE_CARLO = "Monte-Carlo, 10 million points"
 
 def volumes(gap: float) -> Job:
     """Bound all twelve areas."""
-    from hartley.ranges.boxes.box import Box
-    from hartley.ranges.boxes.cut_box import CutBox
+    from hartley.boxes.box import Box
+    from hartley.boxes.cut_box import CutBox
 
     square = Box.cube(-2, 2, size=2)
     CutBox(square, "x1**2 + 2*x2**2", range(CELLS + 1), gap=0.1).volumes  # noqa: B018 - warms up

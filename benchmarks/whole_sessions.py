@@ -113,9 +113,9 @@ def _spent(
     questions: Iterable[tuple[str, str, int]],
 ) -> tuple[float, float]:
     """Ask questions one by one; return what is spent, and the part of it for open columns."""
-    from hartley.agent.planning_agent import Agent
-    from hartley.agent.pricing.price import open_factor
+    from hartley.agent.agent import Agent
     from hartley.exact import bits_at_least
+    from hartley.trusted.pricing.price import open_factor
 
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -145,11 +145,11 @@ def session(kind: str) -> Job:
 
 def after(before: int, asked: int) -> Job:
     """Price questions one by one after others, and describe the times in milliseconds."""
-    from hartley.agent.pricing.given_price import price_given
-    from hartley.agent.pricing.told import ToldBefore
-    from hartley.agent.quotes import Desk
     from hartley.errors import Refused
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
+    from hartley.trusted.precision import Desk
+    from hartley.trusted.pricing.after_answers import ToldBefore
+    from hartley.trusted.pricing.conditional_price import price_given
 
     schema, rng = Schema.read(SCHEMA), random.Random(5)
     desk = Desk(schema, ROWS)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import hartley
-from hartley.chart import Chart, Panel, Series
+from hartley.report import Chart, Panel, Series
 
 CELL = 500
 """Metres from cell to cell."""

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import hartley
-from hartley.adversaries.uniqueness import Uniqueness
-from hartley.chart import Chart, Panel, Series
+from hartley.attacks.uniqueness import Uniqueness
+from hartley.report import Chart, Panel, Series
 from hartley.reports.draw import STYLE, plot_chart
 
 ADDED = ("sex", "region", "job", "height")

@@ -12,16 +12,28 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
-    "hartley.ranges.relations.relation": ("ROW", "Relation"),
-    "hartley.ranges.relations.partition": ("OverlapPartition", "overlap_partition"),
-    "hartley.ranges.relations.relatedness": ("are_unrelated", "is_markov_chain"),
-    "hartley.ranges.relations.distribution": ("Channel", "JointDistribution"),
+    "hartley.ranges.relation": (
+        "ROW",
+        "Relation",
+        "OverlapPartition",
+        "overlap_partition",
+    ),
+    "hartley.ranges.classes": (
+        "are_unrelated",
+        "is_markov_chain",
+    ),
+    "hartley.ranges.distribution": (
+        "Channel",
+        "JointDistribution",
+    ),
     "hartley.measures.entropy": (
         "conditional_entropy",
         "hartley_entropy",
         "relative_disarray",
         "covering_number",
         "epsilon_entropy",
+        "ExpectedGuesses",
+        "expected_guesses",
     ),
     "hartley.measures.estimation": (
         "CellEstimate",
@@ -37,8 +49,12 @@ _HOMES = {
         "nonstochastic_information",
         "nonstochastic_leakage",
         "symmetric_leakage",
+        "maximin_information",
+        "AlphaLeakage",
+        "maximal_alpha_leakage",
+        "maximal_leakage",
+        "mutual_information",
     ),
-    "hartley.measures.maximin": ("maximin_information",),
     "hartley.measures.guessing": (
         "WorstAttribute",
         "guessing_leakage",
@@ -47,23 +63,19 @@ _HOMES = {
         "maximal_leakage_within",
         "worst_attribute",
     ),
-    "hartley.measures.alpha_leakage": ("AlphaLeakage", "maximal_alpha_leakage"),
-    "hartley.measures.guesswork": ("ExpectedGuesses", "expected_guesses"),
     "hartley.measures.capacity": (
         "ZeroErrorCapacity",
         "zero_error_capacity",
         "zero_error_capacity_bound",
     ),
-    "hartley.measures.maximal": ("maximal_leakage",),
-    "hartley.measures.mutual": ("mutual_information",),
-    "hartley.measures.closeness": (
+    "hartley.measures.anonymity": (
         "delta_disclosure",
         "equal_closeness",
         "hierarchical_closeness",
         "ordered_closeness",
         "t_closeness",
     ),
-    "hartley.ranges.relations.dynamics": ("FiniteSystem",),
+    "hartley.ranges.dynamics": ("FiniteSystem",),
     "hartley.measures.over_time": (
         "InformationAt",
         "LeakageAt",
@@ -79,113 +91,254 @@ _HOMES = {
         "indistinguishability",
         "linear_indistinguishability",
     ),
-    "hartley.measures.noiseless": ("LearnedByAnyone", "NoiselessPrivacy", "noiseless_privacy"),
-    "hartley.ranges.boxes.box": ("Box", "Interval", "IntervalUnion"),
-    "hartley.ranges.boxes.cut_box": ("CutBox",),
-    "hartley.ranges.boxes.expression": ("parse_expression", "variables"),
-    "hartley.ranges.boxes.volume": ("Volume", "volume"),
-    "hartley.ranges.boxes.zonotope": ("Zonotope",),
-    "hartley.policies.quantizers.allocation": ("Allocation", "allocate_bits"),
-    "hartley.policies.hypotheses.best_box": ("BoxTable", "best_box"),
-    "hartley.policies.hypotheses.best_line": ("LineTable", "best_line", "best_lines", "rank_line"),
-    "hartley.policies.hypotheses.blurring": ("BlurringPolicy", "StretchPolicy", "Threshold"),
-    "hartley.policies.hypotheses.comparison": ("ComparedPolicy", "compare_policies"),
-    "hartley.policies.hypotheses.continuous_meet": ("ContinuousMeetPolicy",),
-    "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
-    "hartley.policies.hypotheses.lattice": ("LatticeColumn",),
-    "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
+    "hartley.measures.noiseless": (
+        "LearnedByAnyone",
+        "NoiselessPrivacy",
+        "noiseless_privacy",
+    ),
+    "hartley.boxes.box": (
+        "Box",
+        "Interval",
+        "IntervalUnion",
+    ),
+    "hartley.boxes.cut_box": ("CutBox",),
+    "hartley.boxes.expression": (
+        "parse_expression",
+        "variables",
+    ),
+    "hartley.boxes.volume": (
+        "Volume",
+        "volume",
+    ),
+    "hartley.boxes.zonotope": ("Zonotope",),
+    "hartley.policies.quantized_column": (
+        "Allocation",
+        "allocate_bits",
+    ),
+    "hartley.policies.hypotheses.tables": (
+        "BoxTable",
+        "best_box",
+        "TablePolicy",
+    ),
+    "hartley.policies.hypotheses.lines": (
+        "LineTable",
+        "best_line",
+        "best_lines",
+        "rank_line",
+        "BlurringPolicy",
+        "StretchPolicy",
+        "Threshold",
+        "ComparedPolicy",
+        "compare_policies",
+    ),
     "hartley.policies.hypotheses.open_records": (
+        "ContinuousMeetPolicy",
         "OpenRecords",
         "count_open",
         "coverable",
         "most_pairs",
     ),
-    "hartley.policies.hypotheses.table_policy": ("TablePolicy",),
-    "hartley.policies.categories.merging": ("CategoryMerging",),
-    "hartley.policies.quantizers.optimal": ("CutQuantizer", "optimal_quantizer"),
-    "hartley.policies.quantizers.quantizer": ("UniformQuantizer",),
-    "hartley.policies.quantizers.vector": ("CellBounds", "VectorQuantizer", "cells_needed"),
-    "hartley.guarantees.certify": ("certify", "verify_exhaustively"),
-    "hartley.guarantees.verify": ("Certificate", "verify", "verify_certificate"),
+    "hartley.policies.hypotheses.hypothesis": (
+        "Hypothesis",
+        "LatticeColumn",
+    ),
+    "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
+    "hartley.policies.categories": ("CategoryMerging",),
+    "hartley.policies.optimal": (
+        "CutQuantizer",
+        "optimal_quantizer",
+    ),
+    "hartley.policies.quantizer": ("UniformQuantizer",),
+    "hartley.policies.vector": (
+        "CellBounds",
+        "VectorQuantizer",
+        "cells_needed",
+    ),
+    "hartley.guarantees.verify": (
+        "certify",
+        "verify_exhaustively",
+        "Certificate",
+        "verify",
+        "verify_certificate",
+    ),
     "hartley.policies.document": ("PolicyDocument",),
-    "hartley.studies.doctor": ("Diagnosis", "doctor"),
-    "hartley.studies.microdata": ("microaggregate",),
-    "hartley.papers.reproduce": ("reproduce",),
-    "hartley.ranges.schema.draft": ("draft_schema",),
-    "hartley.studies.release": ("ReleaseReport", "release"),
-    "hartley.ranges.schema.schema": ("Column", "Schema"),
+    "hartley.studies.check.doctor": (
+        "Diagnosis",
+        "doctor",
+    ),
+    "hartley.studies.look.records": ("microaggregate",),
+    "hartley.papers.figure": ("reproduce",),
+    "hartley.schema.draft": ("draft_schema",),
+    "hartley.studies.release.release": (
+        "ReleaseReport",
+        "release",
+    ),
+    "hartley.schema.schema": (
+        "Column",
+        "Schema",
+    ),
     "hartley.guarantees.accountant": ("Accountant",),
-    "hartley.agent.planning_agent": ("Agent",),
-    "hartley.agent.quotes": ("Wish",),
-    "hartley.agent.asking": ("price",),
-    "hartley.agent.opening_agent": ("ask",),
-    "hartley.agent.plan": ("Plan",),
+    "hartley.agent.agent": (
+        "Agent",
+        "ask",
+    ),
+    "hartley.trusted.precision": ("Wish",),
+    "hartley.agent.quoting": ("price",),
+    "hartley.results.plan": ("Plan",),
     "hartley.agent.planning": ("plan",),
-    "hartley.agent.price_curve": ("PriceCurve", "price_curve"),
-    "hartley.agent.workload": ("WorkloadEntry", "read_workload"),
-    "hartley.agent.answers.answer": ("Answer", "BatchAnswer"),
-    "hartley.agent.answers.quote": ("Quote",),
-    "hartley.agent.answers.estimate": ("Estimate", "Reading"),
-    "hartley.agent.ledger.auditable_ledger": ("Ledger", "open_ledger"),
-    "hartley.client.remote_agent": ("RemoteAgent", "connect"),
-    "hartley.service.accounts.accounts": ("Accounts", "open_accounts"),
-    "hartley.studies.tradeoff": ("Tradeoff", "tradeoff"),
-    "hartley.policies.records.group_averages": ("Microaggregation",),
-    "hartley.policies.records.microaggregation": (
+    "hartley.agent.curve": (
+        "PriceCurve",
+        "price_curve",
+    ),
+    "hartley.agent.workload": (
+        "WorkloadEntry",
+        "read_workload",
+    ),
+    "hartley.results.answer": (
+        "Answer",
+        "BatchAnswer",
+        "Estimate",
+        "Reading",
+    ),
+    "hartley.results.quote": ("Quote",),
+    "hartley.agent.ledger": (
+        "Ledger",
+        "open_ledger",
+    ),
+    "hartley.client.remote_agent": (
+        "RemoteAgent",
+        "connect",
+    ),
+    "hartley.service.accounts": (
+        "Accounts",
+        "open_accounts",
+    ),
+    "hartley.studies.release.tradeoff": (
+        "Tradeoff",
+        "tradeoff",
+    ),
+    "hartley.policies.microaggregation": (
+        "Microaggregation",
         "mdav",
         "mu_approx",
         "univariate_microaggregation",
     ),
     "hartley.policies.distortion.model": ("PrivacyDistortion",),
-    "hartley.policies.distortion.curve": ("TradeoffCurve",),
-    "hartley.policies.distortion.result": ("TradeoffResult",),
-    "hartley.studies.curve": ("CurveReport", "curve"),
-    "hartley.studies.gaussian": ("gaussian",),
-    "hartley.studies.gaussian_report": ("GaussianReport",),
-    "hartley.policies.gaussian.bound": ("GaussianBound", "quadratic_gaussian_bound"),
-    "hartley.policies.gaussian.closed_form": ("WaterFilling", "water_filling_bound"),
-    "hartley.policies.gaussian.mixture": ("mutual_information_bound",),
+    "hartley.policies.distortion.curve": (
+        "TradeoffCurve",
+        "TradeoffResult",
+    ),
+    "hartley.studies.release.curve": (
+        "CurveReport",
+        "curve",
+    ),
+    "hartley.studies.release.gaussian": (
+        "gaussian",
+        "GaussianReport",
+    ),
+    "hartley.policies.gaussian.bound": (
+        "GaussianBound",
+        "quadratic_gaussian_bound",
+        "WaterFilling",
+        "water_filling_bound",
+        "mutual_information_bound",
+    ),
     "hartley.policies.gaussian.rule": ("GaussianRule",),
-    "hartley.policies.perturbation.pram": ("Pram",),
-    "hartley.policies.perturbation.leakage": ("PramLeakage", "pram_leakage"),
-    "hartley.policies.perturbation.frequencies": ("FrequencyEstimate", "estimable"),
-    "hartley.policies.perturbation.best_matrix": ("LeastLeaking", "least_leaking"),
-    "hartley.policies.perturbation.reconstruction": ("ReconstructedRelease", "reconstruct"),
-    "hartley.studies.pram": ("PramReport", "estimate", "pram"),
-    "hartley.policies.records.generalisation": ("AnonymizedTable", "anonymize"),
-    "hartley.policies.records.hierarchy": ("read_hierarchy",),
-    "hartley.studies.anonymity": ("anonymity", "leaking_release"),
-    "hartley.studies.anonymity_findings": ("AnonymityReport",),
-    "hartley.studies.special_uniques": ("SpecialUniques", "special_uniques"),
-    "hartley.studies.scan": ("scan",),
-    "hartley.studies.scan_report": ("ScanReport",),
-    "hartley.ranges.schema.roles": ("Roles", "open_with_roles"),
-    "hartley.engines.tables.sources": ("open_table",),
-    "hartley.engines.tables.reading_options": ("ReadingOptions",),
-    "hartley.datasets.catalogue": ("dataset",),
-    "hartley.datasets.dataset": ("Dataset",),
+    "hartley.policies.random.pram": (
+        "Pram",
+        "PramLeakage",
+        "pram_leakage",
+    ),
+    "hartley.policies.random.estimates": (
+        "FrequencyEstimate",
+        "estimable",
+        "LeastLeaking",
+        "least_leaking",
+    ),
+    "hartley.policies.random.reconstruction": (
+        "ReconstructedRelease",
+        "reconstruct",
+    ),
+    "hartley.studies.release.pram": (
+        "PramReport",
+        "estimate",
+        "pram",
+    ),
+    "hartley.policies.generalisation": (
+        "AnonymizedTable",
+        "anonymize",
+    ),
+    "hartley.policies.hierarchy": ("read_hierarchy",),
+    "hartley.studies.look.anonymity": (
+        "anonymity",
+        "leaking_release",
+        "AnonymityReport",
+    ),
+    "hartley.studies.look.special_uniques": (
+        "SpecialUniques",
+        "special_uniques",
+    ),
+    "hartley.studies.look.scan": (
+        "scan",
+        "ScanReport",
+    ),
+    "hartley.schema.roles": (
+        "Roles",
+        "open_with_roles",
+    ),
+    "hartley.tables.opening": ("open_table",),
+    "hartley.tables.reading": ("ReadingOptions",),
+    "hartley.datasets.catalogue": (
+        "dataset",
+        "sample",
+    ),
+    "hartley.datasets.source": ("Dataset",),
     "hartley.datasets.people": ("people",),
-    "hartley.datasets.sample": ("sample",),
-    "hartley.adversaries.homogeneity": ("Homogeneity", "Similarity", "Skewness"),
-    "hartley.adversaries.guessing": ("BruteForceGuessing",),
-    "hartley.adversaries.hypothesis": ("HypothesisTesting",),
-    "hartley.adversaries.differencing": ("Differencing",),
-    "hartley.adversaries.reconstruction": ("Reconstruction",),
-    "hartley.adversaries.membership": ("MembershipGame",),
-    "hartley.adversaries.load_monitoring": ("LoadMonitoring",),
-    "hartley.adversaries.uniqueness": ("Uniqueness", "grid_policy"),
-    "hartley.adversaries.policy": ("PolicyInversion",),
-    "hartley.studies.attack_policy": ("attack_policy",),
-    "hartley.ranges.transcripts.transcript": ("Transcript",),
+    "hartley.attacks.homogeneity": (
+        "Homogeneity",
+        "Similarity",
+        "Skewness",
+    ),
+    "hartley.attacks.guessing": (
+        "BruteForceGuessing",
+        "HypothesisTesting",
+    ),
+    "hartley.attacks.differencing": ("Differencing",),
+    "hartley.attacks.reconstruction": ("Reconstruction",),
+    "hartley.attacks.membership": ("MembershipGame",),
+    "hartley.attacks.load_monitoring": ("LoadMonitoring",),
+    "hartley.attacks.uniqueness": (
+        "Uniqueness",
+        "grid_policy",
+    ),
+    "hartley.attacks.policy": (
+        "PolicyInversion",
+        "attack_policy",
+    ),
+    "hartley.knowledge.transcript": ("Transcript",),
     "hartley.agent.transcript": ("transcripts_of",),
-    "hartley.studies.audit": ("AuditReport", "audit"),
-    "hartley.studies.check": ("check",),
-    "hartley.studies.check_report": ("CheckReport",),
-    "hartley.studies.gate": ("assert_safe",),
-    "hartley.measures.sensitivity": ("Dominance", "Frequency", "Homogeneous", "PPercent"),
-    "hartley.studies.design": ("Design", "design"),
-    "hartley.studies.specification": ("Specification",),
-    "hartley.reports": ("plot", "write_html"),
+    "hartley.studies.look.audit": (
+        "AuditReport",
+        "audit",
+    ),
+    "hartley.studies.check.check": ("check",),
+    "hartley.studies.check.check_report": ("CheckReport",),
+    "hartley.studies.check.gate": ("assert_safe",),
+    "hartley.measures.rules": (
+        "Dominance",
+        "Frequency",
+        "Homogeneous",
+        "PPercent",
+    ),
+    "hartley.studies.release.design": (
+        "Design",
+        "design",
+    ),
+    "hartley.studies.release.specification": ("Specification",),
+    "hartley.reports": (
+        "plot",
+        "write_html",
+    ),
     "hartley.errors": (
         "CertificateError",
         "ColumnError",
@@ -237,48 +390,53 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from hartley.adversaries.differencing import Differencing as Differencing
-    from hartley.adversaries.guessing import BruteForceGuessing as BruteForceGuessing
-    from hartley.adversaries.homogeneity import (
-        Homogeneity as Homogeneity,
-        Similarity as Similarity,
-        Skewness as Skewness,
-    )
-    from hartley.adversaries.hypothesis import HypothesisTesting as HypothesisTesting
-    from hartley.adversaries.load_monitoring import LoadMonitoring as LoadMonitoring
-    from hartley.adversaries.membership import MembershipGame as MembershipGame
-    from hartley.adversaries.policy import PolicyInversion as PolicyInversion
-    from hartley.adversaries.reconstruction import Reconstruction as Reconstruction
-    from hartley.adversaries.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
-    from hartley.agent.answers.answer import (
-        Answer as Answer,
-        BatchAnswer as BatchAnswer,
-    )
-    from hartley.agent.answers.estimate import Estimate as Estimate, Reading as Reading
-    from hartley.agent.answers.quote import Quote as Quote
-    from hartley.agent.asking import price as price
-    from hartley.agent.ledger.auditable_ledger import (
+    from hartley.agent.agent import Agent as Agent, ask as ask
+    from hartley.agent.curve import PriceCurve as PriceCurve, price_curve as price_curve
+    from hartley.agent.ledger import (
         Ledger as Ledger,
         open_ledger as open_ledger,
     )
-    from hartley.agent.opening_agent import ask as ask
-    from hartley.agent.plan import Plan as Plan
     from hartley.agent.planning import plan as plan
-    from hartley.agent.planning_agent import Agent as Agent
-    from hartley.agent.price_curve import PriceCurve as PriceCurve, price_curve as price_curve
-    from hartley.agent.quotes import Wish as Wish
+    from hartley.agent.quoting import price as price
     from hartley.agent.transcript import transcripts_of as transcripts_of
     from hartley.agent.workload import (
         WorkloadEntry as WorkloadEntry,
         read_workload as read_workload,
     )
+    from hartley.attacks.differencing import Differencing as Differencing
+    from hartley.attacks.guessing import (
+        BruteForceGuessing as BruteForceGuessing,
+        HypothesisTesting as HypothesisTesting,
+    )
+    from hartley.attacks.homogeneity import (
+        Homogeneity as Homogeneity,
+        Similarity as Similarity,
+        Skewness as Skewness,
+    )
+    from hartley.attacks.load_monitoring import LoadMonitoring as LoadMonitoring
+    from hartley.attacks.membership import MembershipGame as MembershipGame
+    from hartley.attacks.policy import (
+        PolicyInversion as PolicyInversion,
+        attack_policy as attack_policy,
+    )
+    from hartley.attacks.reconstruction import Reconstruction as Reconstruction
+    from hartley.attacks.uniqueness import Uniqueness as Uniqueness, grid_policy as grid_policy
+    from hartley.boxes.box import (
+        Box as Box,
+        Interval as Interval,
+        IntervalUnion as IntervalUnion,
+    )
+    from hartley.boxes.cut_box import CutBox as CutBox
+    from hartley.boxes.expression import (
+        parse_expression as parse_expression,
+        variables as variables,
+    )
+    from hartley.boxes.volume import Volume as Volume, volume as volume
+    from hartley.boxes.zonotope import Zonotope as Zonotope
     from hartley.client.remote_agent import RemoteAgent as RemoteAgent, connect as connect
-    from hartley.datasets.catalogue import dataset as dataset
-    from hartley.datasets.dataset import Dataset as Dataset
+    from hartley.datasets.catalogue import dataset as dataset, sample as sample
     from hartley.datasets.people import people as people
-    from hartley.datasets.sample import sample as sample
-    from hartley.engines.tables.reading_options import ReadingOptions as ReadingOptions
-    from hartley.engines.tables.sources import open_table as open_table
+    from hartley.datasets.source import Dataset as Dataset
     from hartley.errors import (
         CertificateError as CertificateError,
         ColumnError as ColumnError,
@@ -295,35 +453,32 @@ if TYPE_CHECKING:
         UndefinedMeasure as UndefinedMeasure,
     )
     from hartley.guarantees.accountant import Accountant as Accountant
-    from hartley.guarantees.certify import (
-        certify as certify,
-        verify_exhaustively as verify_exhaustively,
-    )
     from hartley.guarantees.verify import (
         Certificate as Certificate,
+        certify as certify,
         verify as verify,
         verify_certificate as verify_certificate,
+        verify_exhaustively as verify_exhaustively,
     )
-    from hartley.measures.alpha_leakage import (
-        AlphaLeakage as AlphaLeakage,
-        maximal_alpha_leakage as maximal_alpha_leakage,
-    )
-    from hartley.measures.capacity import (
-        ZeroErrorCapacity as ZeroErrorCapacity,
-        zero_error_capacity as zero_error_capacity,
-        zero_error_capacity_bound as zero_error_capacity_bound,
-    )
-    from hartley.measures.closeness import (
+    from hartley.knowledge.transcript import Transcript as Transcript
+    from hartley.measures.anonymity import (
         delta_disclosure as delta_disclosure,
         equal_closeness as equal_closeness,
         hierarchical_closeness as hierarchical_closeness,
         ordered_closeness as ordered_closeness,
         t_closeness as t_closeness,
     )
+    from hartley.measures.capacity import (
+        ZeroErrorCapacity as ZeroErrorCapacity,
+        zero_error_capacity as zero_error_capacity,
+        zero_error_capacity_bound as zero_error_capacity_bound,
+    )
     from hartley.measures.entropy import (
+        ExpectedGuesses as ExpectedGuesses,
         conditional_entropy as conditional_entropy,
         covering_number as covering_number,
         epsilon_entropy as epsilon_entropy,
+        expected_guesses as expected_guesses,
         hartley_entropy as hartley_entropy,
         relative_disarray as relative_disarray,
     )
@@ -344,10 +499,6 @@ if TYPE_CHECKING:
         maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
     )
-    from hartley.measures.guesswork import (
-        ExpectedGuesses as ExpectedGuesses,
-        expected_guesses as expected_guesses,
-    )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
         IntervalAnalysis as IntervalAnalysis,
@@ -358,14 +509,16 @@ if TYPE_CHECKING:
         linear_indistinguishability as linear_indistinguishability,
     )
     from hartley.measures.leakage import (
+        AlphaLeakage as AlphaLeakage,
         information_transmission as information_transmission,
+        maximal_alpha_leakage as maximal_alpha_leakage,
+        maximal_leakage as maximal_leakage,
+        maximin_information as maximin_information,
+        mutual_information as mutual_information,
         nonstochastic_information as nonstochastic_information,
         nonstochastic_leakage as nonstochastic_leakage,
         symmetric_leakage as symmetric_leakage,
     )
-    from hartley.measures.maximal import maximal_leakage as maximal_leakage
-    from hartley.measures.maximin import maximin_information as maximin_information
-    from hartley.measures.mutual import mutual_information as mutual_information
     from hartley.measures.noiseless import (
         LearnedByAnyone as LearnedByAnyone,
         NoiselessPrivacy as NoiselessPrivacy,
@@ -377,163 +530,157 @@ if TYPE_CHECKING:
         leakage_over_time as leakage_over_time,
         trajectory_information as trajectory_information,
     )
-    from hartley.measures.sensitivity import (
+    from hartley.measures.rules import (
         Dominance as Dominance,
         Frequency as Frequency,
         Homogeneous as Homogeneous,
         PPercent as PPercent,
     )
-    from hartley.papers.reproduce import reproduce as reproduce
-    from hartley.policies.categories.merging import CategoryMerging as CategoryMerging
-    from hartley.policies.distortion.curve import TradeoffCurve as TradeoffCurve
+    from hartley.papers.figure import reproduce as reproduce
+    from hartley.policies.categories import CategoryMerging as CategoryMerging
+    from hartley.policies.distortion.curve import (
+        TradeoffCurve as TradeoffCurve,
+        TradeoffResult as TradeoffResult,
+    )
     from hartley.policies.distortion.model import PrivacyDistortion as PrivacyDistortion
-    from hartley.policies.distortion.result import TradeoffResult as TradeoffResult
     from hartley.policies.document import PolicyDocument as PolicyDocument
     from hartley.policies.gaussian.bound import (
         GaussianBound as GaussianBound,
-        quadratic_gaussian_bound as quadratic_gaussian_bound,
-    )
-    from hartley.policies.gaussian.closed_form import (
         WaterFilling as WaterFilling,
+        mutual_information_bound as mutual_information_bound,
+        quadratic_gaussian_bound as quadratic_gaussian_bound,
         water_filling_bound as water_filling_bound,
     )
-    from hartley.policies.gaussian.mixture import (
-        mutual_information_bound as mutual_information_bound,
-    )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
-    from hartley.policies.hypotheses.best_box import BoxTable as BoxTable, best_box as best_box
-    from hartley.policies.hypotheses.best_line import (
-        LineTable as LineTable,
-        best_line as best_line,
-        best_lines as best_lines,
-        rank_line as rank_line,
+    from hartley.policies.generalisation import (
+        AnonymizedTable as AnonymizedTable,
+        anonymize as anonymize,
     )
-    from hartley.policies.hypotheses.blurring import (
+    from hartley.policies.hierarchy import read_hierarchy as read_hierarchy
+    from hartley.policies.hypotheses.hypothesis import (
+        Hypothesis as Hypothesis,
+        LatticeColumn as LatticeColumn,
+    )
+    from hartley.policies.hypotheses.lines import (
         BlurringPolicy as BlurringPolicy,
+        ComparedPolicy as ComparedPolicy,
+        LineTable as LineTable,
         StretchPolicy as StretchPolicy,
         Threshold as Threshold,
-    )
-    from hartley.policies.hypotheses.comparison import (
-        ComparedPolicy as ComparedPolicy,
+        best_line as best_line,
+        best_lines as best_lines,
         compare_policies as compare_policies,
+        rank_line as rank_line,
     )
-    from hartley.policies.hypotheses.continuous_meet import (
-        ContinuousMeetPolicy as ContinuousMeetPolicy,
-    )
-    from hartley.policies.hypotheses.hypothesis import Hypothesis as Hypothesis
-    from hartley.policies.hypotheses.lattice import LatticeColumn as LatticeColumn
     from hartley.policies.hypotheses.meeting import MeetPolicy as MeetPolicy
     from hartley.policies.hypotheses.open_records import (
+        ContinuousMeetPolicy as ContinuousMeetPolicy,
         OpenRecords as OpenRecords,
         count_open as count_open,
         coverable as coverable,
         most_pairs as most_pairs,
     )
-    from hartley.policies.hypotheses.table_policy import TablePolicy as TablePolicy
-    from hartley.policies.perturbation.best_matrix import (
-        LeastLeaking as LeastLeaking,
-        least_leaking as least_leaking,
+    from hartley.policies.hypotheses.tables import (
+        BoxTable as BoxTable,
+        TablePolicy as TablePolicy,
+        best_box as best_box,
     )
-    from hartley.policies.perturbation.frequencies import (
-        FrequencyEstimate as FrequencyEstimate,
-        estimable as estimable,
-    )
-    from hartley.policies.perturbation.leakage import (
-        PramLeakage as PramLeakage,
-        pram_leakage as pram_leakage,
-    )
-    from hartley.policies.perturbation.pram import Pram as Pram
-    from hartley.policies.perturbation.reconstruction import (
-        ReconstructedRelease as ReconstructedRelease,
-        reconstruct as reconstruct,
-    )
-    from hartley.policies.quantizers.allocation import (
-        Allocation as Allocation,
-        allocate_bits as allocate_bits,
-    )
-    from hartley.policies.quantizers.optimal import (
-        CutQuantizer as CutQuantizer,
-        optimal_quantizer as optimal_quantizer,
-    )
-    from hartley.policies.quantizers.quantizer import UniformQuantizer as UniformQuantizer
-    from hartley.policies.quantizers.vector import (
-        CellBounds as CellBounds,
-        VectorQuantizer as VectorQuantizer,
-        cells_needed as cells_needed,
-    )
-    from hartley.policies.records.generalisation import (
-        AnonymizedTable as AnonymizedTable,
-        anonymize as anonymize,
-    )
-    from hartley.policies.records.group_averages import Microaggregation as Microaggregation
-    from hartley.policies.records.hierarchy import read_hierarchy as read_hierarchy
-    from hartley.policies.records.microaggregation import (
+    from hartley.policies.microaggregation import (
+        Microaggregation as Microaggregation,
         mdav as mdav,
         mu_approx as mu_approx,
         univariate_microaggregation as univariate_microaggregation,
     )
-    from hartley.ranges.boxes.box import (
-        Box as Box,
-        Interval as Interval,
-        IntervalUnion as IntervalUnion,
+    from hartley.policies.optimal import (
+        CutQuantizer as CutQuantizer,
+        optimal_quantizer as optimal_quantizer,
     )
-    from hartley.ranges.boxes.cut_box import CutBox as CutBox
-    from hartley.ranges.boxes.expression import (
-        parse_expression as parse_expression,
-        variables as variables,
+    from hartley.policies.quantized_column import (
+        Allocation as Allocation,
+        allocate_bits as allocate_bits,
     )
-    from hartley.ranges.boxes.volume import Volume as Volume, volume as volume
-    from hartley.ranges.boxes.zonotope import Zonotope as Zonotope
-    from hartley.ranges.relations.distribution import (
-        Channel as Channel,
-        JointDistribution as JointDistribution,
+    from hartley.policies.quantizer import UniformQuantizer as UniformQuantizer
+    from hartley.policies.random.estimates import (
+        FrequencyEstimate as FrequencyEstimate,
+        LeastLeaking as LeastLeaking,
+        estimable as estimable,
+        least_leaking as least_leaking,
     )
-    from hartley.ranges.relations.dynamics import FiniteSystem as FiniteSystem
-    from hartley.ranges.relations.partition import (
-        OverlapPartition as OverlapPartition,
-        overlap_partition as overlap_partition,
+    from hartley.policies.random.pram import (
+        Pram as Pram,
+        PramLeakage as PramLeakage,
+        pram_leakage as pram_leakage,
     )
-    from hartley.ranges.relations.relatedness import (
+    from hartley.policies.random.reconstruction import (
+        ReconstructedRelease as ReconstructedRelease,
+        reconstruct as reconstruct,
+    )
+    from hartley.policies.vector import (
+        CellBounds as CellBounds,
+        VectorQuantizer as VectorQuantizer,
+        cells_needed as cells_needed,
+    )
+    from hartley.ranges.classes import (
         are_unrelated as are_unrelated,
         is_markov_chain as is_markov_chain,
     )
-    from hartley.ranges.relations.relation import ROW as ROW, Relation as Relation
-    from hartley.ranges.schema.draft import draft_schema as draft_schema
-    from hartley.ranges.schema.roles import Roles as Roles, open_with_roles as open_with_roles
-    from hartley.ranges.schema.schema import Column as Column, Schema as Schema
-    from hartley.ranges.transcripts.transcript import Transcript as Transcript
+    from hartley.ranges.distribution import (
+        Channel as Channel,
+        JointDistribution as JointDistribution,
+    )
+    from hartley.ranges.dynamics import FiniteSystem as FiniteSystem
+    from hartley.ranges.relation import (
+        ROW as ROW,
+        OverlapPartition as OverlapPartition,
+        Relation as Relation,
+        overlap_partition as overlap_partition,
+    )
     from hartley.reports import plot as plot, write_html as write_html
-    from hartley.service.accounts.accounts import (
+    from hartley.results.answer import (
+        Answer as Answer,
+        BatchAnswer as BatchAnswer,
+        Estimate as Estimate,
+        Reading as Reading,
+    )
+    from hartley.results.plan import Plan as Plan
+    from hartley.results.quote import Quote as Quote
+    from hartley.schema.draft import draft_schema as draft_schema
+    from hartley.schema.roles import Roles as Roles, open_with_roles as open_with_roles
+    from hartley.schema.schema import Column as Column, Schema as Schema
+    from hartley.service.accounts import (
         Accounts as Accounts,
         open_accounts as open_accounts,
     )
-    from hartley.studies.anonymity import (
+    from hartley.studies.check.check import check as check
+    from hartley.studies.check.check_report import CheckReport as CheckReport
+    from hartley.studies.check.doctor import Diagnosis as Diagnosis, doctor as doctor
+    from hartley.studies.check.gate import assert_safe as assert_safe
+    from hartley.studies.look.anonymity import (
+        AnonymityReport as AnonymityReport,
         anonymity as anonymity,
         leaking_release as leaking_release,
     )
-    from hartley.studies.anonymity_findings import AnonymityReport as AnonymityReport
-    from hartley.studies.attack_policy import attack_policy as attack_policy
-    from hartley.studies.audit import AuditReport as AuditReport, audit as audit
-    from hartley.studies.check import check as check
-    from hartley.studies.check_report import CheckReport as CheckReport
-    from hartley.studies.curve import CurveReport as CurveReport, curve as curve
-    from hartley.studies.design import Design as Design, design as design
-    from hartley.studies.doctor import Diagnosis as Diagnosis, doctor as doctor
-    from hartley.studies.gate import assert_safe as assert_safe
-    from hartley.studies.gaussian import gaussian as gaussian
-    from hartley.studies.gaussian_report import GaussianReport as GaussianReport
-    from hartley.studies.microdata import microaggregate as microaggregate
-    from hartley.studies.pram import (
+    from hartley.studies.look.audit import AuditReport as AuditReport, audit as audit
+    from hartley.studies.look.records import microaggregate as microaggregate
+    from hartley.studies.look.scan import ScanReport as ScanReport, scan as scan
+    from hartley.studies.look.special_uniques import (
+        SpecialUniques as SpecialUniques,
+        special_uniques as special_uniques,
+    )
+    from hartley.studies.release.curve import CurveReport as CurveReport, curve as curve
+    from hartley.studies.release.design import Design as Design, design as design
+    from hartley.studies.release.gaussian import (
+        GaussianReport as GaussianReport,
+        gaussian as gaussian,
+    )
+    from hartley.studies.release.pram import (
         PramReport as PramReport,
         estimate as estimate,
         pram as pram,
     )
-    from hartley.studies.release import ReleaseReport as ReleaseReport, release as release
-    from hartley.studies.scan import scan as scan
-    from hartley.studies.scan_report import ScanReport as ScanReport
-    from hartley.studies.special_uniques import (
-        SpecialUniques as SpecialUniques,
-        special_uniques as special_uniques,
-    )
-    from hartley.studies.specification import Specification as Specification
-    from hartley.studies.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff
+    from hartley.studies.release.release import ReleaseReport as ReleaseReport, release as release
+    from hartley.studies.release.specification import Specification as Specification
+    from hartley.studies.release.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff
+    from hartley.tables.opening import open_table as open_table
+    from hartley.tables.reading import ReadingOptions as ReadingOptions
+    from hartley.trusted.precision import Wish as Wish

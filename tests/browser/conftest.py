@@ -15,13 +15,13 @@ import pyarrow.parquet
 import pytest
 import uvicorn
 
-from hartley.agent.data import Holding
 from hartley.datasets.people import people
 from hartley.service.app import create_app
-from hartley.service.ledger_guard import create_head
-from hartley.service.rates import create_rates
+from hartley.service.lanes import create_rates
+from hartley.service.own_rows import create_head
 from hartley.service.server import prepare
 from hartley.service.settings import DatasetSettings, ServiceSettings
+from hartley.trusted.data import Holding
 
 SCHEMA = Path(__file__).parents[2] / "examples" / "people.schema.toml"
 NEEDED = "run tools/need-chromium, as make test does"

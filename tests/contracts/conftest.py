@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.coded.coded_copy import CodeStatement
-from hartley.engines.dialects.registry import DUCKDB, POLARS, POSTGRESQL, SPARK
+from hartley.engines.coded_table import CodeStatement
+from hartley.engines.registry import DUCKDB, POLARS, POSTGRESQL, SPARK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hartley.engines.coded.coded_copy import CodedTable
-    from hartley.engines.dialects.dialect import Dialect
+    from hartley.engines.coded_table import CodedTable
+    from hartley.engines.dialect import Dialect
 
 POSTGRES_TYPES = {
     pa.int64(): "bigint",

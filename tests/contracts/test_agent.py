@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hartley.agent.data import place_of
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import verify_prices
-from hartley.engines.coded.copying import holds_copy
-from hartley.engines.tables.sources import open_table
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
+from hartley.engines.coded_table import holds_copy
 from hartley.errors import InputError, Refused
+from hartley.tables.opening import open_table
+from hartley.trusted.data import place_of
+from hartley.trusted.precision import Wish
 
 pytestmark = pytest.mark.needs("keeps_copies")
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from hartley import open_table
-from hartley.agent.planning_agent import Agent
-from hartley.engines.coded.copying import code_table, holds_copy, open_coded
-from hartley.engines.dialects.probes import probe_engine, require_tried
-from hartley.engines.dialects.registry import DIALECTS, dialect_of
+from hartley.agent.agent import Agent
+from hartley.engines.coded_table import code_table, holds_copy, open_coded
+from hartley.engines.probes import probe_engine, require_tried
+from hartley.engines.registry import DIALECTS, dialect_of
 from hartley.errors import EngineError, OptionError
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
 
 SCHEMA = {
     "table": {"name": "people"},
@@ -41,7 +41,7 @@ def test_an_engine_that_fails_a_probe_is_refused_by_name_and_version(engine, mon
     backend = open_table(engine.load("capable_people", PEOPLE)).backend
     probes = probe_engine(engine.dialect, backend)
     wrong = [probes[0].__class__(probes[0].name, probes[0].expected, 0), *probes[1:]]
-    monkeypatch.setattr("hartley.engines.dialects.probes.probe_engine", lambda *_: wrong)
+    monkeypatch.setattr("hartley.engines.probes.probe_engine", lambda *_: wrong)
     backend.hartley_probed = False
     try:
         with pytest.raises(EngineError, match=rf"{engine.dialect.title} .* 'sums beyond 64 bits'"):

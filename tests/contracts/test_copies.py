@@ -11,14 +11,14 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
-from hartley.agent.statistics.statistics import totals
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table
-from hartley.engines.dialects.postgres import PostgresStore
-from hartley.engines.dialects.statement_stop import StatementStop
-from hartley.engines.tables.sources import open_table
+from hartley.engines.coded_table import code_table
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.dialect import StatementStop
+from hartley.engines.postgres import PostgresStore
 from hartley.errors import ColumnError, InputError, TableError
+from hartley.tables.opening import open_table
+from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
+from hartley.trusted.statistics import totals
 
 pytestmark = pytest.mark.needs("keeps_copies")
 

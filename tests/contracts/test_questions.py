@@ -22,7 +22,7 @@ from hartley import (
     is_markov_chain,
     open_table,
 )
-from hartley.engines.tables.view import prepare
+from hartley.tables.view import prepare
 
 MARKER = "SECRET-7741"
 NUMBER = 987_654_321

@@ -14,7 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.maps.column_map import (
+from hartley.boxes.expression import parse_expression
+from hartley.errors import ColumnError
+from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn, LineColumn
+from hartley.policies.vector import arithmetic_tree
+from hartley.tables.column_map import (
     CutCells,
     Formula,
     Keep,
@@ -23,14 +28,14 @@ from hartley.engines.maps.column_map import (
     UniformCells,
     apply_map,
 )
-from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lattice, look_for_step
-from hartley.engines.maps.writing import write_table
-from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError
-from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, LineColumn
-from hartley.policies.quantizers.elementary_functions import arithmetic_tree
-from hartley.ranges.boxes.expression import parse_expression
+from hartley.tables.opening import open_table
+from hartley.tables.release_rules import (
+    count_at_ends,
+    least_distance,
+    lie_on_lattice,
+    look_for_step,
+)
+from hartley.tables.writing import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.statistics.statistics import fits, totals
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table, holds_copy, open_coded
-from hartley.engines.dialects.dialect import Store
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.tables.sources import open_table
+from hartley.engines.coded_table import code_table, holds_copy, open_coded
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.dialect import Store
+from hartley.engines.registry import EMBEDDED
 from hartley.errors import InputError
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.tables.opening import open_table
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.trusted.statistics import fits, totals
 
 if TYPE_CHECKING:
-    from hartley.engines.coded.coded_copy import CodedTable
+    from hartley.engines.coded_table import CodedTable
 
 pytestmark = pytest.mark.needs("keeps_copies")
 

@@ -10,7 +10,7 @@ import pytest
 from hartley import anonymity, audit, design, pram, release
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn
-from hartley.policies.perturbation.pram import Pram
+from hartley.policies.random.pram import Pram
 
 FLAG = Pram.retaining("0.8", [False, True], column="flag")
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from hartley.engines.counting.totals import TotalsGrid, exact_totals
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.studies.release import release
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.release.release import release
+from hartley.tables.counts import TotalsGrid, exact_totals
+from hartley.tables.opening import open_table
 
 RANGES = {
     "real": (Fraction("-1.3"), Fraction(2)),

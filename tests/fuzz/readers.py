@@ -12,28 +12,27 @@ from typing import TYPE_CHECKING
 import documents as valid
 
 import hartley
-from hartley.agent.asking import price
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.entries import Head
-from hartley.agent.ledger.rows.terms import terms_of
-from hartley.agent.pricing.given_price import RULES
-from hartley.agent.repricing import reprice
+from hartley.agent.quoting import price
+from hartley.agent.replay import reprice
 from hartley.agent.transcript import transcripts_of
 from hartley.cli.main import main
-from hartley.engines.tables.condition import evaluate_condition
-from hartley.engines.tables.sources import open_table
 from hartley.exact import floor_power, parse_number, parse_step
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.certify import certify
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
-from hartley.policies.hypotheses.blurring import Threshold
+from hartley.policies.hierarchy import read_hierarchy
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.quantizers.query import parse_query
-from hartley.policies.records.hierarchy import read_hierarchy
-from hartley.ranges.schema.roles import Roles
-from hartley.ranges.schema.schema import Schema
-from hartley.studies.check_certificate import certify_tables, verify_check
-from hartley.studies.specification import Specification
+from hartley.policies.hypotheses.lines import Threshold
+from hartley.policies.quantizer import parse_query
+from hartley.schema.roles import Roles
+from hartley.schema.schema import Schema
+from hartley.studies.check.certificate import certify_tables, verify_check
+from hartley.studies.release.specification import Specification
+from hartley.tables.opening import open_table
+from hartley.tables.view import evaluate_condition
+from hartley.trusted.ledger.rows import Head, terms_of
+from hartley.trusted.pricing.conditional_price import RULES
 
 if TYPE_CHECKING:
     from pathlib import Path

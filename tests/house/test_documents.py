@@ -15,7 +15,7 @@ import pytest
 import hartley
 from command_line import run
 from hartley.policies.document import PolicyDocument
-from hartley.studies.specification import Specification
+from hartley.studies.release.specification import Specification
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -12,8 +12,8 @@ import pytest
 import hartley
 import hartley.measures
 from hartley.measures.registry import AUDITED, HOMES, MEASURES
-from hartley.ranges.relations.relation import Relation
-from hartley.studies.findings import find_all
+from hartley.ranges.relation import Relation
+from hartley.studies.look.audit import find_all
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = {

@@ -127,7 +127,7 @@ def test_a_command_and_its_function_have_one_name(name):
 def test_an_attack_is_called_as_its_module(name):
     if not COMMANDS["attack"].commands[name].hidden:
         module = name.replace("-", "_")
-        assert (ROOT / f"src/hartley/adversaries/{module}.py").is_file()
+        assert (ROOT / f"src/hartley/attacks/{module}.py").is_file()
 
 
 @pytest.mark.parametrize(("old", "new"), sorted(hartley.RENAMED.items()))

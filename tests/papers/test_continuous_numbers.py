@@ -5,6 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from hartley.boxes.box import Box, Interval, IntervalUnion
+from hartley.boxes.cut_box import CutBox
+from hartley.boxes.expression import mean, variables
 from hartley.measures.estimation import (
     best_estimator,
     largest_error,
@@ -13,11 +16,11 @@ from hartley.measures.estimation import (
     smallest_error_bound,
 )
 from hartley.measures.hypothesis import analyse_intervals
-from hartley.measures.leakage import nonstochastic_information, nonstochastic_leakage
-from hartley.measures.maximin import maximin_information
-from hartley.ranges.boxes.box import Box, Interval, IntervalUnion
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.expression import mean, variables
+from hartley.measures.leakage import (
+    maximin_information,
+    nonstochastic_information,
+    nonstochastic_leakage,
+)
 
 
 def equal_cells(low, high, levels):

@@ -22,8 +22,7 @@ import uvicorn
 
 from hartley.agent.ledger import open_ledger
 from hartley.service.accounts import open_accounts
-from hartley.service.app import create_app
-from hartley.service.http_protocol import EnvelopeProtocol
+from hartley.service.app import EnvelopeProtocol, create_app
 from hartley.service.server import prepare
 from hartley.service.settings import read_settings
 

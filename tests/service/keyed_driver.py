@@ -6,16 +6,16 @@ import os
 import signal
 import sys
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger.ledger import Ledger
-from hartley.agent.quotes import Wish
 from hartley.service.accounts import Accounts
 from hartley.service.service import Service
 from hartley.service.settings import read_settings
+from hartley.trusted.agent import TrustedAgent
+from hartley.trusted.ledger.ledger import Ledger
+from hartley.trusted.precision import Wish
 
 STEPS = {
     "before the charge": (Ledger, "reserve_planned"),
-    "after the charge": (Agent, "_finish"),
+    "after the charge": (TrustedAgent, "_finish"),
     "before the answer is recorded": (Ledger, "commit"),
     "before the reply is kept": (Accounts, "keep_reply"),
 }

@@ -7,11 +7,11 @@ import sys
 
 from slow_engine import EndlessStatements
 
-from hartley.agent.quotes import Wish
-from hartley.engines.dialects.duckdb import EmbeddedStore
-from hartley.service.envelope import ServiceError
+from hartley.engines.duckdb import EmbeddedStore
+from hartley.service.replies import ServiceError
 from hartley.service.service import Service
 from hartley.service.settings import read_settings
+from hartley.trusted.precision import Wish
 
 
 async def main(config, token, text):

@@ -4,8 +4,8 @@ import threading
 
 import duckdb
 
-from hartley.engines.dialects.duckdb import EmbeddedStore
-from hartley.engines.dialects.statement_stop import stoppable
+from hartley.engines.dialect import stoppable
+from hartley.engines.duckdb import EmbeddedStore
 
 ENDLESS = "SELECT COUNT(*) FROM coded, range(1000000000000) AS many"
 

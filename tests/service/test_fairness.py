@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.quotes import Desk
-from hartley.agent.repricing import verify_prices
-from hartley.engines.dialects.duckdb import EmbeddedStore
+from hartley.agent.replay import verify_prices
+from hartley.engines.duckdb import EmbeddedStore
 from hartley.service.lanes import Lanes
+from hartley.trusted.precision import Desk
 
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 AVERAGES = "SELECT {} FROM people"
@@ -28,7 +28,7 @@ def above(age):
 
 
 def test_a_text_of_many_averages_is_read_in_linear_time():
-    from hartley.agent.questions.question import distinct
+    from hartley.trusted.questions.question import distinct
 
     names = distinct(["n"] * 20_000 + ["n (2)", "m"])
     assert len(set(names)) == len(names)

@@ -5,8 +5,7 @@ import socket
 
 import pytest
 
-from hartley.service.gate import SECURITY_HEADERS
-from hartley.service.http_protocol import LARGEST_HEAD, EnvelopeProtocol
+from hartley.service.app import LARGEST_HEAD, SECURITY_HEADERS, EnvelopeProtocol
 
 FIELDS = {"code", "message", "hint", "place", "requested_bits", "remaining_bits", "request_id"}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.service.accounts import Accounts
 
 ROOT = Path(__file__).parents[2]

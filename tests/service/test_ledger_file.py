@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from hartley.agent.ledger.stores import sqlite
+from hartley.trusted.ledger import sqlite
 
 OLDEST = "SELECT MAX(age) FROM people"
 

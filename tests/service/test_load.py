@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.service.accounts import open_accounts
 
 EXPECTED = {200, 409, 429, 503}

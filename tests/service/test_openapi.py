@@ -4,7 +4,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 
-from hartley.service.gate import CONTENT_POLICY
+from hartley.service.app import CONTENT_POLICY
 
 DANGEROUS = {"/v1/accounts/{account}", "/v1/tokens/{token_id}"}
 """Revoking is tested elsewhere: here it would lock the tests out."""

@@ -11,8 +11,8 @@ import pytest
 from slow_engine import EndlessStatements
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.repricing import verify_prices
-from hartley.engines.dialects.duckdb import EmbeddedStore
+from hartley.agent.replay import verify_prices
+from hartley.engines.duckdb import EmbeddedStore
 
 ROOT = Path(__file__).parents[2]
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.errors import InputError
 from hartley.service.server import prepare
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = [

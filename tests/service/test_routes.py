@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from hartley.agent.ledger.ledger import open_ledger
 from hartley.service import administration
+from hartley.trusted.ledger.ledger import open_ledger
 
 AVERAGE = "SELECT AVG(age) FROM people"
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
@@ -461,7 +461,7 @@ def unkept(a_place, served_here):
 
 
 def test_a_question_is_read_as_the_framework_would_read_it(unkept, monkeypatch):
-    from hartley.service.api import datasets
+    from hartley.service import api as datasets
 
     api, by_framework = unkept.api("ana"), []
 

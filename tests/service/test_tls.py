@@ -8,8 +8,7 @@ import subprocess
 import httpx
 import pytest
 
-from hartley.service.checking import problems_of
-from hartley.service.settings import read_settings
+from hartley.service.settings import problems_of, read_settings
 
 OPENSSL = shutil.which("openssl")
 pytestmark = [

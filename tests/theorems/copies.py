@@ -15,13 +15,13 @@ from unittest import mock
 
 import duckdb
 
-from hartley.agent import data as loading, opening_agent
-from hartley.agent.ledger.rows import state as standing
-from hartley.agent.ledger.stores import chain as appending
-from hartley.engines.coded.copying import open_coded
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import Table
+from hartley.agent import agent as opening_agent
+from hartley.engines.coded_table import open_coded
+from hartley.engines.registry import EMBEDDED
+from hartley.engines.table import Table
+from hartley.tables.opening import open_table
+from hartley.trusted import data as loading
+from hartley.trusted.ledger import chain as appending, state as standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,13 +16,13 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hartley.agent.questions.batch import Condition
+    from hartley.trusted.questions.batch import Condition
 
 STATISTICS = (Statistic.COUNT, Statistic.SUM, Statistic.SQUARES, Statistic.ORDER)
 """In the order of the numbers that the oracle reads."""

@@ -19,8 +19,8 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from hartley.ranges.schema.schema import Schema
-from hartley.studies.check_questions import (
+from hartley.schema.schema import Schema
+from hartley.studies.check.publication import (
     PublishedNumbers,
     price_publication,
     publication_questions,

@@ -23,12 +23,12 @@ from copies import Coded
 from drawing import draw_select
 from plain_sql import features, reword, spell_select
 
-from hartley.agent import data as holding, data as loading
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import verify_prices
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
 from hartley.errors import HartleyError, Pending, Refused
-from hartley.studies.check import check
+from hartley.studies.check.check import check
+from hartley.trusted import data as holding, data as loading
+from hartley.trusted.precision import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable

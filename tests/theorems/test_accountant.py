@@ -17,19 +17,14 @@ import numpy as np
 import pytest
 import tiny
 
-from hartley.agent.pricing import (
-    atoms,
-    multisets,
-    several_rows,
-    worst_case as worst,
-)
-from hartley.agent.pricing.given_price import price_given
-from hartley.agent.pricing.price import open_factor, price
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions import condition
-from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
 from hartley.guarantees.accountant import Accountant
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import atoms, price as worst, several_rows, several_rows as multisets
+from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.price import open_factor, price
+from hartley.trusted.questions import condition
+from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
 
 pytestmark = pytest.mark.xdist_group("accountant")  # the last test adds up what all of them did
 
@@ -106,8 +101,8 @@ def test_prices_beyond_the_caps_are_sound_too(seed, monkeypatch):
     monkeypatch.setattr(condition, "MOST_TERMS", 2)
     monkeypatch.setattr(several_rows, "MOST_MULTISETS", 3)
     monkeypatch.setattr(worst, "MOST_TYPES", 2)
-    monkeypatch.setattr("hartley.agent.pricing.known_types.MOST_CODES", 3)
-    monkeypatch.setattr("hartley.agent.pricing.known_types.MOST_STATES", 3)
+    monkeypatch.setattr("hartley.trusted.pricing.one_row.MOST_CODES", 3)
+    monkeypatch.setattr("hartley.trusted.pricing.one_row.MOST_STATES", 3)
     rng = np.random.default_rng(seed)
     for _ in range(60):
         rows = ("public", "private")[rng.integers(2)]

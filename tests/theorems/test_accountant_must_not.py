@@ -9,9 +9,9 @@ from math import ceil, comb
 import enumerator
 import numpy as np
 
-from hartley.agent.pricing.price import open_factor, price
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing.price import open_factor, price
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 
 ROWS = 60
 

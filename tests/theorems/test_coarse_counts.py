@@ -13,15 +13,15 @@ from math import ceil, comb, floor
 import numpy as np
 import pytest
 
-from hartley.agent.planning_agent import Agent
-from hartley.agent.pricing.coarse_counts import disjoint_families, vectors_of_counts
-from hartley.agent.pricing.given_price import price_given
-from hartley.agent.pricing.price import price
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
-from hartley.agent.quotes import Desk, Wish
-from hartley.agent.repricing import verify_prices
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.precision import Desk, Wish
+from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.price import price
+from hartley.trusted.pricing.regions import disjoint_families, vectors_of_counts
+from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
 
 MANY = 1000
 
@@ -208,9 +208,9 @@ def test_no_data_of_one_person_cause_more_answers_than_the_price():
 
 @pytest.mark.slow
 def test_prices_beyond_the_caps_are_sound_too(monkeypatch):
-    monkeypatch.setattr("hartley.agent.pricing.atoms.MOST_ATOMS", (2, 0))
-    monkeypatch.setattr("hartley.agent.pricing.several_rows.MOST_MULTISETS", 3)
-    monkeypatch.setattr("hartley.agent.pricing.worst_case.MOST_TYPES", 2)
+    monkeypatch.setattr("hartley.trusted.pricing.atoms.MOST_ATOMS", (2, 0))
+    monkeypatch.setattr("hartley.trusted.pricing.several_rows.MOST_MULTISETS", 3)
+    monkeypatch.setattr("hartley.trusted.pricing.price.MOST_TYPES", 2)
     seen = explore(range(200, 260))
     assert seen["exceeded"] == 0
     assert seen["worlds"] > 30
@@ -240,7 +240,7 @@ def test_a_wrong_number_of_vectors_is_caught(monkeypatch, wrong):
             for vector in product(*ranges)
         )
 
-    monkeypatch.setattr("hartley.agent.pricing.coarse_counts.vectors_of_counts", vectors)
+    monkeypatch.setattr("hartley.trusted.pricing.regions.vectors_of_counts", vectors)
     assert explore(range(60))["exceeded"] > 0
 
 

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from hartley.adversaries import differencing
-from hartley.adversaries.differencing import Differencing
-from hartley.agent.planning_agent import Agent
-from hartley.agent.questions.batch import from_plain
+from hartley.agent.agent import Agent
 from hartley.agent.transcript import transcripts_of
+from hartley.attacks import differencing
+from hartley.attacks.differencing import Differencing
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.questions.batch import from_plain
 
 spec = importlib.util.spec_from_file_location(
     "enumerator", Path(__file__).with_name("enumerator.py")

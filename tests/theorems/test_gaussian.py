@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.policies.gaussian.bound import GaussianFrontier, quadratic_gaussian_bound
-from hartley.policies.gaussian.certificate import ceiling, floor
-from hartley.policies.gaussian.closed_form import water_filling_bound
-from hartley.policies.gaussian.exact_matrices import Dyadic, minors
+from hartley.policies.gaussian.bound import (
+    GaussianFrontier,
+    quadratic_gaussian_bound,
+    water_filling_bound,
+    water_levels,
+)
+from hartley.policies.gaussian.certificate import Dyadic, ceiling, floor, minors
 from hartley.policies.gaussian.model import read_gaussian
-from hartley.policies.gaussian.water_filling import water_levels
 
 SEEDS = st.integers(0, 2**32 - 1)
 

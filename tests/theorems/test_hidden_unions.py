@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate, verify_check
+from hartley.studies.check.certificate import save_certificate, verify_check
+from hartley.studies.check.check import check
 
 LEVELS = ("none", "sole", "holdings", "all")
 MOST = 150_000

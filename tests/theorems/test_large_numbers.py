@@ -18,8 +18,8 @@ from hartley import Agent, Relation, microaggregate, release
 from hartley.errors import HartleyError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
-from hartley.policies.quantizers.optimal import optimal_quantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.optimal import optimal_quantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 
 def listed_cuts(values, error):

@@ -8,9 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.expression import parse_expression
+from hartley.boxes.volume import volume
 from hartley.measures import analyse_hypothesis
-from hartley.policies.hypotheses.best_line import best_line, best_lines, rank_line
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
+from hartley.policies.hypotheses.lines import best_line, best_lines, rank_line
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import (
     ball,
@@ -19,11 +22,8 @@ from hartley.policies.hypotheses.open_records import (
     coverable,
     most_pairs,
 )
-from hartley.policies.hypotheses.sides.integer_form import IntegerForm
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.expression import parse_expression
-from hartley.ranges.boxes.volume import volume
-from hartley.ranges.relations.relation import Relation
+from hartley.policies.hypotheses.sides import IntegerForm
+from hartley.ranges.relation import Relation
 
 BMI = "w >= 30*(h/100)**2"
 
@@ -449,7 +449,7 @@ def test_the_largest_priv_by_volume_of_policies_that_leave_decided_records_alone
 @pytest.mark.parametrize("seed", range(8))
 def test_one_table_for_several_hypotheses_is_counted_as_all_policies_are(seed):
     """Never more pairs than the best of all policies; all of them where thresholds lie apart."""
-    from hartley.policies.hypotheses.best_line import best_table, count_table
+    from hartley.policies.hypotheses.lines import best_table, count_table
 
     draw = random.Random(seed)  # noqa: S311 - repeatable cases
     size, moves = 8, 1
@@ -497,7 +497,7 @@ def judged_any(policies, sides, size):
     ],
 )
 def test_one_table_leaves_as_many_pairs_open_as_any_policy(size, moves, firsts, pairs):
-    from hartley.policies.hypotheses.best_line import best_table, count_table
+    from hartley.policies.hypotheses.lines import best_table, count_table
 
     sides = [[x >= first for x in range(size)] for first in firsts]
     table = best_table(sides, moves)

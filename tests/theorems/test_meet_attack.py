@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from hartley import certify, release
-from hartley.adversaries.policy import PolicyInversion
-from hartley.engines.maps.preimages import release_rows
+from hartley.attacks.policy import PolicyInversion
 from hartley.guarantees.verify import verify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.kinds import read_column
+from hartley.tables.writing import release_rows
 
 POLICY = """
 format = 1

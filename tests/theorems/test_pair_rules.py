@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
-from hartley.measures.closeness import t_closeness
+from hartley.measures.anonymity import t_closeness
 from hartley.policies.distortion.model import PrivacyDistortion
 
 SEEDS = st.integers(0, 2**32 - 1)

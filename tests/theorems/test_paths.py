@@ -18,16 +18,16 @@ import pytest
 import tiny
 from hypothesis import given, strategies as st
 
-from hartley.agent.planning_agent import Agent
-from hartley.agent.pricing import public_parts
-from hartley.agent.pricing.given_price import price_given, price_paths
-from hartley.agent.pricing.price import price
-from hartley.agent.pricing.public_parts import PublicParts
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
-from hartley.agent.repricing import verify_prices
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import regions as public_parts
+from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.pricing.conditional_price import price_given, price_paths
+from hartley.trusted.pricing.price import price
+from hartley.trusted.pricing.regions import PublicParts
+from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
 
 PEOPLE = 3
 SUMS = (Statistic.COUNT, Statistic.COUNT, Statistic.SUM, Statistic.SUM, Statistic.SQUARES)

@@ -14,9 +14,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from hartley.adversaries.policy import PolicyInversion
-from hartley.engines.maps.preimages import release_rows
-from hartley.engines.maps.rules import Formula
+from hartley.attacks.policy import PolicyInversion
+from hartley.boxes.box import SteppedRange
+from hartley.boxes.expression import parse_expression
 from hartley.policies.column import ColumnPolicy, HiddenSide, Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import (
@@ -29,9 +29,9 @@ from hartley.policies.kinds import (
     Pram,
     QuantizedColumn,
 )
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.ranges.boxes.expression import parse_expression
-from hartley.ranges.boxes.stepped_range import SteppedRange
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.tables.release_rules import Formula
+from hartley.tables.writing import release_rows
 
 
 @dataclass

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.policies.distortion.first_order import solve_first
 from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.newton import solve_second
 from hartley.policies.distortion.problem import (
     Problem,
     evaluate,
@@ -16,7 +16,7 @@ from hartley.policies.distortion.problem import (
     normalised,
     riskless_bound,
 )
-from hartley.policies.distortion.second_order import solve_second
+from hartley.policies.distortion.search import solve_first
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -22,15 +22,14 @@ import proved_prices as proved
 import pytest
 import z3
 
-from hartley.agent.pricing import one_row, regions, told_parts
-from hartley.agent.pricing.coarse_counts import vectors_of_counts
-from hartley.agent.pricing.given_price import cells_in_cell, price_given
-from hartley.agent.pricing.multisets import choices
-from hartley.agent.pricing.parted_atoms import PartedAtoms
-from hartley.agent.pricing.price import price
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.pricing.told_parts import PartPricing
-from hartley.agent.questions.batch import Either, Test
+from hartley.trusted.pricing import after_answers as told_parts, one_row, regions
+from hartley.trusted.pricing.after_answers import PartPricing, ToldBefore
+from hartley.trusted.pricing.atoms import PartedAtoms
+from hartley.trusted.pricing.conditional_price import cells_in_cell, price_given
+from hartley.trusted.pricing.price import price
+from hartley.trusted.pricing.regions import vectors_of_counts
+from hartley.trusted.pricing.several_rows import choices
+from hartley.trusted.questions.batch import Either, Test
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"

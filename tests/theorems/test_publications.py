@@ -11,8 +11,8 @@ from sessions import bits_of
 
 import hartley
 from hartley.errors import Refused
-from hartley.studies import check_questions
-from hartley.studies.check import check
+from hartley.studies.check import publication as check_questions
+from hartley.studies.check.check import check
 
 honest_question = check_questions._question
 

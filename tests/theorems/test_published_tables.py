@@ -7,13 +7,13 @@ from math import comb
 import numpy as np
 import pytest
 
-from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell, Rounding
-from hartley.engines.crosstabs.description import CategoryTree
-from hartley.ranges.tables import inference
-from hartley.ranges.tables.cover import SELECTION, cover
-from hartley.ranges.tables.system import Bounds, LinearSystem, NoTableFits
-from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate, verify_check
+from hartley.knowledge import table_bounds as inference
+from hartley.knowledge.cover import SELECTION, cover
+from hartley.knowledge.table_system import Bounds, LinearSystem, NoTableFits
+from hartley.studies.check.certificate import save_certificate, verify_check
+from hartley.studies.check.check import check
+from hartley.tables.crosstab import Crosstab, PublishedCell, Rounding
+from hartley.tables.described import CategoryTree
 
 CATEGORIES = {"a": ["p", "q", "r"], "b": ["s", "t", "u"], "c": ["v", "w"]}
 CONDITIONS = {

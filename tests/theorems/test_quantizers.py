@@ -13,18 +13,18 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from hartley import Relation, maximin_information, nonstochastic_leakage
+from hartley.boxes.box import Box
 from hartley.errors import OptionError
-from hartley.policies.categories.merging import CategoryMerging
-from hartley.policies.quantizers.allocation import allocate_bits
-from hartley.policies.quantizers.calibration import (
+from hartley.policies.categories import CategoryMerging
+from hartley.policies.optimal import optimal_quantizer
+from hartley.policies.quantized_column import allocate_bits
+from hartley.policies.quantizer import (
+    UniformQuantizer,
     cells_reached,
     levels_for_bits,
     levels_for_indistinguishability,
     outputs_telling,
 )
-from hartley.policies.quantizers.optimal import optimal_quantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.ranges.boxes.box import Box
 
 LENGTHS = st.fractions(Fraction(1, 8), 12, max_denominator=12)
 SHARES = st.fractions(Fraction(1, 24), 1, max_denominator=24)

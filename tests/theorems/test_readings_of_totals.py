@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hartley.engines.crosstabs.crosstab import Rounding
 from hartley.errors import InputError
-from hartley.studies.check import check
+from hartley.studies.check.check import check
+from hartley.tables.crosstab import Rounding
 
 K = 4
 MOST = 6_000

@@ -15,16 +15,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.adversaries.differencing import Differencing
-from hartley.adversaries.reconstruction import Reconstruction
-from hartley.agent.planning_agent import Agent
-from hartley.agent.questions.batch import from_plain
+from hartley.agent.agent import Agent
 from hartley.agent.transcript import transcripts_of
+from hartley.attacks.differencing import Differencing
+from hartley.attacks.reconstruction import Reconstruction
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Schema
-from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
-from hartley.ranges.transcripts.relaxation import Relaxation
-from hartley.ranges.transcripts.transcript import Told
+from hartley.knowledge.transcript import Told, one_row_left, possible_records
+from hartley.knowledge.transcript_bounds import Relaxation
+from hartley.schema.schema import Schema
+from hartley.trusted.questions.batch import from_plain
 
 COLUMNS = {
     "place": {"kind": "public", "values": ["a", "b"]},

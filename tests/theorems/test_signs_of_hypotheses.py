@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from hartley import certify, design, release
-from hartley.adversaries.policy import PolicyInversion
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
+from hartley.attacks.policy import PolicyInversion
 from hartley.errors import HartleyError
 from hartley.guarantees.verify import verify
 from hartley.policies.document import PolicyDocument
-from hartley.policies.hypotheses.comparison import compare_policies
-from hartley.policies.hypotheses.hiding_policy import hiding_policy
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
+from hartley.policies.hypotheses.lines import compare_policies
+from hartley.policies.hypotheses.tables import hiding_policy
 from hartley.policies.kinds import LineColumn, MeetColumn
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 LINES = {
     "y": lambda y, _: y,

@@ -16,12 +16,16 @@ import numpy as np
 import pytest
 import tiny
 
-from hartley.agent.pricing import given_price, told_counts, told_parts as rules
-from hartley.agent.pricing.given_price import cells_in_cell, price_given
-from hartley.agent.pricing.price import price
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import (
+    after_answers as rules,
+    after_answers as told_counts,
+    conditional_price as given_price,
+)
+from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.pricing.conditional_price import cells_in_cell, price_given
+from hartley.trusted.pricing.price import price
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 
 PEOPLE = 3
 DEPTH = 3

@@ -13,9 +13,9 @@ from scipy.sparse import csc_array
 
 from hartley.policies.distortion import search
 from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.newton import solve_second
 from hartley.policies.distortion.problem import Progress
-from hartley.policies.distortion.second_order import solve_second
-from hartley.studies.curve import curve
+from hartley.studies.release.curve import curve
 
 TOLERANCE = 1e-6
 

@@ -9,8 +9,8 @@ from sessions import floor_power
 from transcripts import Tally, enumerate_world
 from worlds import draw_world
 
-from hartley.agent.answers import cells as answer
-from hartley.agent.pricing import price
+from hartley.trusted import cells as answer
+from hartley.trusted.pricing import price
 
 pytestmark = pytest.mark.xdist_group("transcripts")
 

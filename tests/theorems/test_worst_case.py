@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.measures.closeness import delta_disclosure, t_closeness
-from hartley.measures.maximal import maximal_leakage
-from hartley.policies.distortion.interior_points import distortion_of, repaired, solve_inside
+from hartley.measures.anonymity import delta_disclosure, t_closeness
+from hartley.measures.leakage import maximal_leakage
 from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.distortion.newton import distortion_of, repaired, solve_inside
 from hartley.policies.distortion.problem import Problem, normalised
 from hartley.policies.distortion.worst_case_limits import (
     LIMITS,
@@ -18,7 +18,7 @@ from hartley.policies.distortion.worst_case_limits import (
     floor_between,
     joint_of,
 )
-from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.distribution import JointDistribution
 
 SEEDS = st.integers(0, 2**32 - 1)
 OBJECTIVES = st.sampled_from(sorted(LIMITS))

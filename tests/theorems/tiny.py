@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test
 
 
 def random_schema(rng, *, rows_per_unit=1, rows="public", domain=64, kinds=None) -> Schema:

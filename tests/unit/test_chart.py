@@ -5,7 +5,7 @@ import io
 
 from hypothesis import given, strategies as st
 
-from hartley.chart import Chart, Panel, Series
+from hartley.report import Chart, Panel, Series
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)

@@ -366,7 +366,7 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
         assert seen_by_another(open_folder) == b""
     (open_folder / "out").unlink()  # which is done, and for everybody
     script = (
-        "from hartley.engines.dialects.registry import EMBEDDED\n"
+        "from hartley.engines.registry import EMBEDDED\n"
         "engine = EMBEDDED.open()\n"
         "con = engine.con\n"
         "con.execute(\"SET memory_limit = '60MB'\")\n"
@@ -398,10 +398,10 @@ def test_another_user_reads_nothing_that_is_staged_or_spilled(open_folder):
 def test_another_user_reads_nothing_of_a_copy_while_it_is_made_and_after(open_folder, monkeypatch):
     from fractions import Fraction
 
-    from hartley.engines.coded.coding import ColumnCoding
-    from hartley.engines.coded.copying import code_table
-    from hartley.engines.dialects import duckdb
-    from hartley.engines.tables.sources import open_table
+    from hartley.engines import duckdb
+    from hartley.engines.coded_table import code_table
+    from hartley.engines.codes import ColumnCoding
+    from hartley.tables.opening import open_table
 
     fill, looks = duckdb._fill, []
 

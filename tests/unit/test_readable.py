@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley.engines.tables.condition import evaluate_condition
 from hartley.errors import OptionError, Refused
-from hartley.numerals import BinnedNumber, value_text
-from hartley.readable import ReadableResult
+from hartley.report import ReadableResult
+from hartley.tables.view import evaluate_condition
+from hartley.text import BinnedNumber, value_text
 
 TABLE = {"age": [31, 35, 42, 48, 67], "sex": ["F", "F", "M", "M", "<b>"]}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley import numerals, wording
+from hartley import text as numerals, text as wording
 
 ROOT = Path(__file__).parents[2] / "src" / "hartley"
 amounts = st.floats(0, 1e12, allow_nan=False)

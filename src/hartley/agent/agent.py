@@ -1,85 +1,122 @@
-"""The Agent class: ask(), with the whole course of a question on one screen.
-
-It takes an open table, a schema and an open ledger. ``opening_agent.py`` opens them, and adds
-price(), which says before a question what it would cost.
-"""
+"""Agent: holds a TrustedAgent; opens, asks, quotes, plans; ask()."""
 
 from __future__ import annotations
 
+import html
 import os
-import threading
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+import re
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hartley.agent.answers.answer import Answer, BatchAnswer, certificate_of
-from hartley.agent.data import Holding, head_note, load, remove_copy, replace_copy
-from hartley.agent.ledger.ledger import Ledger
-from hartley.agent.ledger.rows.balances import period_words
-from hartley.agent.ledger.rows.entries import NULL, digest
-from hartley.agent.pricing.given_price import RULES
-from hartley.agent.quotes import Wish
-from hartley.engines.tables.table import Table
-from hartley.errors import InputError, OptionError
-from hartley.exact import bits_at_least, check_bits
-from hartley.ranges.schema.schema import Schema
+from hartley.agent.curve import price_curve
+from hartley.agent.ledger import list_charges, opened_ledger, read_overview
+from hartley.agent.planning import plan
+from hartley.agent.quoting import explain, quote
+from hartley.engines.coded_table import is_database
+from hartley.engines.registry import EMBEDDED
+from hartley.exact import bits_at_least
+from hartley.guarantees.accountant import Accountant
+from hartley.schema.roles import Roles, open_with_roles
+from hartley.schema.schema import Schema
+from hartley.tables.opening import open_table
+from hartley.text import bits_down, bits_up, counted, exactly
+from hartley.trusted.agent import TrustedAgent
+from hartley.trusted.data import state_of
+from hartley.trusted.ledger.sqlite import BESIDE
+from hartley.trusted.ledger.state import period_words
+from hartley.trusted.questions.batch import from_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Literal
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
-    from hartley.agent.ledger.charging import Reservation
-    from hartley.agent.ledger.ledger import State
-    from hartley.agent.ledger.stores.store import Transaction
-    from hartley.agent.questions.batch import Question
-    from hartley.agent.quotes import Desk
-
-
-@runtime_checkable
-class Quoted(Protocol):
-    """What a quote says of its price, see ``answers/quote.py``; no answer rests on the rest."""
-
-    @property
-    def bits_alone(self) -> float:
-        """The price if the account had asked nothing before."""
-
-    @property
-    def bits(self) -> float:
-        """What would be charged now."""
-
-    @property
-    def given(self) -> Sequence[int]:
-        """The rows of the asking account that the price rests on."""
+    from hartley.agent.curve import PriceCurve
+    from hartley.agent.ledger import Charge, Overview
+    from hartley.agent.workload import WorkloadEntry
+    from hartley.results.answer import Answer, BatchAnswer
+    from hartley.results.plan import Plan
+    from hartley.results.quote import Quote
+    from hartley.schema.roles import RolesSource
+    from hartley.trusted.data import Place
+    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.trusted.precision import Wish
+    from hartley.trusted.questions.batch import Question
 
 
-class Agent:
-    """Holds a private table, answers questions truthfully and counts what it reveals in bits.
+# --- unused file ----------------------------------------------------------------------------------
+# Removing the file of a ledger that was made for nothing: it has no row, and nobody uses it.
 
-    Every answer is an interval that certainly contains the truth. With everybody else's data
-    fixed, all analysts together see at most floor(2^budget) different transcripts as one
-    person's data varies over its whole range (docs/accountant.md).
+
+def new_ledger_file(ledger: object) -> Path | None:
+    """Return the file that opening a ledger would make; None if it exists, or is no file."""
+    text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
+    place = text.removeprefix("sqlite:///")
+    if not place or "://" in place or os.path.exists(place):  # noqa: PTH110 - names no file: False
+        return None
+    return Path(place)
+
+
+def remove_unused_ledger(path: Path) -> None:
+    """Remove the file of a ledger without rows and accounts, unless another process has it open.
+
+    SQLite gives up a write-ahead log only for the one connection that has the file open, and keeps
+    everybody else out from then on. Who has opened the file and waits to write to it notices that
+    it is gone (``SqliteLedgerStore``).
+    """
+    with (
+        suppress(sqlite3.Error, OSError),
+        closing(sqlite3.connect(path.absolute().as_uri() + "?mode=rw", 0, uri=True)) as connection,
+    ):
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = [str(name) for (name,) in listed]
+        used = any(name.startswith(BESIDE) for name in tables)
+        if tables:
+            used |= bool(connection.execute("SELECT 1 FROM hartley_entries LIMIT 1").fetchall())
+        if mode == "delete" and not used:
+            path.unlink()
+            path.with_name(f"{path.name}-shm").unlink(missing_ok=True)  # left by a full disk
+
+
+# --- opening agent --------------------------------------------------------------------------------
+# An agent that opens what it is given, files, data frames and addresses; ask() asks it once.
+#
+# It also tells the owner how the account stands. No answer rests on either: a mistake here opens
+# another table than was meant, or words a summary wrongly. So ``hartley.trusted.agent`` is without
+# it.
+
+
+class OpeningAgent(TrustedAgent):
+    """An agent that opens its table, schema and ledger, quotes prices and explains its account.
+
+    Answers are those of ``hartley.trusted.agent.Agent``.
 
     Example:
         >>> import tempfile
-        >>> from hartley.agent.ledger.ledger import open_ledger
-        >>> from hartley.engines.tables.sources import open_table
         >>> folder = tempfile.TemporaryDirectory()
         >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
-        >>> schema = Schema.read({"table": {"name": "people"}, "columns": age})
-        >>> ledger = open_ledger(folder.name + "/ledger.db")
-        >>> agent = Agent(open_table({"age": [30, 40, 50]}), schema, ledger=ledger, budget=4)
-        >>> answer = agent.ask("SELECT COUNT(*) FROM people WHERE age >= 40")
-        >>> str(answer.value), answer.bits, answer.remaining
-        ('2', 1.0, 3.0)
-        >>> agent.ask("SELECT COUNT(*) FROM people WHERE NOT age < 40").bits  # the same question
-        0.0
-        >>> agent.close(); ledger.close(); folder.cleanup()
+        >>> agent = OpeningAgent(
+        ...     {"age": [30, 40, 50]},
+        ...     {"table": {"name": "people"}, "columns": age},
+        ...     budget=4, ledger=folder.name + "/ledger.db",
+        ... )
+        >>> agent.ask("SELECT COUNT(*) FROM people WHERE age >= 40").bits
+        1.0
+        >>> print(agent.summary().splitlines()[-1])
+        Paid for: 1 batch with 1 statistic.
+        >>> agent.close(); folder.cleanup()
     """
 
     def __init__(  # noqa: PLR0913 - what an agent is made of, each by name
         self,
-        table: Table | None,
-        schema: Schema,
+        data: object,
+        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
         *,
-        ledger: Ledger,
+        ledger: Ledger | str | os.PathLike[str],
         budget: object = None,
         place: str | os.PathLike[str] | None = None,
         update: bool = False,
@@ -87,204 +124,53 @@ class Agent:
         """Open a dataset of a ledger, or create it.
 
         Args:
-            table: the table, on DuckDB, PostgreSQL or Spark; None if its coded copy already exists.
-            schema: the public schema.
-            ledger: the ledger, which stays open when the agent is closed.
+            data: the table: anything that ``open_table`` takes, on DuckDB, PostgreSQL or Spark;
+                None if its coded copy already exists.
+            schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
             budget: the budget in bits; needed only for a dataset that is new to the ledger.
-            place: the place of the integer-coded copy. By default, it is gone with the connection.
+            ledger: a path, ``sqlite:///path``, ``postgresql://...`` or an open ledger.
+            place: the place of the integer-coded copy. By default, next to the ledger file.
             update: whether the table is a new version of a dataset in the ledger.
         """
-        kinds = ((table, Table | None), (schema, Schema), (ledger, Ledger))
-        if not all(isinstance(given, kind) for given, kind in kinds):
-            raise OptionError(
-                "This agent takes a table, a schema and a ledger that are open already",
-                hint="use hartley.Agent, which opens them",
+        read = Schema.read(schema)
+        new_file = new_ledger_file(ledger)
+        self.ledger = opened_ledger(ledger, create=budget is not None)  # a typo creates no ledger
+        self._owns_ledger = self.ledger is not ledger
+        try:
+            read.require_confirmed()
+            state_of(self.ledger, read.name)  # a ledger that cannot be read is the first problem
+            super().__init__(
+                None if data is None else open_table(data),
+                read,
+                ledger=self.ledger,
+                budget=budget,
+                place=lasting_place(place, ledger, read.name),
+                update=update,
             )
-        self.ledger, self._place = ledger, place
-        self._changing = threading.Lock()
-        self._process, self._closed = os.getpid(), False
-        coded = load(table, schema, ledger, budget=budget, place=place, update=update)
-        self._held = Holding(schema, coded)
-        self._head = head_note(ledger, place, in_file=coded.dialect.copies_are_files)
-        self._note_head()
-
-    @property
-    def schema(self) -> Schema:
-        """The public schema."""
-        return self._held.schema
-
-    @property
-    def desk(self) -> Desk:
-        """What prices are computed from, all of it public."""
-        return self._ready().desk
-
-    # --- the walk ---
-
-    def ask(  # noqa: PLR0913 - what an answer rests on, each by name
-        self,
-        question: str | Wish | Sequence[str | Wish],
-        *,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-        analyst: str | None = None,
-        vacuous: bool = False,
-        given: Quoted | Sequence[int] | None = None,
-        most_bits: float | None = None,
-        check: Callable[[Transaction, int], None] | None = None,
-        paid: Callable[[], None] = lambda: None,
-    ) -> Answer | BatchAnswer:
-        """Answer a question, or a batch of them, if the budget covers its price.
-
-        Everything that can be refused is refused before anything is charged, and the charge is
-        on disk before any data is read. The same question again is free, and a question that was
-        partly answered before costs only what is still unknown.
-
-        Args:
-            question: SQL, a wish, or a list of them: a batch, priced together.
-            error: the largest error that the answers may have.
-            bits: the price of each question, instead of an error. By default, the schema's.
-            min_rows: how many rows must count for the error, if their number is private.
-            analyst: the analyst who asks.
-            vacuous: whether to pay even for an answer that certainly says no more than the schema.
-            given: a quote, which is then not exceeded: nothing is charged if more is due by now. Or
-                the rows that the price is to rest on.
-            most_bits: what may be charged at most; ``Stale`` is raised if more is due by now.
-            check: one more condition of a charge, see ``Ledger.reserve``; never for a repeat.
-            paid: called once all of it is paid for, by now or before, and before any data is read.
-
-        Returns:
-            an ``Answer``, or a ``BatchAnswer`` for a list.
-        """
-        held = self._ready()  # one version until the reply, even if others replace it meanwhile
-        if most_bits is not None:
-            most_bits = check_bits(most_bits, name="most_bits=")
-        if given is not None and isinstance(given, Quoted):
-            most_bits = given.bits if most_bits is None else min(given.bits, most_bits)
-            given = given.given
-        plans = held.desk.plan(question, error, bits, min_rows)
-        based = {"version": held.coded.version, "schema": held.schema_version, "rules": RULES}
-        known, planned = held.desk.look_up(plans, self.ledger, analyst, **based)
-        if not vacuous:
-            held.desk.check_useful(known, planned.unpaid)
-
-        def unchanged() -> None:  # a copy that changed could not be asked once this is charged
-            try:
-                held.coded.check_unchanged()
-            except InputError:  # it is removed when the data are replaced; then that is said
-                held.desk.look_up(plans, self.ledger, analyst, **based)
-                raise
-
-        prices = held.desk.prices(known.questions, given, most_bits=most_bits, check=unchanged)
-        reserved = self.ledger.reserve_planned(planned, prices, check)
-        if reserved.sequence is not None:
-            self._note_head()
-        paid()
-        cells = self._finish(held, reserved, known.questions)
-        alone = held.price(known.questions, prices.alone)
-        certificate = certificate_of([plan.text for plan in known.plans], alone, held.schema)
-        due = bits_at_least(reserved.due.numerator, reserved.due.denominator)
-        spent, remaining = reserved.balance.spent_bits, reserved.balance.remaining
-        answers = tuple(
-            Answer(
-                text=plan.text,
-                reading=held.reading(plan, [cells[at] for at in places]),
-                bits=due,
-                spent=spent,
-                remaining=remaining,
-                certificate=certificate,
-                question_id=_identity(reserved, places),
-                open_bits=bits_at_least(reserved.open_cells),
-            )
-            for plan, places in zip(known.plans, known.places, strict=True)
-        )
-        return answers[0] if isinstance(question, (str, Wish)) else BatchAnswer(answers)
-
-    def _ready(self) -> Holding:
-        """Return the current version; raise an error before a charge if nothing can be answered."""
-        if self._closed or os.getpid() != self._process:
-            what = "is closed" if self._closed else "was opened by another process"
-            raise OptionError(
-                f"The agent {what}", hint="open the dataset again, once in every process that asks"
-            )
-        return self._held
-
-    def _finish(
-        self, held: Holding, paid: Reservation, questions: Sequence[Question]
-    ) -> list[int | None]:
-        """Run the paid questions without an answer, keep the answers, and return every cell."""
-        cells = [None if text in {None, NULL} else int(text or 0) for text in paid.answers]
-        missing = [i for i, text in enumerate(paid.answers) if text is None]
-        if missing:
-            new_cells = held.cells([questions[i] for i in missing])
-            for i, cell in zip(missing, new_cells, strict=True):
-                cells[i] = cell
-            # Where the head is noted later, the answer is on disk by then, and its charge already.
-            at_once = self._head is None or self._head.at_once
-            texts = [None if cell is None else str(cell) for cell in cells]
-            self.ledger.commit(paid, texts, durable=at_once)
-            self._note_head()
-        return cells
-
-    def _note_head(self) -> None:
-        """Note next to the copy where the ledger ends, so that an older ledger is detected."""
-        if self._head is not None:
-            self._head.save()
-
-    # --- the account ---
-
-    @property
-    def state(self) -> State:
-        """The state of the dataset, for its owner."""
-        return self.ledger.state(self.schema.name)
-
-    @property
-    def spent(self) -> float:
-        """The charges of all analysts together and of the open columns, in bits."""
-        return self.state.balance.spent_bits
-
-    @property
-    def remaining(self) -> float:
-        """What is left of the budget, in bits."""
-        return self.state.remaining
-
-    def set_budget(self, bits: object, *, per: str | None = None) -> str:
-        """Change the budget, which only the owner may do; returns the new promise.
-
-        Args:
-            bits: the new budget; with ``per``, what may be charged in each period, None to end it.
-            per: "year", "quarter" or "month" for a part of the budget in each of them, by the time
-                in the ledger (UTC), counted from now on. The budget itself stays and never resets.
-        """
-        if per is None:
-            entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
-            promise = str(entry.told["promise"])
-        else:
-            content = {"bits": None, "per": None} if bits is None else {"bits": bits, "per": per}
-            self.ledger.record(self.schema.name, "period", content)
-            promise = period_words(self.state.period)
-        self._note_head()
-        return promise
-
-    def allow(self, analyst: str, bits: object) -> None:
-        """Set a part of the budget aside for one analyst."""
-        self.ledger.record(self.schema.name, "allowance", {"analyst": analyst, "bits": str(bits)})
-        self._note_head()
+        except BaseException:
+            self._close_ledger()
+            if new_file is not None:  # made for nothing
+                remove_unused_ledger(new_file)
+            raise
 
     def update(
-        self, table: Table, *, erasure: bool = False, check: Callable[[], None] | None = None
+        self, data: object, *, erasure: bool = False, check: Callable[[], None] | None = None
     ) -> None:
         """Replace the table by a new version; earlier charges stay.
 
         Args:
-            table: the complete new table.
+            data: the complete new table: anything that ``open_table`` takes.
             erasure: whether the reason is that a person was removed.
             check: one more condition, called while nobody else writes; see ``Ledger.record``.
         """
-        self._replace(self.schema, table, "erasure" if erasure else "version", check)
+        super().update(open_table(data), erasure=erasure, check=check)
 
     def change_schema(
-        self, schema: Schema, table: Table, *, check: Callable[[], None] | None = None
+        self,
+        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        data: object,
+        *,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Use another schema from now on, as a new version; earlier charges stay as they are.
 
@@ -294,53 +180,323 @@ class Agent:
         for a unit. The rows per unit, the ranges and the kinds of columns may change: each version
         is priced under its own schema.
         """
-        self._check_changed(schema)
-        self._replace(schema, table, "schema", check)
+        changed = Schema.read(schema)
+        self._check_changed(changed)
+        super().change_schema(changed, open_table(data), check=check)
 
-    def _check_changed(self, schema: Schema) -> None:
-        """Raise an error for a schema that cannot follow the present one."""
-        schema.require_confirmed()
-        if schema.name != self.schema.name:
-            raise OptionError(
-                f"The changed schema is of '{schema.name}', not of '{self.schema.name}'",
-                hint="keep the name of the table; another name is another dataset",
-            )
+    # --- prices and the account ---
 
-    def _replace(
+    def price(  # noqa: PLR0913 - what a price rests on, each by name
         self,
-        schema: Schema,
-        table: Table,
-        kind: Literal["version", "erasure", "schema"],
-        check: Callable[[], None] | None,
-    ) -> None:
-        """Use another version from now on; questions in progress finish with the old one."""
-        with self._changing:
-            old = self._ready()
-            fresh = replace_copy(
-                table,
-                schema,
-                self.ledger,
-                before=old.schema,
-                place=self._place,
-                kind=kind,
-                check=check,
-            )
-            self._held = Holding(schema, fresh)
-            self._note_head()
-            remove_copy(self._place, old.coded.version, table)
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        analyst: str | None = None,
+        vacuous: bool = False,
+    ) -> Quote:
+        """Return what questions would cost, from the schema alone; nothing is spent.
+
+        Args:
+            question: SQL, a wish, or a list of them: a batch.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: how many rows must count for the error, if their number is private.
+            analyst: the analyst who would ask.
+            vacuous: whether to accept answers that say no more than the schema; otherwise the
+                quote names them, with the next price that reveals more.
+        """
+        desk = self.desk  # of one version, even if others replace it meanwhile
+        plans = desk.plan(question, error, bits, min_rows)
+        return quote(desk, plans, self.ledger, analyst, vacuous=vacuous)
+
+    @property
+    def accountant(self) -> Accountant[Question]:
+        """The present charges, used to explain a batch; the ledger itself does the charging."""
+        earlier, state = self.desk.earlier, self.state
+        earlier.read(self.ledger)
+        charges = [charge for charge in self.history() if charge.version == state.version]
+        # Its population or the present period may have less left than the dataset.
+        left = state.balance.left
+        if state.period is not None:
+            left = min(left, state.period.balance.left)
+        accountant = Accountant(
+            state.budget,
+            earlier.priced,
+            open_factor=state.open_factor,
+            charged=state.spent,
+            answered=[from_plain(question) for charge in charges for question in charge.questions],
+        )
+        if state.population is not None or state.period is not None:
+            balance = accountant.balance
+            accountant.balance = replace(balance, limit=balance.charged * left)
+        return accountant
+
+    def history(self, analyst: str | None = None) -> list[Charge]:
+        """Return every batch that was paid for, oldest first."""
+        dataset = self.schema.name
+        return self.ledger.read(lambda t: list_charges(t, dataset, analyst))
+
+    def summary(self) -> str:
+        """Return a few lines that say what was promised, spent and asked."""
+        overview = self.ledger.read(lambda t: read_overview(t, self.schema.name))
+        state, size = overview.state, self.schema.record_bits
+        balance = state.balance
+        share = f"at most {exactly(state.budget)} of"
+        alone = (
+            "" if state.population else "; what other datasets reveal about the person comes on top"
+        )
+        promise = (
+            f"Dataset {self.schema.name}: {share if state.budget < size else 'all'} the "
+            f"{bits_down(size)} of a record can be learned about one person{alone}."
+        )
+        tightest = f" of {balance.tightest}" if balance.tightest else ""
+        spent = (
+            f"Spent {bits_up(balance.spent_bits)}, of which open columns "
+            f"{bits_up(bits_at_least(state.open_factor))}; "
+            f"{bits_down(balance.remaining)}{tightest} left."
+        )
+        paid = counted(overview.batches, "batch")
+        lines = [
+            promise,
+            spent,
+            f"Paid for: {paid} with {counted(overview.questions, 'statistic')}.",
+        ]
+        return "\n".join(lines + _about_others(overview))
+
+    def explain(
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        analyst: str | None = None,
+    ) -> str:
+        """Explain a charge: its atoms and factors, and whether the budget covers it."""
+        desk = self.desk
+        plans = desk.plan(question, error, bits, min_rows)
+        return explain(desk, plans, self.ledger, analyst)
 
     def close(self) -> None:
-        """Close the connections to the data; all answers and charges are on disk."""
-        self._closed = True
-        self._held.coded.close()
+        """Close the connections; all answers and charges are on disk."""
+        super().close()
+        self._close_ledger()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _close_ledger(self) -> None:
+        if self._owns_ledger:  # a ledger passed by the caller may be used elsewhere
+            self.ledger.close()
 
 
-def _identity(paid: Reservation, places: Sequence[int]) -> str:
-    """Return the name of a resolved question: a digest of its text and version, never of data."""
-    return digest(*[paid.digests[at] for at in places])[:16]
+def _about_others(overview: Overview) -> list[str]:
+    """Return the promises of the period and of the population, and whether one was broken."""
+    period = overview.state.period
+    lines = [] if period is None else [f"By period: {period_words(period)}."]
+    population = overview.state.population
+    if population is not None:
+        shared = population.balance
+        lines.append(
+            f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
+            f"from its {counted(len(population.datasets), 'dataset')} together; spent "
+            f"{bits_up(shared.spent_bits)}, {bits_down(shared.remaining)} left."
+        )
+    if overview.broken is not None:
+        lines.append(f"That promise is broken: {overview.broken}.")
+    return lines
+
+
+def ask(  # noqa: PLR0913 - what an answer rests on, each by name
+    question: str | Wish | Sequence[str | Wish],
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str],
+    table: object = None,
+    budget: object = None,
+    place: str | os.PathLike[str] | None = None,
+    update: bool = False,
+    error: object = None,
+    bits: object = None,
+    min_rows: object = None,
+    analyst: str | None = None,
+    vacuous: bool = False,
+    roles: RolesSource | None = None,
+) -> Answer | BatchAnswer:
+    """Answer a question about a private table, truthfully, if the budget covers its price.
+
+    Opens an ``Agent``, asks it and closes it. To ask often, keep an ``Agent`` open instead.
+
+    Args:
+        question: SQL, a wish, or a list of them: a batch, which is answered by a ``BatchAnswer``.
+        schema: the public schema: a ``Schema``, a dict or the path of a TOML file.
+        ledger: the ledger of charges: a path, ``sqlite:///path``, ``postgresql://...`` or an open
+            ledger.
+        table: the private table: anything that ``open_table`` takes; None if its coded copy
+            exists from an earlier call.
+        budget: the budget in bits, for a table that is new to the ledger.
+        place: the place of the coded copy. By default, next to the ledger file.
+        update: whether the table is a new version of one in the ledger.
+        error: the largest error that the answers may have.
+        bits: the price of each question, instead of an error. By default, the schema's.
+        min_rows: how many rows must count for the error, if their number is private.
+        analyst: the analyst who asks, if allowances are set.
+        vacuous: whether to accept answers that say no more than the schema.
+        roles: the confirmed roles of the columns, by which the table is read; a schema that
+            describes an identifier is refused.
+
+    Example:
+        >>> import tempfile
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     answer = ask(
+        ...         "SELECT COUNT(*) FROM people WHERE age >= 40", people,
+        ...         table={"age": [30, 40, 50]}, ledger=folder + "/ledger.db", budget=4,
+        ...     )
+        >>> str(answer.value), answer.remaining
+        ('2', 3.0)
+    """
+    if roles is not None:
+        schema = Schema.read(schema)
+        confirmed = Roles.confirmed_by_owner(roles)
+        confirmed.refuse_identifiers(schema.columns, "asked about")
+        if table is not None:
+            table, _ = open_with_roles(table, confirmed, unit=schema.unit)
+    opened = OpeningAgent(table, schema, ledger=ledger, budget=budget, place=place, update=update)
+    with opened as agent:
+        return agent.ask(
+            question, error=error, bits=bits, min_rows=min_rows, analyst=analyst, vacuous=vacuous
+        )
+
+
+def lasting_place(place: Place | None, ledger: object, dataset: str) -> Place | None:
+    """Return the absolute place of coded copies; by default next to the ledger."""
+    if place is None:
+        place = _beside(ledger, dataset)
+    return Path(place).absolute() if place is not None and is_database(place) else place
+
+
+def _beside(ledger: object, dataset: str) -> Path | None:
+    """Return the place of coded copies next to a ledger file."""
+    text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
+    path = text.removeprefix("sqlite:///")
+    if not path or "://" in path:
+        return None
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # if two become equal: versions differ
+    return Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
+
+
+# --- planning agent -------------------------------------------------------------------------------
+# The agent that ``hartley.Agent`` names: one that answers questions and also plans them.
+#
+# Plans and curves read the schema and the ledger alone, and no answer rests on them. They are
+# added here, so that everything that ``hartley.trusted.agent`` can reach stays small enough to be
+# read.
+
+
+class PlanningAgent(OpeningAgent):
+    """Holds a private table, answers questions truthfully and counts what it reveals in bits.
+
+    Every answer is an interval that certainly contains the truth. With everybody else's data
+    fixed, all analysts together see at most floor(2^budget) different transcripts as one
+    person's data varies over its whole range (docs/accountant.md). This class adds ``plan`` and
+    ``curve`` to ``OpeningAgent``; answers are those of ``hartley.trusted.agent.Agent``.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> age = {"age": {"kind": "private", "range": [0, 7], "step": 1}}
+        >>> agent = PlanningAgent(
+        ...     {"age": [3, 4, 5]},
+        ...     {"table": {"name": "people"}, "columns": age},
+        ...     budget=4, ledger=folder.name + "/ledger.db",
+        ... )
+        >>> [point.cells for point in agent.curve("SELECT MAX(age) FROM people").points]
+        [1, 2, 3, 4, 8]
+        >>> texts = ["SELECT MEDIAN(age) FROM people", "SELECT MAX(age) FROM people"]
+        >>> planned = agent.plan(texts, budget=3)
+        >>> planned.bits, agent.ask(planned.wishes).bits, agent.remaining
+        (3.0, 3.0, 1.0)
+        >>> agent.close(); folder.cleanup()
+    """
+
+    def __repr__(self) -> str:
+        return f"<agent for {self.schema.name}: {self._balance()}>"
+
+    def __str__(self) -> str:
+        return f"{self._balance()}\n{self.schema.describe()}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(column.name)}</td><td>{column.kind}</td>"
+            f"<td>{html.escape(column.describe())}</td></tr>"
+            for column in self.schema.columns.values()
+        )
+        return (
+            f"<p><b>{html.escape(self.schema.name)}</b>: {html.escape(self._balance())}</p>"
+            f"<table><tbody>{rows}</tbody></table>"
+        )
+
+    def _balance(self) -> str:
+        """Say what of the budget is spent; nothing here depends on the data."""
+        if self._closed:
+            return "closed"
+        state = self.state
+        spent = f"{bits_up(state.balance.spent_bits)} spent"
+        return (
+            f"budget {bits_down(float(state.budget))}, {spent}, {bits_down(state.remaining)} left"
+        )
+
+    def plan(  # noqa: PLR0913 - what a plan rests on, each by name
+        self,
+        questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
+        *,
+        budget: object = None,
+        analyst: str | None = None,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        weights: Sequence[object] | None = None,
+        absolute: bool = False,
+        vacuous: bool = False,
+    ) -> Plan:
+        """Return what a workload costs as one batch and one by one; nothing is spent.
+
+        With a budget, questions without a wish share it. The same as ``hartley.plan`` with this
+        agent, which describes the options.
+        """
+        return plan(
+            questions,
+            self,
+            budget=budget,
+            analyst=analyst,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            weights=weights,
+            absolute=absolute,
+            vacuous=vacuous,
+        )
+
+    def curve(  # noqa: PLR0913 - what a price rests on, each by name
+        self,
+        question: str | Wish,
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        most: object = 16,
+        analyst: str | None = None,
+    ) -> PriceCurve:
+        """Return what more bits buy: the prices of a question at which some error becomes smaller.
+
+        Nothing is spent. The same as ``hartley.price_curve`` with this agent, which describes the
+        options.
+        """
+        return price_curve(
+            question, self, error=error, bits=bits, min_rows=min_rows, most=most, analyst=analyst
+        )
+
+
+Agent = PlanningAgent
+"""The public name."""

@@ -11,34 +11,40 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.agent.answers.useful import useful_words
-from hartley.agent.asking import ChargeLimit, open_desk, quote as quote_plans
-from hartley.agent.order import NOTHING, Charges, Ordering, told_before
-from hartley.agent.plan import Plan, PlannedQuestion
-from hartley.agent.precision import vacuous_labels
-from hartley.agent.price_curve import curve_of, own_rows
-from hartley.agent.pricing.price import price as price_of
-from hartley.agent.questions.question import parse
-from hartley.agent.quotes import Wish, in_known_cells
-from hartley.agent.workload import WorkloadEntry, parse_workload, read_weight, read_workload
+from hartley.agent.curve import curve_of, own_rows
+from hartley.agent.quoting import ChargeLimit, open_desk, quote as quote_plans
+from hartley.agent.workload import (
+    NOTHING,
+    Charges,
+    Ordering,
+    WorkloadEntry,
+    parse_workload,
+    read_weight,
+    read_workload,
+    told_before,
+)
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
-from hartley.wording import bits_down, bits_up, counted
+from hartley.results.plan import Plan, PlannedQuestion
+from hartley.results.quote import useful_words
+from hartley.text import bits_down, bits_up, counted
+from hartley.trusted.precision import Wish, in_known_cells, vacuous_labels
+from hartley.trusted.pricing.price import price as price_of
+from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hartley.agent.agent import Agent
-    from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.rows.balances import Period
-    from hartley.agent.ledger.rows.state import Standing
-    from hartley.agent.order import Row
-    from hartley.agent.price_curve import PriceCurve, PricePoint
-    from hartley.agent.pricing.public_parts import PublicParts
-    from hartley.agent.pricing.told import ToldBefore
-    from hartley.agent.questions.selection import Selection
-    from hartley.agent.quotes import Desk
-    from hartley.ranges.schema.schema import Schema
+    from hartley.agent.curve import PriceCurve, PricePoint
+    from hartley.agent.workload import Row
+    from hartley.schema.schema import Schema
+    from hartley.trusted.agent import TrustedAgent
+    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.trusted.ledger.state import Period, Standing
+    from hartley.trusted.precision import Desk
+    from hartley.trusted.pricing.after_answers import ToldBefore
+    from hartley.trusted.pricing.regions import PublicParts
+    from hartley.trusted.questions.question import Selection
 
 MOST_SPLITS = 400
 """Up to this many ways to share a budget are all tried."""
@@ -48,7 +54,7 @@ MOST_CURVE_BITS = 32
 
 def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
-    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
     *,
     budget: object = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,

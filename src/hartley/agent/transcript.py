@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.agent.answers.cells import cell_bounds
-from hartley.agent.ledger.overview import list_charges
-from hartley.agent.ledger.rows.entries import NULL, STRANGE
-from hartley.agent.questions.batch import All, Statistic, Test, columns_of, from_plain
-from hartley.engines.coded.copying import code_table
-from hartley.engines.tables.sources import open_table
+from hartley.agent.ledger import list_charges
+from hartley.engines.coded_table import code_table
 from hartley.errors import HartleyError, InputError, OptionError
 from hartley.files import parse_toml
-from hartley.ranges.schema.schema import Schema
-from hartley.ranges.transcripts.transcript import (
+from hartley.knowledge.transcript import (
     ABSENT,
     ANY_TYPE,
     FAR,
@@ -29,17 +24,22 @@ from hartley.ranges.transcripts.transcript import (
     Transcript,
     name_of_type,
 )
+from hartley.schema.schema import Schema
+from hartley.tables.opening import open_table
+from hartley.trusted.cells import cell_bounds
+from hartley.trusted.ledger.rows import NULL, STRANGE
+from hartley.trusted.questions.batch import All, Statistic, Test, columns_of, from_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.overview import Charge
-    from hartley.agent.questions.batch import Condition, Question
-    from hartley.engines.coded.coded_copy import CodedTable
-    from hartley.ranges.schema.schema import Column
+    from hartley.agent.ledger import Charge
+    from hartley.engines.coded_table import CodedTable
+    from hartley.schema.schema import Column
+    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.trusted.questions.batch import Condition, Question
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def cut_column(column: Column, questions: Iterable[Question]) -> ColumnCuts:
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.agent.questions.batch import Question
-        >>> from hartley.ranges.schema.schema import Column
+        >>> from hartley.trusted.questions.batch import Question
+        >>> from hartley.schema.schema import Column
         >>> age = Column("age", "private", low=Fraction(0), high=Fraction(99), step=Fraction(1))
         >>> old = Question(Statistic.COUNT, Test("age", ((65, 99),)), None, None, 0, 10)
         >>> cut_column(age, [old]).starts
@@ -210,7 +210,7 @@ class Domain:
 
     def count(self, coded: CodedTable, rows: int) -> NDArray[np.int64]:
         """Count how many rows of a table have each record, and how many are absent."""
-        from hartley.engines.coded.coded_copy import CodeStatement, Part
+        from hartley.engines.coded_table import CodeStatement, Part
 
         truth = np.zeros(len(self.records), np.int64)
         keys = tuple([coded.column(cut.column.name) for cut in self.cuts])
@@ -261,7 +261,7 @@ def transcripts_of(
 
     Example:
         >>> import tempfile
-        >>> from hartley.agent.opening_agent import OpeningAgent
+        >>> from hartley.agent.agent import OpeningAgent
         >>> age = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
         >>> table = {"age": [2, 3]}
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -14,8 +14,9 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError, without_password
 
 if TYPE_CHECKING:
-    from hartley.agent.ledger.ledger import Ledger
-    from hartley.service.accounts import Accounts, IssuedToken, ServiceAccount, TokenRecord
+    from hartley.service.accounts import Accounts
+    from hartley.service.identity import IssuedToken, ServiceAccount, TokenRecord
+    from hartley.trusted.ledger.ledger import Ledger
 
 account_app = typer.Typer(
     name="account",
@@ -84,11 +85,11 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley account add ana ledger.db --dataset people --allowance 8[/dim]
     """
-    from hartley.agent.ledger.ledger import open_ledger
     from hartley.exact import floor_power, parse_number
     from hartley.service.accounts import open_accounts
-    from hartley.service.accounts.identity import check_account_name, read_role
-    from hartley.service.coverage import require_covered, set_allowance
+    from hartley.service.identity import check_account_name, read_role
+    from hartley.service.own_rows import require_covered, set_allowance
+    from hartley.trusted.ledger.ledger import open_ledger
 
     check_account_name(name)
     read_role(role)
@@ -144,7 +145,7 @@ def allow_command(
     [dim]Example: hartley account allow ana ledger.db --dataset people --allowance 12[/dim]
     """
     from hartley.exact import parse_number
-    from hartley.service.coverage import set_allowance
+    from hartley.service.own_rows import set_allowance
 
     if parse_number(allowance, name="the allowance") < 0:
         raise OptionError("The allowance is less than 0 bits", hint="give 0 or more")
@@ -284,7 +285,7 @@ def _refuse_unknown(ledger: Ledger, datasets: list[str]) -> None:
     known = ledger.datasets()
     for dataset in datasets:
         if dataset not in known:
-            from hartley.wording import listed
+            from hartley.text import listed
 
             raise InputError(
                 f"The ledger has no dataset '{dataset}'",

@@ -43,9 +43,9 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 from hartley.files import check_files, written_together
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -91,8 +91,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymity
-    from hartley.studies.anonymity import anonymity
-    from hartley.studies.gate import (
+    from hartley.studies.check.gate import (
         FAIL_ON_PEOPLE,
         above_cases,
         anonymity_condition,
@@ -100,6 +99,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         leakage_of,
         with_condition,
     )
+    from hartley.studies.look.anonymity import anonymity
 
     check_gate_files(junit, sarif, table)
     check_condition(fail_on, FAIL_ON_PEOPLE)
@@ -109,7 +109,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"report": html, "risks": risks}, read | {"roles": [roles] if roles is not None else []}
     )
     if risks is not None:
-        from hartley.engines.maps.writing import check_form
+        from hartley.tables.writing import check_form
 
         check_form(risks)
     opened = open_tables(table, reading, roles=roles)
@@ -135,7 +135,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if html is not None:
             written["html"] = str(write_html(report, html))
         if risks is not None:
-            from hartley.studies.record_risks import key_risks
+            from hartley.studies.look.exposure import key_risks
 
             written["risks"] = str(key_risks(opened, report.keys, roles=roles).write(risks))
     if wants_json(json):
@@ -212,11 +212,11 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley anonymize people.parquet --keys age,sex --confidential diagnosis
     --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
-    from hartley.engines.maps.writing import check_form
-    from hartley.policies.records.generalisation import anonymize
+    from hartley.policies.generalisation import anonymize
     from hartley.reports import write_html
     from hartley.reports.pages.anonymity import print_anonymized
-    from hartley.studies.microdata import check_release
+    from hartley.studies.look.records import check_release
+    from hartley.tables.writing import check_form
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     files = [text.rpartition("=")[2] for text in hierarchy or []]

@@ -23,13 +23,13 @@ from hartley.cli.options import (
 )
 from hartley.cli.output import Format, console, print_curves, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
-    from hartley.agent.price_curve import PriceCurve
-    from hartley.agent.quotes import Wish
-    from hartley.engines.tables.table import Table
+    from hartley.agent.curve import PriceCurve
+    from hartley.engines.table import Table
+    from hartley.trusted.precision import Wish
 
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "--insecure": insecure or None,
         }
     )
-    from hartley.agent.opening_agent import ask  # not needed to ask a service
+    from hartley.agent.agent import ask  # not needed to ask a service
 
     schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
     data: Any = table  # with roles, the schema says which identifier stays: that of the unit
@@ -281,7 +281,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             "--insecure": insecure or None,
         }
     )
-    from hartley.agent.asking import price  # not needed to ask a service
+    from hartley.agent.quoting import price  # not needed to ask a service
 
     schema = needed(schema, "--schema")
     if table is not None and rows is None and ledger is None:
@@ -336,7 +336,7 @@ def _curve(
     schema: Path,
     options: Any,  # noqa: ANN401 - what price_curve takes
 ) -> PriceCurve:
-    from hartley.agent.price_curve import price_curve
+    from hartley.agent.curve import price_curve
 
     return price_curve(question, schema, **options)
 
@@ -362,7 +362,7 @@ def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None
 
 
 def _count_rows(table: Table) -> int:
-    from hartley.engines.tables.view import run
+    from hartley.tables.view import run
 
     rows: int = run(table, table.expression.count().to_pyarrow).as_py()
     return rows

@@ -42,14 +42,14 @@ from hartley.cli.options import (
     split_settings,
 )
 from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
-    from hartley.engines.tables.table import Table
-    from hartley.ranges.relations.relation import Relation
-    from hartley.ranges.schema.roles import Roles
-    from hartley.ranges.transcripts.transcript import Transcript
+    from hartley.engines.table import Table
+    from hartley.knowledge.transcript import Transcript
+    from hartley.ranges.relation import Relation
+    from hartley.schema.roles import Roles
 
 attack_app = typer.Typer(
     name="attack",
@@ -108,9 +108,9 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack homogeneity released.parquet --keys age,sex
     --confidential diagnosis[/dim]
     """
-    from hartley.adversaries.disclosure import join_findings
-    from hartley.adversaries.homogeneity import Homogeneity, Similarity, Skewness
-    from hartley.ranges.schema.roles import chosen_columns
+    from hartley.attacks.finding import join_findings
+    from hartley.attacks.homogeneity import Homogeneity, Similarity, Skewness
+    from hartley.schema.roles import chosen_columns
 
     gate = FindingGate("attack homogeneity", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
@@ -183,7 +183,7 @@ def guessing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack guessing people.parquet --secret diagnosis --released age,sex
     --bins age=10[/dim]
     """
-    from hartley.adversaries.guessing import BruteForceGuessing
+    from hartley.attacks.guessing import BruteForceGuessing
 
     gate = FindingGate("attack guessing", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
@@ -222,7 +222,7 @@ def hypothesis_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack hypothesis people.parquet --secret income --released job
     --hypothesis "income >= 50000"[/dim]
     """
-    from hartley.adversaries.hypothesis import HypothesisTesting
+    from hartley.attacks.guessing import HypothesisTesting
 
     gate = FindingGate("attack hypothesis", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
@@ -279,7 +279,7 @@ def reconstruction_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley attack reconstruction ledger.db --data people.parquet[/dim]
     """
-    from hartley.adversaries.reconstruction import Reconstruction
+    from hartley.attacks.reconstruction import Reconstruction
 
     gate = FindingGate("attack reconstruction", [ledger], fail_above, fail_on, junit, sarif)
     transcripts = _transcripts(ledger, schema, dataset, data, html)
@@ -314,8 +314,8 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley attack differencing ledger.db --data people.parquet --rows 3[/dim]
     """
-    from hartley.adversaries.differencing import Differencing
-    from hartley.studies.gate import (
+    from hartley.attacks.differencing import Differencing
+    from hartley.studies.check.gate import (
         FAIL_ON_SETTLED,
         above_cases,
         check_condition,
@@ -337,10 +337,10 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 def _transcripts(
     ledger: str, schema: Path | None, dataset: str | None, data: list[str] | None, html: Path | None
 ) -> tuple[Transcript, ...]:
-    from hartley.agent.ledger.ledger import open_ledger
     from hartley.agent.transcript import transcripts_of
-    from hartley.engines.tables.sources import open_table
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
+    from hartley.tables.opening import open_table
+    from hartley.trusted.ledger.ledger import open_ledger
 
     read: list[str | Path] = [*(data or []), *([schema] if schema else []), ledger]
     check_page(html, read)
@@ -366,8 +366,8 @@ def _relation(  # noqa: PLR0913, PLR0917 - one parameter per option
     bins: list[str] | None,
     missing: str,
 ) -> Relation:
-    from hartley.ranges.relations.relation import ROW, Relation
-    from hartley.ranges.schema.roles import chosen_columns
+    from hartley.ranges.relation import ROW, Relation
+    from hartley.schema.roles import chosen_columns
 
     hidden, known = (given_columns(texts, table.columns) for texts in (secret, released))
     record = hidden == ["ROW"] and "ROW" not in table.columns

@@ -19,7 +19,7 @@ from hartley.cli.options import (
     split_settings,
 )
 from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -92,7 +92,7 @@ def policy_command(  # noqa: PLR0913, PLR0917 - one parameter an option
 
     [dim]Example: hartley attack policy policy.toml released.parquet --step weight=1[/dim]
     """
-    from hartley.studies.attack_policy import attack_policy
+    from hartley.attacks.policy import attack_policy
 
     read: list[str | Path] = [*table, policy, *(data or []), *([schema] if schema else [])]
     gate = FindingGate("attack policy", [*table], fail_above, fail_on, junit, sarif)

@@ -22,16 +22,16 @@ from hartley.cli.options import (
     split_settings,
 )
 from hartley.cli.output import Format, progress_bar
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.quantizers.quantizer import Quantizer
+    from hartley.policies.quantizer import Quantizer
 
 PolicyFile = Annotated[
     Path | None,
@@ -123,7 +123,7 @@ def membership_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack membership homes.parquet --person home --order day --people 4
     --range 0:10 --bits 2[/dim]
     """
-    from hartley.adversaries.membership import MembershipGame
+    from hartley.attacks.membership import MembershipGame
 
     gate = FindingGate("attack membership", [*readings], fail_above, fail_on, junit, sarif)
     check_page(html, [*readings, *([policy] if policy else [])])
@@ -205,7 +205,7 @@ def load_monitoring_command(  # noqa: PLR0913, PLR0917 - one parameter per optio
     [dim]Example: hartley attack load-monitoring home.parquet --total main --appliances fridge,oven
     --range 0:6000 --bits 3[/dim]
     """
-    from hartley.adversaries.load_monitoring import LoadMonitoring
+    from hartley.attacks.load_monitoring import LoadMonitoring
 
     gate = FindingGate("attack load-monitoring", [*table], fail_above, NEVER, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
@@ -280,8 +280,8 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley attack uniqueness trips.parquet --columns start,end --person rider
     --known 4[/dim]
     """
-    from hartley.adversaries.uniqueness import Uniqueness
-    from hartley.ranges.schema.roles import chosen_columns
+    from hartley.attacks.uniqueness import Uniqueness
+    from hartley.schema.roles import chosen_columns
 
     gate = FindingGate("attack uniqueness", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
@@ -350,7 +350,7 @@ class _Wish(NamedTuple):
 
     def _equal_cells(self, *, times: int, share: int) -> Quantizer | None:
         """Return equal cells over the range ``times`` times; one person moves it by range/share."""
-        from hartley.policies.quantizers.quantizer import UniformQuantizer
+        from hartley.policies.quantizer import UniformQuantizer
 
         if self.bits is None and self.levels is None:
             return None
@@ -392,7 +392,7 @@ def _quantizers(path: Path) -> dict[str, Quantizer]:
 
 def _document(policy: Path | None, grid: list[str], bits: str | None) -> PolicyDocument | None:
     """Return the policy of records: from a file, on a grid, or None."""
-    from hartley.adversaries.uniqueness import grid_policy
+    from hartley.attacks.uniqueness import grid_policy
     from hartley.policies.document import PolicyDocument
 
     if bool(grid) != (bits is not None) or (grid and policy is not None):

@@ -37,8 +37,8 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -104,11 +104,10 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley audit people.parquet --secret diagnosis --released age,sex
     --bins age=10 --sweep age=1:50 --html audit.html[/dim]
     """
-    from hartley.ranges.relations.relation import ROW
+    from hartley.ranges.relation import ROW
     from hartley.reports import write_html
     from hartley.reports.pages.audit import print_audit
-    from hartley.studies.audit import audit
-    from hartley.studies.gate import (
+    from hartley.studies.check.gate import (
         FAIL_ON_PEOPLE,
         above_cases,
         check_condition,
@@ -116,6 +115,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         people_condition,
         with_condition,
     )
+    from hartley.studies.look.audit import audit
 
     check_gate_files(junit, sarif, table)
     check_condition(fail_on, FAIL_ON_PEOPLE)
@@ -123,7 +123,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"report": html, "risks": risks}, {"table": table, "roles": [roles] if roles else []}
     )
     if risks is not None:
-        from hartley.engines.maps.writing import check_form
+        from hartley.tables.writing import check_form
 
         check_form(risks)
     opened = open_tables(table, reading, roles=roles)
@@ -152,7 +152,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if html is not None:
             written["html"] = str(write_html(report, html))
         if risks is not None:
-            from hartley.studies.record_risks import audit_risks
+            from hartley.studies.look.exposure import audit_risks
 
             written["risks"] = str(audit_risks(opened, report, roles=roles).write(risks))
     if wants_json(json):

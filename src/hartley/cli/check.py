@@ -21,8 +21,8 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.files import check_files, write_whole
 
 if TYPE_CHECKING:
-    from hartley.studies.check_report import CheckReport
-    from hartley.studies.gate import GateCase
+    from hartley.studies.check.check_report import CheckReport
+    from hartley.studies.check.gate import GateCase
 
 
 def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -143,9 +143,9 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.reports.document import html_text
     from hartley.reports.pages.check import print_check
-    from hartley.studies.check import check
-    from hartley.studies.check_certificate import certify_tables
-    from hartley.studies.gate import check_cases
+    from hartley.studies.check.certificate import certify_tables
+    from hartley.studies.check.check import check
+    from hartley.studies.check.gate import check_cases
 
     written = {"report": html, "certificate": certificate}
     outputs = output or []

@@ -25,12 +25,12 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
-    from hartley.policies.distortion.pair_rules import Sees
-    from hartley.policies.distortion.result import Objective
+    from hartley.policies.distortion.curve import Objective
+    from hartley.policies.distortion.problem import Sees
 
 
 @reads_tables
@@ -98,7 +98,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.files import write_whole, written_together
     from hartley.reports import write_html
     from hartley.reports.pages.curve import print_curve
-    from hartley.studies.curve import curve
+    from hartley.studies.release.curve import curve
 
     opened = open_tables(table, reading)
     check_files({"report": html, "table of points": csv}, {"table": table})

@@ -47,7 +47,7 @@ def design_command(
     """
     from hartley.reports import write_html
     from hartley.reports.pages.design import print_design
-    from hartley.studies.design import design
+    from hartley.studies.release.design import design
 
     if certificate is not None and out is None:
         raise OptionError(

@@ -9,7 +9,7 @@ import typer
 from hartley.cli.output import Format, console, print_json, wants_json
 
 if TYPE_CHECKING:
-    from hartley.studies.doctor import Diagnosis
+    from hartley.studies.check.doctor import Diagnosis
 
 
 def doctor_command(
@@ -25,7 +25,7 @@ def doctor_command(
     json: Format = None,
 ) -> None:
     """Check what is installed and which engines compute correctly, and say how to fix the rest."""
-    from hartley.studies.doctor import doctor
+    from hartley.studies.check.doctor import doctor
 
     diagnosis = doctor(engine)
     if wants_json(json):

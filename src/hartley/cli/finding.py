@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from hartley.adversaries.finding import Finding
+    from hartley.attacks.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class FindingGate:
         if self.fail_above is not None:
             parse_number(self.fail_above, name="the limit of --fail-above")
         if self.fail_on != NEVER:
-            from hartley.studies.gate import FAIL_ON_SUCCESS, check_condition
+            from hartley.studies.check.gate import FAIL_ON_SUCCESS, check_condition
 
             check_condition(self.fail_on, FAIL_ON_SUCCESS)
 
     def test(self, finding: Finding) -> None:
         """Exit with 3 if the number of a finding is above the limit, or a condition holds."""
-        from hartley.studies.gate import attack_condition, number_case, with_condition
+        from hartley.studies.check.gate import attack_condition, number_case, with_condition
 
         number = finding.number
         cases = [number_case(str(name), number.high, self.fail_above) for name in self.read]

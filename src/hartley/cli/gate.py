@@ -12,7 +12,7 @@ from hartley.files import check_files, write_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.studies.gate import GateCase
+    from hartley.studies.check.gate import GateCase
 
 FAILED = 3
 """The exit code where a gate stops: not 2, which is a user's mistake, and not 1, a failure."""

@@ -17,8 +17,8 @@ from hartley.cli.options import (
     split_settings,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -127,7 +127,7 @@ def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     from hartley.reports import write_html
     from hartley.reports.pages.gaussian import print_gaussian
-    from hartley.studies.gaussian import gaussian
+    from hartley.studies.release.gaussian import gaussian
 
     written = {"release": out, "report": html}
     check_files(

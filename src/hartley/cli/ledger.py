@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from hartley.agent.ledger import Balance, Head, Ledger, Population, State
+    from hartley.agent.ledger import Ledger
+    from hartley.trusted.ledger.ledger import State
+    from hartley.trusted.ledger.rows import Head
+    from hartley.trusted.ledger.state import Balance, Population
 
 ledger_app = typer.Typer(
     name="ledger",
@@ -55,8 +58,8 @@ def verify_command(
     json: Format = None,
 ) -> None:
     """Replay every row of a LEDGER: hashes, balances, prices; exit with 1 if something is wrong."""
-    from hartley.agent.ledger.backup import read_head
-    from hartley.agent.repricing import verify_prices
+    from hartley.agent.ledger import read_head
+    from hartley.agent.replay import verify_prices
 
     saved, start = (read_head(path) if path else None for path in (head, since))
     with _open(ledger) as opened:
@@ -155,7 +158,7 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
 
     [dim]Example: hartley ledger budget ledger.db --per-year 8[/dim]
     """
-    from hartley.agent.ledger.rows.balances import period_words
+    from hartley.trusted.ledger.state import period_words
 
     parts = {"year": year, "quarter": quarter, "month": month}
     chosen = [(per, bits) for per, bits in parts.items() if bits is not None]
@@ -312,8 +315,8 @@ def restore_command(
     json: Format = None,
 ) -> None:
     """Restore a LEDGER from a backup FILE, after checking its chain."""
+    from hartley.agent.agent import new_ledger_file, remove_unused_ledger
     from hartley.agent.ledger import open_ledger
-    from hartley.agent.ledger.stores.unused_file import new_ledger_file, remove_unused_ledger
 
     new_file = new_ledger_file(ledger)
     try:
@@ -343,7 +346,7 @@ def _head_content(head: Head | None) -> dict[str, Any] | None:
 
 
 def _balance_content(balance: Balance) -> dict[str, Any]:
-    from hartley.agent.ledger.rows.entries import write_integer
+    from hartley.trusted.ledger.rows import write_integer
 
     return {
         "bits": str(balance.bits),
@@ -363,8 +366,8 @@ def _population_content(population: Population) -> dict[str, Any]:
 
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
-    from hartley.agent.ledger.rows.entries import write_integer
     from hartley.exact import bits_at_least
+    from hartley.trusted.ledger.rows import write_integer
 
     charges = [
         {
@@ -458,7 +461,7 @@ def _print_state(state: State) -> None:
         f"version {state.version}"
     )
     if state.period is not None:
-        from hartley.agent.ledger.rows.balances import period_words
+        from hartley.trusted.ledger.state import period_words
 
         out.print(f"of that, {period_words(state.period)}", soft_wrap=True)
     if not state.allowances:
@@ -486,7 +489,7 @@ def _table(*columns: str) -> Table:
 
 def _bits(cells: int, over: int = 1) -> str:
     from hartley.exact import bits_at_least
-    from hartley.wording import decimals_up
+    from hartley.text import decimals_up
 
     return decimals_up(bits_at_least(cells, over))
 
@@ -496,13 +499,13 @@ def _cost(balance: Balance) -> str:
 
 
 def _remaining(balance: Balance) -> str:
-    from hartley.wording import decimals_down
+    from hartley.text import decimals_down
 
     return decimals_down(balance.remaining)
 
 
 def _exact(bits: Fraction) -> str:
     """Write a budget as a decimal, where it is one."""
-    from hartley.wording import exactly
+    from hartley.text import exactly
 
     return exactly(bits)

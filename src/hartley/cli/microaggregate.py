@@ -18,8 +18,8 @@ from hartley.cli.options import (
     reads_tables,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -62,10 +62,10 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley microaggregate people.parquet --k 5 --columns age,height,weight
     --keep diagnosis -o averages.parquet[/dim]
     """
-    from hartley.engines.maps.writing import check_form
     from hartley.reports import write_html
     from hartley.reports.pages.microaggregation import print_microaggregation
-    from hartley.studies.microdata import check_release, microaggregate
+    from hartley.studies.look.records import check_release, microaggregate
+    from hartley.tables.writing import check_form
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
     check_files(

@@ -15,8 +15,8 @@ def columns_sentence(error: Any) -> str | None:  # noqa: ANN401 - Typer keeps th
     from dataclasses import fields
 
     from hartley.cli.options import split_columns
-    from hartley.engines.tables.reading_options import ReadingOptions
-    from hartley.engines.tables.sources import open_table
+    from hartley.tables.opening import open_table
+    from hartley.tables.reading import ReadingOptions
 
     lacking, ctx = getattr(error, "param", None), getattr(error, "ctx", None)
     if lacking is None or ctx is None or "COL" not in (lacking.metavar or ""):

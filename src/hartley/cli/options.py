@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError, printable
 from hartley.files import one_line
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.engines.tables.table import Table
-    from hartley.ranges.schema.roles import Roles
+    from hartley.engines.table import Table
+    from hartley.schema.roles import Roles
 
 Tables = Annotated[
     list[str],
@@ -209,7 +209,7 @@ def split_settings(texts: list[str], option: str, form: str) -> dict[str, str]:
 
 def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, tuple[str, ...]]]:
     """Read the hierarchies of columns; values are converted to the column's type."""
-    from hartley.policies.records.hierarchy import read_hierarchy
+    from hartley.policies.hierarchy import read_hierarchy
 
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
     groups = {column: read_hierarchy(name, column, table) for column, name in settings.items()}
@@ -362,13 +362,13 @@ def open_tables(
     that miss a mark of missing values by spaces or case are warned about. An agent's table is
     opened without: what an answer does not say is not said beside it.
     """
-    from hartley.engines.tables.sources import open_table
+    from hartley.tables.opening import open_table
 
     source: Any = tables[0] if len(tables) == 1 else tables
     if roles is None:
         opened = open_table(source, reading=reading)
     else:
-        from hartley.ranges.schema.roles import open_with_roles
+        from hartley.schema.roles import open_with_roles
 
         confirmed = read_roles(roles, reading)
         opened, reading = open_with_roles(source, confirmed)[0], confirmed.reading
@@ -384,7 +384,7 @@ def open_tables(
 
 def warn_near(table: Table, declared: Mapping[str, Sequence[object]], instead: str) -> None:
     """Warn about texts that miss a declared value by spaces or case; say what becomes of them."""
-    from hartley.engines.tables.declared_values import near_misses
+    from hartley.tables.reading import near_misses
 
     for sentence in near_misses(table, declared):
         typer.echo(f"Warning: {printable(sentence)}, and {instead}", err=True)
@@ -392,7 +392,7 @@ def warn_near(table: Table, declared: Mapping[str, Sequence[object]], instead: s
 
 def read_roles(roles: Path, reading: ReadingOptions) -> Roles:
     """Read confirmed roles; options of the command line replace what they say about reading."""
-    from hartley.ranges.schema.roles import Roles
+    from hartley.schema.roles import Roles
 
     confirmed = Roles.confirmed_by_owner(roles)
     both = ReadingOptions.from_dict(confirmed.reading.to_dict() | reading.to_dict())
@@ -413,7 +413,7 @@ def need_option(given: object, option: str, roles: Path | None, columns: Sequenc
     """Raise an error for an option that is missing and that no roles make up for."""
     if given or roles is not None:
         return
-    from hartley.wording import first_of
+    from hartley.text import first_of
 
     raise OptionError(
         f"The option {option} is missing",

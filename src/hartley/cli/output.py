@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
-    from hartley.guarantees.certificate import Certificate
+    from hartley.guarantees.promise import Certificate
 
 Format = Annotated[
     bool | None,

@@ -19,7 +19,7 @@ from hartley.cli.refusals import telling_refusals
 from hartley.files import check_files
 
 if TYPE_CHECKING:
-    from hartley.agent.plan import Plan
+    from hartley.results.plan import Plan
 
 
 def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option

@@ -30,8 +30,8 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -172,7 +172,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.policies.document import PolicyDocument
     from hartley.reports import write_html
     from hartley.reports.pages.pram import print_pram
-    from hartley.studies.pram import pram
+    from hartley.studies.release.pram import pram
 
     written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
     read = {"policy": policy, "matrix": matrix, "roles": roles}
@@ -254,7 +254,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley estimate masked.parquet policy.toml[/dim]
     """
     from hartley.reports.pages.pram import print_estimate
-    from hartley.studies.pram import estimate
+    from hartley.studies.release.pram import estimate
 
     estimates = estimate(open_tables(table, reading), policy, joint=joint, project=project)
     if wants_json(json):

@@ -25,8 +25,8 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -59,10 +59,10 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley release people.parquet policy.toml -o released.parquet
     --certificate certificate.json[/dim]
     """
-    from hartley.guarantees.certificate import Certificate
+    from hartley.guarantees.promise import Certificate
     from hartley.policies.document import PolicyDocument
     from hartley.reports.terminal import print_release
-    from hartley.studies.release import release
+    from hartley.studies.release.release import release
 
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
     opened = open_tables(table, reading)

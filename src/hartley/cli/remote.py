@@ -9,7 +9,7 @@ from hartley.cli.output import console, print_curves, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
 from hartley.files import read_text_file
-from hartley.wording import listed
+from hartley.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

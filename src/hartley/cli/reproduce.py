@@ -96,7 +96,7 @@ def _folder(out: Path) -> Path:
 
 def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[DrawnFigure]:
     """Compute and write the figures one by one, and show the progress."""
-    from hartley.papers.reproduce import reproduce
+    from hartley.papers.figure import reproduce
     from hartley.reports.pages.figures import write_figure
 
     drawn: list[DrawnFigure] = []

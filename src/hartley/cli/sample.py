@@ -42,7 +42,7 @@ def sample_command(
     import pyarrow.csv
     import pyarrow.parquet
 
-    from hartley.datasets.sample import sample
+    from hartley.datasets.catalogue import sample
     from hartley.files import write_whole
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}

@@ -10,8 +10,8 @@ import typer
 
 from hartley.cli.options import Html, RisksFile, Tables, reads_tables
 from hartley.cli.output import Format, console, print_json, progress_bar, say, wants_json
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.files import check_files, written_together
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
 @reads_tables
@@ -46,11 +46,10 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley scan people.csv --draft roles.toml[/dim]
     """
-    from hartley.engines.maps.writing import check_form
     from hartley.reports import write_html
     from hartley.reports.pages.scan import print_scan
-    from hartley.studies.scan import scan
-    from hartley.studies.scan_report import refuse_existing
+    from hartley.studies.look.scan import refuse_existing, scan
+    from hartley.tables.writing import check_form
 
     check_files({"report": html, "draft": draft, "risks": risks}, {"table": table})
     if draft is not None:

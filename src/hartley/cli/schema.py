@@ -15,11 +15,11 @@ from hartley.cli.options import (
     warn_near,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import InputError, OptionError, printable
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
-    from hartley.ranges.schema.schema import Column, Schema
+    from hartley.schema.schema import Column, Schema
 
 schema_app = typer.Typer(
     name="schema",
@@ -74,7 +74,7 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley schema draft people.parquet --out people.toml[/dim]
     """
-    from hartley.ranges.schema.draft import draft_schema
+    from hartley.schema.draft import draft_schema
 
     text = draft_schema(open_tables([table], reading, roles=roles), name, roles=roles)
     if out is not None:
@@ -104,7 +104,7 @@ def check_command(
 
     [dim]Example: hartley schema check people.toml --table people.parquet[/dim]
     """
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
 
     described = Schema.read(schema)
     rows = None
@@ -131,7 +131,7 @@ def describe_command(schema: SchemaFile, json: Format = None) -> None:
 
     [dim]Example: hartley schema describe people.toml[/dim]
     """
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
 
     described = Schema.read(schema)
     if wants_json(json):
@@ -171,7 +171,7 @@ def dummy_command(
     import pyarrow.parquet
 
     from hartley.files import write_whole
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
     if file.suffix not in writers:

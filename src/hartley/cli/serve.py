@@ -10,8 +10,8 @@ import typer
 
 from hartley.cli.options import reads_tables
 from hartley.cli.output import Format, is_terminal, print_json, say, wants_json
-from hartley.engines.tables.reading_options import AS_WRITTEN, ReadingOptions
 from hartley.errors import OptionError
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
     from hartley.errors import HartleyError
@@ -73,14 +73,14 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             hint="write schema, budget, ledger and reading into the configuration",
         )
     if check and is_config:
-        from hartley.service.checking import problems_of
+        from hartley.service.settings import problems_of
 
         _report(problems_of(source, listen=listen, workers=workers), source, json)
         return
     settings = _configured(source) if is_config else _tried(source, schema, budget, ledger, reading)
     settings = settings.changed(listen, workers)
     if check:
-        from hartley.service.checking import problems_of_settings
+        from hartley.service.settings import problems_of_settings
 
         _report(problems_of_settings(settings), source, json)
         return
@@ -107,7 +107,7 @@ def _tried(
     reading: ReadingOptions,
 ) -> ServiceSettings:
     """Return settings for one table, as a first try."""
-    from hartley.ranges.schema.schema import Schema
+    from hartley.schema.schema import Schema
     from hartley.service.settings import DatasetSettings, ServiceSettings
 
     if schema is None:
@@ -149,7 +149,7 @@ def _hand_over(prepared: Prepared, settings: ServiceSettings) -> None:
 
 
 def _announce(address: str, settings: ServiceSettings) -> None:
-    from hartley.wording import counted
+    from hartley.text import counted
 
     say(f"Hartley serves {counted(len(settings.datasets), 'dataset')} at {address}/")
     sys.stdout.flush()

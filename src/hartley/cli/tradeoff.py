@@ -22,7 +22,7 @@ from hartley.files import check_files
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.studies.tradeoff import Tradeoff
+    from hartley.studies.release.tradeoff import Tradeoff
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -52,7 +52,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley tradeoff height.design.toml --errors 0.1:10 --plot curve.png[/dim]
     """
     from hartley.reports.pages.tradeoff import print_tradeoff
-    from hartley.studies.tradeoff import tradeoff
+    from hartley.studies.release.tradeoff import tradeoff
 
     written = {"picture": plot, "table": csv, "page": html}
     check_files(written, {"design": [spec]})

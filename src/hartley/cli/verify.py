@@ -38,7 +38,7 @@ def verify_command(
     """
     from hartley.guarantees.table_certificate import is_table_certificate
     from hartley.guarantees.verify import verify
-    from hartley.studies.check_certificate import verify_check
+    from hartley.studies.check.certificate import verify_check
 
     if is_table_certificate(certificate):
         proved = verify_check(policy, certificate, table)

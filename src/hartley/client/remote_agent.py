@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from hartley.client import reply_forms as forms
+from hartley.client import connection as forms
+from hartley.client.connection import ServiceConnection
 from hartley.client.remote_prices import RemoteCurve, RemotePlan, RemoteQuote
 from hartley.client.remote_results import RemoteAnswer, RemoteBatch, RemoteCharge
-from hartley.client.service_connection import ServiceConnection
 from hartley.errors import InputError, OptionError
 from hartley.exact import check_bits
 from hartley.files import parse_toml
-from hartley.wording import bits_down, bits_up, counted, exactly, listed
+from hartley.text import bits_down, bits_up, counted, exactly, listed
 
 if TYPE_CHECKING:
     import os
@@ -114,7 +114,9 @@ class RemoteAgent:
             vacuous: whether to accept answers that say no more than the schema.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
-        return RemoteQuote(self._post("price", body, partial(forms.quote, asked=_wishes(body))))
+        return RemoteQuote(
+            self._post("price", body, partial(forms.quote_form, asked=_wishes(body)))
+        )
 
     def ask(  # noqa: PLR0913 - each is one choice of the user's
         self,
@@ -212,7 +214,7 @@ class RemoteAgent:
         """Explain a price: its atoms and factors."""
         body = _asked(question, error, bits, min_rows, vacuous=True) | {"explain": True}
         more = {"explanation": forms.text}
-        form = partial(forms.quote, asked=_wishes(body), more=more)
+        form = partial(forms.quote_form, asked=_wishes(body), more=more)
         return RemoteQuote(self._post("price", body, form)).explanation
 
     def _post(

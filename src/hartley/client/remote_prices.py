@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.client.remote_results import RemotePromise
 from hartley.exact import floor_power
-from hartley.wording import rounded
+from hartley.text import rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import EngineError, OptionError
-from hartley.wording import bits_down, bits_up
+from hartley.text import bits_down, bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

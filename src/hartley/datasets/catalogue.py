@@ -7,29 +7,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.datasets.adult import ADULT, load_adult, make_adult
-from hartley.datasets.casc import (
+from hartley.datasets.health import (
+    CLEVELAND,
+    HUNGARIAN,
+    YOUNG_PEOPLE,
+    load_cleveland,
+    load_hungarian,
+    load_young_people,
+    make_cleveland,
+    make_hungarian,
+    make_young_people,
+)
+from hartley.datasets.meters import (
+    REDD,
+    SOLAR_HOMES,
+    TAXI,
+    load_redd,
+    load_solar_homes,
+    load_taxi,
+    make_redd,
+    make_solar_homes,
+    make_taxi,
+)
+from hartley.datasets.people import people
+from hartley.datasets.source import Dataset, find_copy
+from hartley.datasets.surveys import (
+    ADULT,
     CENSUS,
     TARRAGONA,
+    load_adult,
     load_census,
     load_tarragona,
+    make_adult,
     make_census,
     make_tarragona,
 )
-from hartley.datasets.dataset import Dataset
-from hartley.datasets.heart import (
-    CLEVELAND,
-    HUNGARIAN,
-    load_cleveland,
-    load_hungarian,
-    make_cleveland,
-    make_hungarian,
-)
-from hartley.datasets.redd import REDD, load_redd, make_redd
-from hartley.datasets.solar_homes import SOLAR_HOMES, load_solar_homes, make_solar_homes
-from hartley.datasets.source import find_copy
-from hartley.datasets.taxi import TAXI, load_taxi, make_taxi
-from hartley.datasets.young_people import YOUNG_PEOPLE, load_young_people, make_young_people
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -37,6 +49,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hartley.datasets.source import Source
+
+
+# --- catalogue ------------------------------------------------------------------------------------
+
 
 SYNTHETIC, DOWNLOAD = "synthetic", "download"
 
@@ -144,3 +160,31 @@ def list_datasets(
         }
         for name, entry in ENTRIES.items()
     ]
+
+
+# --- sample ---------------------------------------------------------------------------------------
+# The sample function: a synthetic table of people, or one like a known data set.
+
+PEOPLE = "people"
+ROWS, SEED = 5000, 1928
+
+
+def sample(like: str = PEOPLE, *, rows: int | None = None, seed: int = SEED) -> Dataset:
+    """Return a synthetic table of people, or one like a known data set.
+
+    Args:
+        like: "people", or the name of a data set of the papers.
+        rows: the number of people, patients, trips, homes or days. By default, a typical number.
+        seed: the seed of the generator; the same seed gives the same table.
+
+    Example:
+        >>> sample(rows=10).rows, sample("hungarian", rows=20).title
+        (10, 'hungarian (synthetic)')
+    """
+    if like == PEOPLE:
+        source = "Synthetic, drawn by a seeded generator: nobody in it exists."
+        table = people(ROWS if rows is None else rows, seed=seed)
+        return Dataset(PEOPLE, table, synthetic=True, source=source)
+    size = next(iter(inspect.signature(entry_of(like).make).parameters))
+    options: dict[str, Any] = {} if rows is None else {size: rows}
+    return dataset(like, seed=seed, **options)

@@ -7,16 +7,25 @@ import hashlib
 import os
 import sys
 import zipfile
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from hartley.errors import EngineError, InputError, TableError
+import numpy as np
+
+from hartley.errors import ColumnError, EngineError, InputError, TableError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+
+# --- source ---------------------------------------------------------------------------------------
+
 
 CACHE_VARIABLE = "HARTLEY_DATA"
 PATIENCE = 30.0
@@ -237,3 +246,214 @@ def _matching(names: list[str], pattern: str) -> Iterator[str]:
     from fnmatch import fnmatch
 
     return (name for name in sorted(names) if fnmatch(name.lower(), pattern.lower()))
+
+
+# --- reading --------------------------------------------------------------------------------------
+# Read the files of the data sets into Arrow tables.
+
+MISSING = ("", "?", "NA", "NaN", "nan", "NULL")
+"""The texts that stand for a missing value in the files."""
+
+
+DAMAGES = (EOFError, OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error)
+"""The errors that reading a damaged file or archive can raise."""
+
+
+def read_csv(  # noqa: PLR0913 - how a file is written, each by name
+    path: Path,
+    title: str,
+    *,
+    names: Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    skip: int = 0,
+    member: str = "*.csv",
+    delimiter: str = ",",
+) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
+    """Read comma-separated values; with ``names``, the file has no header.
+
+    Args:
+        path: the file, plain or in a gzip or zip archive.
+        title: the title of the data set, for error messages.
+        names: the names of the columns.
+        types: the types of columns; other types are inferred.
+        skip: the number of lines before the header.
+        member: the file to read from an archive.
+        delimiter: the character between two values.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+
+    try:
+        with opened(path, member) as file:
+            return pyarrow.csv.read_csv(
+                file,
+                pyarrow.csv.ReadOptions(skip_rows=skip, column_names=names),
+                pyarrow.csv.ParseOptions(delimiter=delimiter),
+                pyarrow.csv.ConvertOptions(
+                    column_types=types, null_values=list(MISSING), strings_can_be_null=True
+                ),
+            )
+    except (pa.ArrowException, *DAMAGES):
+        raise not_the_file(path, title) from None
+
+
+def first_lines(path: Path, lines: int = 2, member: str = "*.csv") -> list[str]:
+    """Return the first lines of a file, to recognise its layout."""
+    try:
+        with opened(path, member) as file:
+            return [_text(file) for _ in range(lines)]
+    except DAMAGES:
+        raise TableError(f"The file {path} is damaged", hint="download it again") from None
+
+
+def _text(file: IO[bytes]) -> str:
+    return file.readline(1 << 16).decode("utf-8", "replace").strip().removeprefix("\ufeff")
+
+
+def typed(table: Any, types: Mapping[str, Any], path: Path, title: str) -> Any:  # noqa: ANN401 - pyarrow tables
+    """Return the named columns with the given types; a cast that would round is an error."""
+    import pyarrow as pa
+
+    absent = [name for name in types if name not in table.column_names]
+    if absent:
+        raise not_the_file(path, title, f"it has no column '{absent[0]}'")
+    try:
+        return pa.table({name: table.column(name).cast(kind) for name, kind in types.items()})
+    except pa.ArrowException:
+        raise not_the_file(path, title) from None
+
+
+def not_the_file(path: Path, title: str, why: str = "") -> TableError:
+    """Return the error for a file that does not have the expected layout."""
+    problem = f"The file {path} is not in a layout of the {title}"
+    return TableError(
+        problem + (f": {why}" if why else ""), hint="download the official file again"
+    )
+
+
+# --- dataset --------------------------------------------------------------------------------------
+# The Dataset class: a table with its name, units and origin.
+
+HALF_HOURS = tuple(f"{end // 60 % 24}:{end % 60:02d}" for end in range(30, 1441, 30))
+"""The 48 columns of a day of half-hour readings, each named after the end of its half hour."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table with its name, units and origin; generated data are marked as synthetic.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> two = Dataset("ages", pa.table({"age": [30, None]}), synthetic=True, source="By hand.")
+        >>> two.title, two.rows, two.numbers("age").tolist()
+        ('ages (synthetic)', 2, [30.0, nan])
+        >>> two.complete("age").rows
+        1
+    """
+
+    name: str
+    table: Any = field(repr=False)
+    """A pyarrow table."""
+    synthetic: bool
+    source: str
+    """One sentence that says where the table comes from."""
+    units: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The unit of each column that has one."""
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """Sentences that a reader of the numbers must know."""
+
+    @property
+    def title(self) -> str:
+        """The name for a figure or a table; it says so if the data are synthetic."""
+        return f"{self.name} (synthetic)" if self.synthetic else self.name
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return int(self.table.num_rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.column_names)
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """Return a column as double precision numbers, with NaN for missing values."""
+        import pyarrow as pa
+
+        try:
+            values = self.table.column(self._known(column)).cast(pa.float64())
+        except pa.ArrowInvalid:
+            raise ColumnError(
+                f"Column '{column}' of {self.name} does not hold numbers", hint="choose another one"
+            ) from None
+        numbers: NDArray[np.float64] = values.to_numpy().astype(np.float64, copy=False)
+        return numbers
+
+    def complete(self, *columns: str) -> Dataset:
+        """Return the rows in which the named columns, or all of them, have values."""
+        import pyarrow.compute as pc
+
+        filled = np.ones(self.rows, dtype=bool)
+        for column in columns or self.columns:
+            filled &= pc.is_valid(self.table.column(self._known(column))).to_numpy()
+        return replace(self, table=self.table.filter(filled))
+
+    def readings(self, category: str = "GC") -> NDArray[np.float64]:
+        """Return half-hour readings as an array of homes x days x 48, in kWh.
+
+        Homes and days are in increasing order. Days on which any home misses a reading are left
+        out. A table of mean profiles has one day.
+
+        Args:
+            category: GC general consumption, CL controlled load, GG gross generation.
+        """
+        if not {"Customer", "Consumption Category", *HALF_HOURS} <= set(self.columns):
+            raise TableError(
+                f"The data set {self.name} has no half-hour readings",
+                hint="use solar_homes, or a table with its columns",
+            )
+        kinds = self.table.column("Consumption Category").to_numpy(zero_copy_only=False)
+        table = self.table.filter(kinds == category)
+        values = np.column_stack([table.column(name).to_numpy() for name in HALF_HOURS])
+        homes, home = np.unique(table.column("Customer").to_numpy(), return_inverse=True)
+        days, day = np.unique(_days(table), return_inverse=True)
+        grid = np.full((homes.size, days.size, len(HALF_HOURS)), np.nan)
+        grid[home, day] = values
+        whole = ~np.isnan(grid).any(axis=(0, 2))
+        if not whole.any():
+            raise TableError(
+                f"No day of {self.name} has readings of category '{category}' of every home",
+                hint="use fewer homes, or another category",
+            )
+        return np.ascontiguousarray(grid[:, whole])
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the description of the table, without its rows, as plain values."""
+        return {
+            "name": self.name,
+            "synthetic": self.synthetic,
+            "source": self.source,
+            "rows": self.rows,
+            "columns": list(self.columns),
+            "units": dict(self.units),
+            "notes": list(self.notes),
+        }
+
+    def _known(self, column: str) -> str:
+        if column not in self.columns:
+            raise ColumnError(
+                f"The data set {self.name} has no column '{column}'",
+                hint=f"its columns are {', '.join(self.columns[:20])}",
+            )
+        return column
+
+
+def _days(table: Any) -> NDArray[np.int64]:  # noqa: ANN401 - a pyarrow table, untyped
+    """Return the days as numbers; a table of mean profiles has no dates."""
+    import pyarrow as pa
+
+    days: NDArray[np.int64] = (
+        table.column("date").cast(pa.int32()).fill_null(-1).to_numpy().astype(np.int64)
+    )
+    return days

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.wording import bits_down, bits_up, counted, verb_for
+from hartley.text import bits_down, bits_up, counted, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.cut_box import CutBox
+from hartley.boxes.enclosure import check_defined, range_of, shown
+from hartley.boxes.exact_range import known_range
+from hartley.boxes.expression import Expression, mean, total, variables
+from hartley.boxes.intervals import natural_range
 from hartley.errors import OptionError, printable
 from hartley.exact import bits_at_least, floor_power, parse_number
+from hartley.guarantees.columns import INSIDE, budget_text, compare_budget
 from hartley.guarantees.consequences import (
     estimation_error,
     indistinguishability,
@@ -17,26 +24,18 @@ from hartley.guarantees.consequences import (
     of_noiseless_privacy,
 )
 from hartley.guarantees.promise import UNRELATED, B, Consequence, D, Promise
-from hartley.guarantees.records import INSIDE, budget_text, compare_budget
-from hartley.numerals import at_most, exactly_or_up
-from hartley.policies.quantizers.calibration import (
-    cells_met,
-    largest_share,
-    outputs_telling_share,
-)
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.enclosure import check_defined, range_of
-from hartley.ranges.boxes.exact_intervals import natural_range
-from hartley.ranges.boxes.expression import Expression, mean, total, variables
-from hartley.ranges.polynomials.exact_range import known_range
-from hartley.wording import bits_up, counted, exactly
+from hartley.policies.quantizer import cells_met, largest_share, outputs_telling_share
+from hartley.text import at_most, bits_up, counted, exactly, exactly_or_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hartley.policies.quantizers.quantizer import Quantizer
-    from hartley.policies.quantizers.query import Aggregate
+    from hartley.policies.quantizer import Aggregate, Quantizer
+    from hartley.policies.vector import VectorQuantizer
+
+
+# --- answers --------------------------------------------------------------------------------------
+
 
 OTHERS = "everybody else's data stays fixed while one person's varies over its whole range"
 MOST_PEOPLE_CUT = 10_000
@@ -154,7 +153,7 @@ def outputs_of_one_number(answers: Sequence[ReleasedAnswerClaim]) -> int:
     passes an edge, so that n answers of N_j cells each take at most 1 + sum (N_j - 1) values.
 
     Example:
-        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
+        >>> from hartley.policies.quantizer import UniformQuantizer
         >>> cells = UniformQuantizer(0, 1, 4), UniformQuantizer(0, 1, 3)
         >>> outputs_of_one_number([ReleasedAnswerClaim("", q, Fraction(1, 2)) for q in cells])
         5
@@ -339,7 +338,7 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
         declared: a smaller reach that the user knows and vouches for.
 
     Example:
-        >>> from hartley.ranges.boxes.expression import parse_expression
+        >>> from hartley.boxes.expression import parse_expression
         >>> square = Box({"x": (0, 1), "y": (0, 2)})
         >>> reach_of(parse_expression("x + y/4"), square)
         Fraction(1, 1)
@@ -408,3 +407,84 @@ def _renamed(query: Expression, names: Mapping[str, str]) -> Expression:
             parts = (made[id(a)] if isinstance(a, Expression) else a for a in node.arguments)
             made[id(node)] = Expression(node.operation, tuple(parts))
     return made[id(query)]
+
+
+# --- vectors --------------------------------------------------------------------------------------
+# What is promised where several answers about the same people are released together.
+
+
+def promise_vector(
+    policy: VectorQuantizer,
+    parts: Sequence[Quantizer],
+    queries: Sequence[Expression],
+    box: Box,
+    budget: object,
+) -> Promise:
+    """Certify several quantized queries over people with one number each.
+
+    Theorem 6 of Farokhi 2019 (Noiseless Privacy) multiplies what one person can produce in each
+    answer. Linear answers move together as the person's number grows, which leaves fewer; so do
+    several quantizers of one query, whose cells are those of the common refinement. A bound.
+
+    Args:
+        policy: the quantizers and the norm of their error.
+        parts: the quantizer of every query.
+        queries: the queries.
+        box: the range of every person's number.
+        budget: the bits that were asked for.
+    """
+    names = [printable(shown(query)) for query in queries]
+    reaches = [reach_of(query, box) for query in queries]
+    # Told apart by what they are, not by their text, which is cut short where it is long.
+    same = [str(queries.index(query)) for query in queries]
+    answers = [
+        ReleasedAnswerClaim(name, part, reach, None, (of, 1))
+        for name, part, reach, of in zip(names, parts, reaches, same, strict=True)
+    ]
+    # The person of the smallest range is the one whose value is estimated best.
+    used = {name for query in queries for name in query.names}
+    person = min((box[name].length for name in used), default=None)
+    answers[0] = replace(answers[0], person=person or None)
+    more = tuple(
+        replace(
+            consequence,
+            name=f"{consequence.name} of {name}",
+            sentence=f"About {name}: {consequence.sentence}",
+        )
+        for name, query, part in zip(names, queries, parts, strict=True)
+        for consequence in of_query(box, query, part)
+    )
+    return promise_answers(
+        answers,
+        budget,
+        outputs=_outputs(answers, queries, box),
+        accuracy=_accuracy(policy),
+        more=more,
+        parameters={"queries": names, "sensitivities": [str(reach) for reach in reaches]},
+    )
+
+
+def _outputs(
+    answers: Sequence[ReleasedAnswerClaim], queries: Sequence[Expression], box: Box
+) -> int:
+    """Return how many joint answers one person can produce at most."""
+    product = math.prod(map(joint_outputs, by_total(answers)))
+    forms = [query.linear() for query in queries]
+    linear = [form[0] for form in forms if form is not None]
+    if len(linear) < len(forms):
+        return product
+    most = 1
+    for name in box.names:
+        moves = [abs(weights.get(name, Fraction(0))) * box[name].length for weights in linear]
+        of_person = [
+            replace(answer, reach=move) for answer, move in zip(answers, moves, strict=True)
+        ]
+        most = max(most, outputs_of_one_number(of_person))
+    return min(most, product)
+
+
+def _accuracy(policy: VectorQuantizer) -> str:
+    error = exactly_or_up(policy.error)
+    ends = " × ".join(f"[{exactly(part.low)}, {exactly(part.high)}]" for part in policy.parts)  # noqa: RUF001
+    how = "in every answer" if policy.norm == "sup" else "in Euclidean distance"
+    return f" Answers in {ends} are released within {error} of the truth {how}."

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.promise import A, B, Consequence, D
 from hartley.measures.estimation import smallest_error, smallest_error_bound
-from hartley.measures.leakage import nonstochastic_leakage
-from hartley.measures.maximin import maximin_information
-from hartley.numerals import at_most, digits_down
-from hartley.wording import bits_down, bits_up
+from hartley.measures.leakage import maximin_information, nonstochastic_leakage
+from hartley.text import at_most, bits_down, bits_up, digits_down
 
 if TYPE_CHECKING:
-    from hartley.ranges.boxes.cut_box import CutBox
+    from hartley.boxes.cut_box import CutBox
 
 ROUGH = "the volume was not enclosed as closely as wished, since that takes too many boxes"
 MOST_BALLS, MOST_CORNERED = 10_000, 3
@@ -144,8 +142,8 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
     """Return what the cells of a quantized query tell about all its data together.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Box
-        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> from hartley.boxes.box import Box
+        >>> from hartley.boxes.cut_box import CutBox
         >>> cut = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2)/2", (-2, -1, 0, 1, 2))
         >>> [round(consequence.value, 6) for consequence in of_cells(cut)]
         [2.0, 3.0, 1.414214]

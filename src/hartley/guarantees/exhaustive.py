@@ -10,21 +10,21 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
+from hartley.boxes.expression import as_expression
 from hartley.errors import InputError, OptionError
 from hartley.exact import parse_number
 from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizers.query import Aggregate
-from hartley.policies.quantizers.vector import VectorQuantizer
-from hartley.ranges.boxes.expression import as_expression
+from hartley.policies.quantizer import Aggregate
+from hartley.policies.vector import VectorQuantizer
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from hartley.boxes.expression import Expression
     from hartley.policies.column import ColumnPolicy
-    from hartley.policies.quantizers.quantizer import Quantizer
-    from hartley.ranges.boxes.expression import Expression
+    from hartley.policies.quantizer import Quantizer
 
     Query = Expression | str | Callable[..., Any]
     Contribution = tuple[int, ...]
@@ -56,7 +56,7 @@ def verify_exhaustively(
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
+        >>> from hartley.policies.quantizer import UniformQuantizer
         >>> quarters = UniformQuantizer(0, 1, 4)
         >>> halves = [Fraction(k, 8) for k in range(9)]
         >>> verify_exhaustively(quarters, "(x1 + x2)/2", {"x1": halves, "x2": halves})

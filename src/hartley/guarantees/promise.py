@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from hartley.errors import CertificateError, InputError
+from hartley.files import file_digest, parse_json, whole_file
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+
+# --- promise --------------------------------------------------------------------------------------
+
 
 A = "Farokhi 2019"
 B = "Farokhi 2019 (Noiseless Privacy)"
@@ -74,3 +87,275 @@ class Promise:
 
     def __str__(self) -> str:
         return self.paragraph()
+
+
+# --- certificate ----------------------------------------------------------------------------------
+# A promise that can be saved and bound to a policy file: data, read and written.
+#
+# Nothing here computes a promise. The agent writes certificates of its own with this module, so
+# it imports neither policies nor measures; ``hartley.guarantees.verify`` computes a certificate
+# again.
+
+FORMAT = 2
+"""Format 1 did not say that people must be unrelated, nor that stretched values have no step."""
+LARGEST = 2_000_000
+"""A certificate has a few kilobytes; more characters than these are not read."""
+DEEPEST = 8
+"""How deep parameters may be nested."""
+INFINITIES = {"infinity": math.inf, "-infinity": -math.inf}
+RULES, CERTAINTIES = ("corrected", "printed"), ("exact", "bound")
+
+
+def read_certificate(text: str, name: str) -> dict[str, Any]:
+    """Return the fields of a certificate, each of the right type, or refuse it in one sentence."""
+    place = f"{name[0].upper()}{name[1:]}"
+    content = _parse(text, place)
+    form = repr(content.pop("format", None))  # neither true nor 1.0
+    if form == "1":
+        raise CertificateError(
+            f"{place} was written by an earlier version, whose certificates left out that people "
+            "must be unrelated",
+            hint="certify the policy again, with hartley release --certificate",
+        )
+    if form != repr(FORMAT):
+        raise CertificateError(
+            f"{place} has a format that this version does not know",
+            hint="use the version of Hartley that wrote it, or a newer one",
+        )
+    try:
+        return _read(content, FIELDS)
+    except (ValueError, TypeError, KeyError):
+        raise _no_certificate(place) from None
+
+
+def _parse(text: str, place: str) -> dict[str, Any]:
+    if len(text) > LARGEST:
+        raise _no_certificate(place)
+    try:
+        content = parse_json(text, what="certificate", kind=InputError)
+    except InputError:
+        raise _no_certificate(place) from None
+    if not isinstance(content, dict):
+        raise _no_certificate(place)
+    return content
+
+
+def _no_certificate(place: str) -> CertificateError:
+    return CertificateError(
+        f"{place} is not a certificate",
+        hint="pass a file that hartley has written, as it was written",
+    )
+
+
+def _read(content: object, readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Read exactly these fields."""
+    if not isinstance(content, dict) or content.keys() != readers.keys():
+        raise TypeError
+    return {key: reader(content[key]) for key, reader in readers.items()}
+
+
+# --- types --------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    # Characters that do not print could control the terminal that shows the certificate.
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str):
+        return INFINITIES[value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    if isinstance(value, int) and abs(value) > 2**53:
+        raise ValueError
+    return float(value)
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in choices:
+            raise ValueError
+        return _text(value)
+
+    return read
+
+
+def _or_none(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else reader(value)
+
+
+def _all(reader: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def read(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError
+        return tuple(reader(item) for item in value)
+
+    return read
+
+
+def _parameters(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    parameters = _plain(value, DEEPEST)
+    assert isinstance(parameters, dict)  # as it came
+    return parameters
+
+
+def _plain(value: object, depth: int) -> object:
+    """Let plain values pass, nested a few times."""
+    if depth == 0:
+        raise ValueError
+    if isinstance(value, dict):
+        return {_text(key): _plain(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, depth - 1) for item in value]
+    return _text(value) if isinstance(value, str) else value
+
+
+CONSEQUENCE: dict[str, Callable[[Any], Any]] = {
+    "name": _text,
+    "value": _or_none(_number),
+    "sentence": _text,
+    "theorem": _text,
+}
+FIELDS: dict[str, Callable[[Any], Any]] = {
+    "paragraph": _text,
+    "kind": _text,
+    "claim": _text,
+    "value": _number,
+    "unit": _text,
+    "theorem": _text,
+    "rule": _choice(RULES),
+    "sound": _truth,
+    "certainty": _choice(CERTAINTIES),
+    "assumptions": _all(_text),
+    "consequences": _all(lambda value: Consequence(**_read(value, CONSEQUENCE))),
+    "parameters": _parameters,
+    "policy_digest": _or_none(_text),
+}
+
+
+@dataclass(frozen=True)
+class Certificate(Promise):
+    """What a finished policy promises: one claim, recomputed and never taken on trust.
+
+    It prints as a short paragraph that a data-protection officer can read, and saves as JSON.
+    ``bind`` ties it to every byte of a policy file, and ``check`` computes all of it again.
+
+    Example:
+        >>> certificate = Certificate(
+        ...     kind="noiseless privacy", claim="The answer takes one of at most 2 values.",
+        ...     value=1.0, unit="bits", theorem="Farokhi 2019 (Noiseless Privacy), Definition 1",
+        ...     rule="corrected", sound=True, certainty="bound", assumptions=(),
+        ... )
+        >>> Certificate.from_json(certificate.to_json()) == certificate
+        True
+    """
+
+    verifier: ClassVar[Callable[[Certificate, str | os.PathLike[str]], None] | None] = None
+    """Computes a certificate again; ``hartley.guarantees.verify`` sets it when it is imported."""
+    policy_digest: str | None = None
+    """The fingerprint of the policy file that the certificate belongs to."""
+
+    @classmethod
+    def of(cls, promise: Promise) -> Certificate:
+        """Turn a promise into a certificate."""
+        return cls(**{field.name: getattr(promise, field.name) for field in fields(Promise)})
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON; infinity becomes text."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content["consequences"] = [
+            {field.name: _finite(getattr(consequence, field.name)) for field in fields(Consequence)}
+            for consequence in self.consequences
+        ]
+        content |= {"value": _finite(self.value), "assumptions": list(self.assumptions)}
+        return {"format": FORMAT, "paragraph": self.paragraph()} | content
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the certificate to a file, whole or not at all."""
+        with whole_file(path) as half:
+            half.write_text(self.to_json() + "\n", encoding="utf-8", newline="\n")
+        return Path(path)
+
+    @classmethod
+    def from_json(cls, text: str, *, name: str = "the certificate") -> Certificate:
+        """Read a certificate; nothing in it is believed before it is checked."""
+        content = read_certificate(text, name)
+        paragraph = content.pop("paragraph")
+        certificate = cls(**content)
+        if certificate.paragraph() != paragraph:
+            raise CertificateError(
+                f"{name[0].upper()}{name[1:]} says in its paragraph what its fields do not say",
+                hint="somebody has edited it; certify the policy again",
+            )
+        return certificate
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate from a file."""
+        try:
+            with Path(path).open("rb") as file:
+                text = file.read(LARGEST + 1).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise CertificateError(
+                f"The certificate {path} cannot be read", hint="check the path and the file"
+            ) from None
+        return cls.from_json(text, name=f"the file {path}")
+
+    def refuse_unsound(self) -> None:
+        """Refuse a certificate that promises nothing, or not what was asked for, and say why."""
+        if self.sound:
+            return
+        if self.unbounded:
+            are, they_are = ("are", "they are") if len(self.unbounded) > 1 else ("is", "it is")
+            raise CertificateError(
+                f"Nothing is promised about a person: {' and '.join(self.unbounded)} can take any "
+                f"value and {are} released as {they_are}",
+                hint="release it in cells, in groups, perturbed or not at all; or leave "
+                "out the certificate",
+            )
+        raise CertificateError(
+            "The policy does not keep what was asked for",
+            hint="design it again with the corrected rule; hartley design says what is promised",
+        )
+
+    # --- policies ---------------------------------------------------------------------------
+
+    def bind(self, path: str | os.PathLike[str]) -> Certificate:
+        """Return the certificate tied to a policy file, every byte of it."""
+        return replace(self, policy_digest=file_digest(path))
+
+    def check(self, path: str | os.PathLike[str]) -> None:
+        """Verify that the certificate belongs to a policy file and that all it says holds.
+
+        The work is done by ``verify_certificate`` of ``hartley.guarantees.verify``.
+        """
+        if Certificate.verifier is None:
+            raise CertificateError(
+                "Certificates can be read here, but not computed again",
+                hint="import hartley.guarantees.verify, or take Certificate from hartley",
+            )
+        Certificate.verifier(self, path)
+
+
+def _finite(value: object) -> object:
+    """Write infinite numbers, which JSON does not have, as text."""
+    if isinstance(value, float) and math.isinf(value):
+        return "infinity" if value > 0 else "-infinity"
+    return value

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.kernels.propagation import FAR
-from hartley.ranges.tables.system import LOW
+from hartley.kernels.sums import FAR
+from hartley.knowledge.table_system import LOW
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hartley.ranges.tables.system import LinearSystem
+    from hartley.knowledge.table_system import LinearSystem
 
 MOST_ROUNDS = 60
 """How often bounds are followed through all sums."""
@@ -36,7 +36,7 @@ def followed(
         ends: bounds that are proved already; without them, the stated ones.
 
     Example:
-        >>> from hartley.ranges.tables.system import LinearSystem
+        >>> from hartley.knowledge.table_system import LinearSystem
         >>> low, high = followed(LinearSystem.of([(2, [0, 1])], [0, 3, 7], [FAR, FAR, 7]))
         >>> low.tolist(), high.tolist()
         ([0, 3, 7], [4, 7, 7])

@@ -4,19 +4,404 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.errors import CertificateError, HartleyError
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.documents import promise_document
-from hartley.guarantees.hypotheses import STEPLESS
-from hartley.guarantees.promise import Promise
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.enclosure import shown
+from hartley.boxes.expression import Expression, as_expression
+from hartley.errors import CertificateError, HartleyError, InputError, OptionError, printable
+from hartley.exact import floor_power, parse_number
+from hartley.guarantees.answers import (
+    MOST_CELLS_CUT,
+    NOT_KNOWN,
+    OTHERS,
+    ReleasedAnswerClaim,
+    answer_aggregate,
+    known_others,
+    of_query,
+    promise_answers,
+    promise_indistinguishability,
+    promise_telling,
+    promise_vector,
+    raised,
+    reach_bounds,
+    reach_of,
+)
+from hartley.guarantees.columns import (
+    INSIDE,
+    MISSING,
+    STEPLESS,
+    count_outputs,
+    count_together,
+    plain_box,
+    promise_leakage,
+    promise_line,
+    promise_lines,
+    promise_open,
+    promise_perturbation,
+    promise_records,
+)
+from hartley.guarantees.exhaustive import queries_of, verify_exhaustively
+from hartley.guarantees.promise import UNRELATED, Certificate, Promise
+from hartley.policies.categories import CategoryMerging
+from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
+from hartley.policies.hypotheses.hiding_columns import MeetColumn
+from hartley.policies.hypotheses.lines import LinePolicy
+from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy
+from hartley.policies.hypotheses.tables import TablePolicy
+from hartley.policies.quantized_column import Allocation
+from hartley.policies.quantizer import Aggregate, Quantizer
+from hartley.policies.random.pram import Pram
+from hartley.policies.vector import VectorQuantizer
+from hartley.text import counted, exactly
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.guarantees.columns import Missing, Together
+    from hartley.guarantees.promise import Consequence
+    from hartley.policies.column import ColumnPolicy
+    from hartley.ranges.relation import Relation
+
+    Query = Expression | str | Callable[..., Any]
+    Hiding = LinePolicy | MeetPolicy | TablePolicy | ContinuousMeetPolicy
+    Policy = (
+        PolicyDocument | Quantizer | VectorQuantizer | Allocation | CategoryMerging | Hiding | Pram
+    )
+
+
+# --- documents ------------------------------------------------------------------------------------
+# The promise of a policy file, computed from the file alone.
+
+TOLD_APART = "indistinguishability"
+"""The objective of a design that is certified by what tells two values of a person apart."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions on a table under which the promise of a policy file covers its release."""
+
+    complete: frozenset[str] = frozenset()
+    """The released columns that may hold no missing value."""
+    people: int | None = None
+    """How many rows the table has, one a person; None where any number will do."""
+    lines: tuple[LinePolicy, ...] = ()
+    """How columns are moved near a line: their values must be fine enough to be hidden."""
+
+
+def conditions_of(document: PolicyDocument) -> Conditions:
+    """Return what a release of a policy file must check of its table; costs nothing."""
+    everything = frozenset(name for column in document.columns for name in column.columns)
+    if document.aggregates:
+        return Conditions(everything, people=_people(document))
+    if document.prams:
+        return Conditions()
+    lines = tuple(document.lines.values())
+    if lines or document.stepped:
+        read = frozenset(name for line in lines for name in line.box.names)
+        # Values that have no index are refused by the rule itself, missing ones among them.
+        return Conditions(read & everything, lines=lines)
+    if _moved(document) or document.design.get("objective") == TOLD_APART:
+        return Conditions(everything)
+    outputs = [column.outputs() for column in document.columns]
+    together = _together(_expressions(document))
+    strict = missing_of(outputs, document.design.get("bits"), together) == "refused"
+    return Conditions(everything if strict else frozenset())
+
+
+def promise_document(document: PolicyDocument, budget: object = None) -> Promise:
+    """Return what a policy file promises.
+
+    Everything is recomputed from the columns. Of the section [design] only what nobody could
+    compute is read, and named as an assumption: declared ranges, the number of people, the
+    sensitivity of a query, and the budget that the policy is held against.
+
+    Args:
+        document: the policy.
+        budget: the bits that were asked for; by default the ``bits`` of its design.
+    """
+    asked = document.design.get("bits") if budget is None else budget
+    if document.design.get("objective") == TOLD_APART:
+        return _promise_told_apart(document, asked)
+    if document.aggregates:
+        return _promise_aggregates(document, asked)
+    if document.prams:
+        return promise_perturbation(document, asked)
+    if document.lines or document.stepped:
+        return promise_lines(document)
+    expressions = _expressions(document)
+    if _moved(document):
+        return _promise_moved(document, *expressions[0], asked)
+    return _promise_rows(document, expressions, asked)
+
+
+def _moved(document: PolicyDocument) -> bool:
+    """Tell whether the policy is one query that a person moves by no more than is declared."""
+    return (
+        "sensitivity" in document.design
+        and len(document.columns) == 1
+        and isinstance(document.columns[0].query, Expression)
+    )
+
+
+# --- records one by one -------------------------------------------------------------------------
+
+
+def _promise_rows(
+    document: PolicyDocument, expressions: list[tuple[ColumnPolicy, Expression]], budget: object
+) -> Promise:
+    outputs = [column.outputs() for column in document.columns]
+    read = frozenset[str]().union(*(output.reads for output in outputs))
+    # Only listed points are possible, so the error over all numbers does not apply.
+    listed = {column.name for column in document.columns if column.lists_values}
+    lengths = {
+        name: high - low
+        for name, (low, high) in document.ranges.items()
+        if name in read and name not in listed
+    }
+    more: list[Consequence] = []
+    for column, expression in expressions:
+        consequences = _cells(document, column, expression)
+        more += consequences if len(expressions) == 1 else _named(consequences, column.name)
+    together = _together(expressions)
+    return promise_records(
+        outputs,
+        {name: length for name, length in lengths.items() if length},
+        budget,
+        missing=missing_of(outputs, budget, together),
+        together=together,
+        more=tuple(more),
+    )
+
+
+def _together(expressions: Sequence[tuple[ColumnPolicy, Expression]]) -> Together:
+    """Return how many values columns that release one query take jointly, at most.
+
+    They are computed from one number, so that they change where it passes an edge of one of them:
+    the cells of the common refinement. Queries that differ are left to the product even where not
+    all combinations are possible, because engines compute them in doubles, whose rounding may
+    reach a combination that no exact value has.
+    """
+    by_query: dict[Expression, list[ColumnPolicy]] = {}
+    for column, expression in expressions:
+        by_query.setdefault(expression, []).append(column)
+    return [
+        (tuple(column.name for column in columns), 1 + len(_inner_edges(columns)))
+        for columns in by_query.values()
+        if len(columns) > 1 and sum(map(_levels, columns)) <= MOST_CELLS_CUT
+    ]
+
+
+def _levels(column: ColumnPolicy) -> int:
+    return quantizer_of(column).levels
+
+
+def _inner_edges(columns: Sequence[ColumnPolicy]) -> set[Fraction]:
+    return {edge for column in columns for edge in quantizer_of(column).edges[1:-1]}
+
+
+def missing_of(outputs: Sequence[Output], budget: object, together: Together = ()) -> Missing:
+    """Count missing values, unless a budget is kept without them alone.
+
+    By default a release gives missing values out as missing. A budget that leaves no room for
+    that can be kept by a strict release, and then the promise says so.
+    """
+    if budget is None:
+        return "counted"
+    allowed = floor_power(budget)
+    treated: tuple[Missing, Missing] = ("counted", "refused")
+    with_missing, without = (
+        count_together(count_outputs(outputs, missing), missing, together) for missing in treated
+    )
+    strict = without <= allowed < with_missing
+    return "refused" if strict else "counted"
+
+
+def _expressions(document: PolicyDocument) -> list[tuple[ColumnPolicy, Expression]]:
+    """Return the columns that quantize an expression over the columns of a row."""
+    return [
+        (column, column.query)
+        for column in document.columns
+        if isinstance(column.query, Expression)
+    ]
+
+
+def _cells(
+    document: PolicyDocument, column: ColumnPolicy, expression: Expression
+) -> tuple[Consequence, ...]:
+    """Return what the cells of an expression tell, where the ranges of its columns are known."""
+    ranges = document.ranges
+    if not expression.names or not all(name in ranges for name in expression.names):
+        return ()
+    box = Box({name: Interval(*ranges[name]) for name in expression.names})
+    return of_query(box, expression, quantizer_of(column))
+
+
+def quantizer_of(column: ColumnPolicy) -> Quantizer:
+    """Return the cells of a column that releases a query."""
+    assert column.cells is not None  # only columns in cells have queries
+    return column.cells
+
+
+def _promise_moved(
+    document: PolicyDocument, column: ColumnPolicy, expression: Expression, budget: object
+) -> Promise:
+    """Certify an answer that one person moves by no more than is declared."""
+    reach = parse_number(document.design["sensitivity"], name="the sensitivity of the design")
+    if reach < 0:
+        raise InputError(
+            "The sensitivity of the design is negative",
+            hint="it is how far one person's data can move the query",
+        )
+    ranges = document.ranges
+    if expression.names and all(name in ranges for name in expression.names):
+        # One column alone is no more than one person's data.
+        box = Box({name: Interval(*ranges[name]) for name in expression.names})
+        reach = raised(reach, reach_bounds(expression, box))
+    declared = f"one person's data moves {column.of} by {exactly(reach)} at most, as declared"
+    return promise_answers(
+        [ReleasedAnswerClaim(str(column.of), quantizer_of(column), reach)],
+        budget,
+        assumptions=(declared, OTHERS, UNRELATED, INSIDE, *MISSING["refused"][:1]),
+        more=_cells(document, column, expression),
+        parameters={"query": column.of, "sensitivity": str(reach), "missing": "refused"},
+    )
+
+
+# --- one answer for all -------------------------------------------------------------------------
+
+
+def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
+    people = _people(document)
+    ranges, answers = document.ranges, []
+    more: list[Consequence] = []
+    read: dict[str, list[str]] = {}
+    for column in document.columns:
+        query = column.query
+        assert isinstance(query, Aggregate)  # a policy mixes them with nothing else
+        if query.column not in ranges:
+            raise InputError(
+                f"The policy releases {query}, but declares no range of '{query.column}'",
+                hint=f'write in [design]: columns = {{{query.column} = ["100", "250"]}}',
+            )
+        side = Interval(*ranges[query.column])
+        answer, consequences = answer_aggregate(query, quantizer_of(column), side, people)
+        answers.append(answer)
+        more += consequences if len(document.columns) == 1 else _named(consequences, str(query))
+        read[query.column] = [str(side.low), str(side.high)]
+    return promise_answers(
+        answers,
+        budget,
+        assumptions=(OTHERS, UNRELATED, INSIDE, _table(people)),
+        more=tuple(more),
+        parameters={
+            "queries": [str(query) for query in document.aggregates],
+            "people": people,
+            "ranges": read,
+            "missing": "ruled out",
+        },
+    )
+
+
+def _promise_told_apart(document: PolicyDocument, budget: object) -> Promise:
+    """Certify how many outputs tell one value of a person from another: what it is designed for."""
+    (column, *others) = document.columns
+    query, ranges = column.query, document.ranges
+    linear = query.linear() if isinstance(query, Expression) else None
+    if others or column.cells is None or (linear is None and not document.aggregates):
+        raise InputError(
+            "The policy is designed for indistinguishability, but releases no linear query alone",
+            hint="release the mean or total of a column, or a weighted sum of columns, in cells",
+        )
+    names = (query.column,) if isinstance(query, Aggregate) else tuple(linear[0] if linear else ())
+    missing = [name for name in names if name not in ranges]
+    if missing or not names:
+        raise InputError(
+            f"The policy releases {column.of or column.name}, but declares no range of "
+            f"'{missing[0] if missing else column.name}'",
+            hint='write in [design]: columns = {height = ["100", "250"]}',
+        )
+    if isinstance(query, Aggregate):
+        return _told_apart_by_aggregate(document, query, quantizer_of(column), budget)
+    assert isinstance(query, Expression)  # a query that is linear
+    promise = promise_indistinguishability(
+        quantizer_of(column),
+        query,
+        Box({name: Interval(*ranges[name]) for name in names}),
+        budget,
+    )
+    people = "every column of the query is the value of another person, and nobody is in two rows"
+    return replace(
+        promise,
+        assumptions=(*promise.assumptions, people, MISSING["refused"][0]),
+        parameters=promise.parameters | {"query": column.of, "missing": "refused"},
+    )
+
+
+def _told_apart_by_aggregate(
+    document: PolicyDocument, query: Aggregate, cells: Quantizer, budget: object
+) -> Promise:
+    people = _people(document)
+    side = Interval(*document.ranges[query.column])
+    answer, consequences = answer_aggregate(query, cells, side, people)
+    times = 1 if query.function == "mean" else people
+    return promise_telling(
+        cells,
+        Interval(side.low * times, side.high * times),
+        Fraction(1, people) if side.length else Fraction(0),
+        budget,
+        assumptions=(INSIDE, UNRELATED, NOT_KNOWN, _table(people)),
+        more=(
+            known_others(answer),
+            *(each for each in consequences if each.name != TOLD_APART),
+        ),
+        parameters={
+            "levels": cells.levels,
+            "queries": [str(query)],
+            "people": people,
+            "missing": "ruled out",
+        },
+    )
+
+
+def _table(people: int) -> str:
+    return (
+        f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
+        "the answer is exact before it is put into a cell"
+    )
+
+
+def _people(document: PolicyDocument) -> int:
+    people = document.design.get("people")
+    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        raise InputError(
+            f"The policy releases {document.aggregates[0]}, but does not say over how many people",
+            hint="write for example people = 5000 in its section [design]",
+        )
+    return people
+
+
+def _named(consequences: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
+    """Tell what follows for one column from what follows for another."""
+    return tuple(
+        replace(
+            consequence,
+            name=f"{consequence.name} of {of}",
+            sentence=f"About {of}: {consequence.sentence}",
+        )
+        for consequence in consequences
+    )
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
 
 FORMER = "(of rounded values the release shows the side)", STEPLESS
 """What version 0.1 said of stretched values, and what is said now: certificates of it hold."""
@@ -83,7 +468,7 @@ def verify_certificate(certificate: Certificate, path: str | os.PathLike[str]) -
     Example:
         >>> import tempfile
         >>> from hartley.policies.kinds import QuantizedColumn
-        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
+        >>> from hartley.policies.quantizer import UniformQuantizer
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 7)),))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = ages.save(Path(folder, "ages.toml"))
@@ -145,3 +530,213 @@ def _compare(certificate: Certificate, promise: Promise) -> None:
 
 # ``Certificate.check`` is public and calls this; certificates themselves import no policies.
 Certificate.verifier = verify_certificate
+
+
+# --- certify --------------------------------------------------------------------------------------
+# Compute the promise of a finished policy from the policy alone, without trusting its design.
+
+__all__ = ["certify", "verify_exhaustively"]
+
+MOST_SHOWN = 12
+"""The sides of a larger box are not listed in a certificate."""
+
+
+def certify(  # noqa: PLR0913 - what is given beside each kind of policy
+    policy: Policy,
+    budget: object = None,
+    *,
+    query: Query | Sequence[Query] | None = None,
+    box: Box | None = None,
+    sensitivity: object = None,
+    counted: Relation | Mapping[Any, int] | None = None,
+    against: Literal["knowing", "not knowing"] = "knowing",
+) -> Certificate:
+    """Return what a finished policy promises.
+
+    A policy file is certified from its content alone. A policy that was built in Python contains
+    less, so the query or the ranges are passed as arguments.
+
+    Args:
+        policy: what releases.
+        budget: the bits that were asked for; whether the policy keeps to them is recomputed.
+        query: the query whose answer a quantizer releases, over the people of ``box``; without
+            one, the quantizer releases one person's own value. A vector quantizer has a list.
+        box: the declared range of every person's value.
+        sensitivity: how far one person's data can move the query, where that is not computed.
+        counted: for merged categories, the relation or the counts of records whose leakage is
+            certified; without them, the number of labels is.
+        against: somebody "knowing" everybody else's data (noiseless privacy), or "not knowing"
+            it (indistinguishability, of a linear query).
+
+    Example:
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> from hartley.boxes.box import Box
+        >>> quantizer = UniformQuantizer.for_bits(low=0, high=1, sensitivity="0.5", bits=1)
+        >>> certify(quantizer, query="(x1 + x2)/2", box=Box.cube(0, 1, size=2)).value
+        1.0
+    """
+    given = _Given(budget, query, box, sensitivity, counted, against)
+    return Certificate.of(_promise(policy, given))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is given beside a policy; each kind of policy reads what it needs."""
+
+    budget: object
+    query: Query | Sequence[Query] | None
+    box: Box | None
+    sensitivity: object
+    counted: Relation | Mapping[Any, int] | None
+    against: Literal["knowing", "not knowing"]
+
+
+@singledispatch
+def _promise(policy: object, given: _Given) -> Promise:
+    """Return what a policy promises; a function of its own for each kind of policy."""
+    _ = given
+    raise OptionError(
+        f"A {type(policy).__name__} cannot be certified",
+        hint="pass a policy, or PolicyDocument.load(path)",
+    )
+
+
+@_promise.register(PolicyDocument)
+def _promise_file(policy: PolicyDocument, given: _Given) -> Promise:
+    return promise_document(policy, given.budget)
+
+
+@_promise.register(Pram)
+def _promise_pram(policy: Pram, given: _Given) -> Promise:
+    named = policy if policy.columns else policy.on("the value")
+    return promise_document(PolicyDocument((named,)), given.budget)
+
+
+@_promise.register(LinePolicy)
+def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
+    _ = given
+    return promise_line(policy)
+
+
+@_promise.register(MeetPolicy)
+@_promise.register(TablePolicy)
+@_promise.register(ContinuousMeetPolicy)
+def _promise_meeting(
+    policy: MeetPolicy | TablePolicy | ContinuousMeetPolicy, given: _Given
+) -> Promise:
+    _ = given
+    column = MeetColumn(policy)
+    if len(column.all_left_open()) > 1:
+        return promise_lines(PolicyDocument((column,)))
+    return promise_open(column.leaves_open())
+
+
+@_promise.register(Quantizer)
+def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
+    box, query = given.box, given.query
+    if isinstance(query, (list, tuple)):
+        raise OptionError(
+            "A quantizer releases one query, and several were given",
+            hint="certify a VectorQuantizer, with one quantizer for each",
+        )
+    names = () if box is None else box.names
+    expression = None if query is None else as_expression(query, names)  # type: ignore[arg-type]  # no list
+    if given.against == "knowing":
+        return _promise_quantizer(policy, expression, box, given.sensitivity, given.budget)
+    return _promise_indistinguishability(policy, expression, box, given.budget)
+
+
+@_promise.register(VectorQuantizer)
+def _promise_vector(policy: VectorQuantizer, given: _Given) -> Promise:
+    if given.query is None or given.box is None or given.against != "knowing":
+        raise OptionError(
+            "Several answers are certified with their queries and the ranges of their people",
+            hint="give query=[...] and box=",
+        )
+    parts, queries = queries_of(policy, given.query)
+    expressions = [as_expression(query, given.box.names) for query in queries]
+    return promise_vector(policy, parts, expressions, given.box, given.budget)
+
+
+@_promise.register(Allocation)
+def _promise_allocation(policy: Allocation, given: _Given) -> Promise:
+    outputs = [Output(name, n, frozenset({name})) for name, n in policy.levels.items()]
+    lengths = {
+        name: column.range.length
+        for name, column in policy.columns.items()
+        if column.points is None  # of listed points not every number is possible
+    }
+    return promise_records(outputs, lengths, given.budget)
+
+
+@_promise.register(CategoryMerging)
+def _promise_merging(policy: CategoryMerging, given: _Given) -> Promise:
+    if given.counted is not None:
+        return promise_leakage(policy, given.counted, given.budget)
+    output = Output(policy.column, len(policy.groups), frozenset({policy.column}))
+    return promise_records([output], {}, given.budget)
+
+
+def _promise_value(policy: Quantizer, budget: object) -> Promise:
+    """Certify one person's own value, released in cells."""
+    length = policy.high - policy.low
+    name = "the value"
+    return promise_records(
+        [Output(name, policy.outputs, frozenset({name}))],
+        {name: length} if length else {},
+        budget,
+    )
+
+
+def _promise_quantizer(
+    policy: Quantizer,
+    expression: Expression | None,
+    box: Box | None,
+    sensitivity: object,
+    budget: object,
+) -> Promise:
+    """Certify one person's own value, or an answer about many people in which each is one."""
+    if expression is None and sensitivity is None:
+        return _promise_value(policy, budget)
+    person: Fraction | None = None
+    if expression is not None and box is not None:
+        reach = reach_of(expression, box, sensitivity)
+        person = min((box[name].length for name in expression.names), default=None)
+    elif sensitivity is None:
+        raise OptionError(
+            "How far one person can move this query is not known",
+            hint="give sensitivity=, or box= with the ranges of its variables",
+        )
+    else:
+        reach = parse_number(sensitivity, name="the sensitivity")
+        if reach < 0:
+            raise OptionError(
+                "The sensitivity is negative",
+                hint="it is how far one person's data can move the query",
+            )
+    asked = "the query" if expression is None else printable(shown(expression))
+    more = of_query(box, expression, policy) if expression is not None and box is not None else ()
+    return promise_answers(
+        [ReleasedAnswerClaim(asked, policy, reach, person or None)],
+        budget,
+        more=more,
+        parameters={
+            "query": None if expression is None else asked,
+            "box": None if box is None or len(box.names) > MOST_SHOWN else plain_box(box),
+            "sensitivity": str(reach),
+        },
+    )
+
+
+def _promise_indistinguishability(
+    policy: Quantizer,
+    expression: Expression | None,
+    box: Box | None,
+    budget: object,
+) -> Promise:
+    if not policy.is_equal or expression is None or box is None:
+        raise OptionError(
+            "Indistinguishability needs equal cells, a linear query and the ranges of its people",
+            hint="give a UniformQuantizer, query= and box=",
+        )
+    return promise_indistinguishability(policy, expression, box, budget)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hartley.kernels.compiling import compiled
+from hartley.errors import EngineError, TableError
+from hartley.kernels.pairs import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+
+# --- classes --------------------------------------------------------------------------------------
 
 
 CELLS_A_TASK = 2**18
@@ -326,3 +332,354 @@ def _list_cells(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
         if cell > first:
             starts[listed] = first
             listed += 1
+
+
+# --- cube -----------------------------------------------------------------------------------------
+# Count a confidential value within classes of equal keys: one dense cube, one pass, no sorting.
+#
+# The codes of the key columns are the digits of one mixed-radix integer, the code of the
+# confidential value its last digit; the integer is the address of a counter. Where there would be
+# too many counters, sorted integers and their counts lead to the same result.
+
+MOST_CELLS = 10**8
+"""Above this many counters, of four bytes each, a cube would be too large for a small machine."""
+MOST_ROWS = 2**31 - 1
+"""Products of two counts have to fit into 63 bits."""
+PENDING = 4
+WIDEST_KEY = 2**62
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """How often each confidential value occurs in each class of records with equal keys.
+
+    Values that are absent from a class are not listed and count zero. The cells of class i are
+    those from ``starts[i]`` to ``starts[i + 1]``, in the order of their codes.
+    """
+
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    width: int
+    """How many confidential values the table holds."""
+
+    @classmethod
+    def from_cells(
+        cls, classes: NDArray[np.int64], codes: NDArray[np.int64], counts: NDArray[np.integer]
+    ) -> ClassCounts:
+        """Group cells by class; cells that are listed twice are added.
+
+        Example:
+            >>> counted = ClassCounts.from_cells(*np.array([[7, 5, 5], [0, 1, 0], [1, 2, 3]]))
+            >>> counted.sizes, counted.totals
+            (array([5, 1]), array([4, 2]))
+        """
+        width = int(codes.max()) + 1 if codes.size else 1
+        order = np.lexsort((codes, classes))
+        classes, codes, counts = classes[order], codes[order], counts[order]
+        fresh = np.ones(classes.size, bool)
+        fresh[1:] = (np.diff(classes) != 0) | (np.diff(codes) != 0)
+        first = np.flatnonzero(fresh)
+        # The cells are sorted by class, then by code: equal ones stand together.
+        counts = np.add.reduceat(counts, first) if first.size else counts
+        return cls._of_sorted(classes[first], codes[first], counts, width)
+
+    @classmethod
+    def _of_sorted(
+        cls,
+        classes: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        counts: NDArray[np.integer],
+        width: int,
+    ) -> ClassCounts:
+        if counts.sum() > MOST_ROWS:
+            raise TableError(
+                f"There are more than {MOST_ROWS:,} rows", hint="measure them in parts"
+            )
+        edges = np.flatnonzero(np.diff(classes, prepend=-1))
+        starts = np.append(edges, classes.size)
+        return cls(starts, codes.astype(np.int32), counts.astype(np.int32), width)
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    @cached_property
+    def rows(self) -> int:
+        """How many records there are."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many records each class has."""
+        return class_sizes(self.starts, self.counts)
+
+    @cached_property
+    def totals(self) -> NDArray[np.int64]:
+        """How often each confidential value occurs in the whole table."""
+        return code_totals(self.codes, self.counts, self.width)
+
+    @cached_property
+    def distinct(self) -> NDArray[np.int64]:
+        """How many different confidential values each class has."""
+        return np.diff(self.starts)
+
+    @property
+    def cells(self) -> Cells:
+        """All of it, as kernels take it."""
+        return Cells(self.starts, self.codes, self.counts, self.sizes, self.totals)
+
+    @cached_property
+    def extremes(self) -> tuple[NDArray[np.int64], ...]:
+        """Of every class, count and total of its likeliest and of its least likely value."""
+        return over_classes(extreme_shares, self.cells)
+
+    @cached_property
+    def bits(self) -> tuple[NDArray[np.float64], ...]:
+        """The entropy of every class, and its divergence from the table."""
+        return over_classes(divergences, self.cells)
+
+    @cached_property
+    def members(self) -> NDArray[np.int64]:
+        """The class of each cell."""
+        return np.repeat(np.arange(len(self)), self.distinct)
+
+    def regroup(self, groups: NDArray[np.int64]) -> ClassCounts:
+        """Return the counts of groups of confidential values, given the group of each code."""
+        return ClassCounts.from_cells(self.members, groups[self.codes], self.counts)
+
+
+class CubeCounter:
+    """Take mixed-radix integers batch by batch and count them in a dense cube.
+
+    Example:
+        >>> cube = CubeCounter(classes=2, width=3)
+        >>> cube.add(np.array([0, 2, 2, 5]))
+        >>> counts, observed = cube.finish()
+        >>> counts.sizes, counts.codes, observed
+        (array([3, 1]), array([0, 1, 1], dtype=int32), array([0, 2]))
+    """
+
+    def __init__(self, *, classes: int, width: int) -> None:
+        self._width = width
+        # The confidential value is the last digit, so that the counters of one class stand together
+        # and a class is read in one go.
+        self._cube = np.zeros(classes * width, np.uint32)
+        self._pending: list[Future[bool]] = []
+        # One thread, since two could add to one counter at the same time.
+        self._adder = ThreadPoolExecutor(1, thread_name_prefix="hartley-cube")
+
+    def add(self, keys: NDArray[np.signedinteger]) -> None:
+        """Count a batch in the background, while the next one is being read."""
+        if len(self._pending) >= PENDING:
+            self._pending[-PENDING].result()
+        self._pending.append(self._adder.submit(_count, keys, self._cube))
+
+    def finish(self) -> tuple[ClassCounts, NDArray[np.int64]]:
+        """Return the counts of the values that occur, and which of the codes those are."""
+        inside = all(batch.result() for batch in self._pending)
+        self._adder.shutdown()
+        if not inside:
+            raise EngineError("The table changed while it was being counted", hint="count it again")
+        starts, codes, counts, observed = occupied_cells(self._cube, self._width)
+        return ClassCounts(starts, codes, counts, observed.size), observed
+
+
+def group_keys(
+    keys: NDArray[np.int64], counts: NDArray[np.integer], width: int
+) -> tuple[ClassCounts, NDArray[np.int64]]:
+    """Turn distinct, sorted mixed-radix integers into classes; unused codes disappear.
+
+    Example:
+        >>> group_keys(np.array([0, 2, 5]), np.array([1, 2, 1]), 3)[1]
+        array([0, 2])
+    """
+    classes, codes = np.divmod(keys, width)
+    used = np.zeros(width, bool)
+    used[codes] = True
+    renumbered = np.cumsum(used) - 1
+    observed = np.flatnonzero(used)
+    return ClassCounts._of_sorted(classes, renumbered[codes], counts, observed.size), observed  # noqa: SLF001 - made here
+
+
+@compiled
+def _count(keys: NDArray[np.signedinteger], cube: NDArray[np.uint32]) -> bool:
+    """Count keys; one outside the cube is refused before it is written anywhere."""
+    for i in range(keys.size):
+        key = keys[i]
+        if key < 0 or key >= cube.size:
+            return False
+        # It cannot wrap: tables of more than 2^31 - 1 rows are refused before they are counted.
+        cube[key] += np.uint32(1)
+    return True
+
+
+# --- cuboids --------------------------------------------------------------------------------------
+# Boxes in a table whose corners change by turns: no sum changes with them.
+
+
+@compiled
+def find_cuboid(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one search over one table
+    target: int,
+    change: int,
+    shape: NDArray[np.int64],
+    stride: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    partner: NDArray[np.int64],
+    table: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    tries: int,
+) -> NDArray[np.int64]:
+    """Find a box with a given cell at one corner that can change by a given number.
+
+    Corners change by the number and by its opposite in turns, so every sum along every dimension
+    stays what it is. The cell may be any corner, since signs alternate.
+
+    Args:
+        target: the cell.
+        change: by how much it shall change.
+        shape: how many places each dimension has.
+        stride: the distance of neighbours in each dimension.
+        begin: where the partners of each place begin, all dimensions one after another.
+        partner: places of the same dimension that belong to the same sums.
+        table: whole numbers for all cells.
+        low: the bounds of all cells.
+        high: likewise.
+        tries: the most boxes that are looked at.
+
+    Returns:
+        the opposite place in each dimension, or nothing.
+    """
+    dims = shape.size
+    place = np.empty(dims, np.int64)
+    choices = np.empty((dims, partner.size), np.int64)
+    number = np.zeros(dims, np.int64)
+    rest, offset = target, 0
+    nothing = np.empty(0, np.int64)
+    if table[target] + change < low[target] or table[target] + change > high[target]:
+        return nothing
+    for a in range(dims):
+        place[a] = rest // stride[a]
+        rest -= place[a] * stride[a]
+        for i in range(begin[offset + place[a]], begin[offset + place[a] + 1]):
+            corner = target + (partner[i] - place[a]) * stride[a]
+            if low[corner] <= table[corner] - change <= high[corner]:
+                choices[a, number[a]] = partner[i]
+                number[a] += 1
+        if number[a] == 0:
+            return nothing
+        offset += shape[a]
+    turn = np.zeros(dims, np.int64)
+    for _ in range(tries):
+        fits = True
+        for corners in range(3, 2**dims):
+            cell, flips = target, 0
+            for a in range(dims):
+                if corners >> a & 1:
+                    cell += (choices[a, turn[a]] - place[a]) * stride[a]
+                    flips += 1
+            if flips < 2:
+                continue
+            moved = table[cell] + (change if flips % 2 == 0 else -change)
+            if moved < low[cell] or moved > high[cell]:
+                fits = False
+                break
+        if fits:
+            opposite = np.empty(dims, np.int64)
+            for a in range(dims):
+                opposite[a] = choices[a, turn[a]]
+            return opposite
+        a = 0
+        while a < dims:
+            turn[a] += 1
+            if turn[a] < number[a]:
+                break
+            turn[a] = 0
+            a += 1
+        if a == dims:
+            return nothing
+    return nothing
+
+
+# --- mondrian -------------------------------------------------------------------------------------
+# Cut a table into boxes of at least k records, always through the middle (strict Mondrian).
+
+
+def mondrian_boxes(
+    codes: NDArray[np.int64], counts: NDArray[np.int64], k: int
+) -> NDArray[np.int64]:
+    """Return the number of the box of every point.
+
+    A box is cut along the key in which it is widest, as a share of the whole range, between the
+    two neighbouring codes nearest to the weighted median that leave at least k records on either
+    side; where no cut does, along the next key; where none does, the box is done (LeFevre,
+    DeWitt, Ramakrishnan 2006). Costs n log n for each level of cuts, of which there are about
+    log2(n/k).
+
+    Args:
+        codes: one row a distinct point, one column a key, codes in the order of the values.
+        counts: how many records are at each point.
+        k: how many records a box needs.
+
+    Example:
+        >>> points = np.array([[0], [1], [2], [3]])
+        >>> mondrian_boxes(points, np.ones(4, np.int64), 2)
+        array([0, 0, 1, 1])
+    """
+    spans = np.maximum(codes.max(axis=0) - codes.min(axis=0), 1).astype(np.float64)
+    return _cut_boxes(np.ascontiguousarray(codes), counts, k, spans)
+
+
+@compiled
+def _cut_boxes(
+    codes: NDArray[np.int64], counts: NDArray[np.int64], k: int, spans: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    points = np.arange(counts.size)
+    boxes = np.zeros(counts.size, np.int64)
+    stack = [(0, counts.size)]
+    finished = 0
+    while len(stack) > 0:
+        start, end = stack.pop()
+        middle = _cut(codes, counts, k, spans, points[start:end])
+        if middle > 0:
+            stack.append((start + middle, end))
+            stack.append((start, start + middle))
+        else:
+            boxes[points[start:end]] = finished
+            finished += 1
+    return boxes
+
+
+@compiled
+def _cut(
+    codes: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    k: int,
+    spans: NDArray[np.float64],
+    points: NDArray[np.int64],
+) -> int:
+    """Sort the points of a box along the key to cut and return where; 0 if it cannot be cut."""
+    total = counts[points].sum()
+    if total < 2 * k:
+        return 0
+    widths = np.empty(spans.size, np.float64)
+    for key in range(spans.size):
+        here = codes[points, key]
+        widths[key] = (here.max() - here.min()) / spans[key]
+    for key in np.argsort(-widths, kind="mergesort"):
+        if widths[key] <= 0:
+            break
+        order = np.argsort(codes[points, key], kind="mergesort")
+        best, nearest, below = 0, total + 1, 0
+        for i in range(1, order.size):
+            below += counts[points[order[i - 1]]]
+            if codes[points[order[i - 1]], key] == codes[points[order[i]], key]:
+                continue
+            # Twice the distance from the median, in whole numbers: ties are ties, and the first
+            # wins.
+            if below >= k and total - below >= k and abs(2 * below - total) < nearest:
+                best, nearest = i, abs(2 * below - total)
+        if best > 0:
+            points[:] = points[order]
+            return best
+    return 0

@@ -11,16 +11,137 @@ from __future__ import annotations
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import numba
 import numpy as np
 
 from hartley.errors import EngineError
-from hartley.kernels.compiling import compiled
-from hartley.kernels.components import join_edges, merge_forests, number_trees
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from numpy.typing import NDArray
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+    Codes = NDArray[np.uint8]
+
+
+# --- compiling ------------------------------------------------------------------------------------
+# Functions that numba compiles on first use, with the result kept for later processes.
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function on first use, and keep the result where a cache can be written."""
+    try:
+        return numba.njit(nogil=True, cache=True)(function)  # type: ignore[return-value]  # called like the function
+    except RuntimeError:  # nowhere to write: compile anew in every process
+        return numba.njit(nogil=True)(function)  # type: ignore[return-value]  # called like the function
+
+
+# --- components -----------------------------------------------------------------------------------
+# Connected components of a bipartite graph given by its edges.
+
+
+@compiled
+def find_root(parent: NDArray[np.int32], node: int) -> int:
+    """Return the root of a node and halve its path on the way."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@compiled
+def join(parent: NDArray[np.int32], first: int, second: int) -> int:
+    """Join two trees under the smaller root and return it: labels do not depend on the order."""
+    first = find_root(parent, first)
+    second = find_root(parent, second)
+    if second < first:
+        first, second = second, first
+    parent[second] = first
+    return first
+
+
+@compiled
+def join_edges(
+    parent: NDArray[np.int32],
+    first: NDArray[np.int32],
+    secrets: NDArray[np.int64],
+    released: NDArray[np.int64],
+) -> None:
+    """Join every secret with the first secret seen beside the same released value.
+
+    Only secrets are nodes: a released value remembers one of its secrets, stored as its number
+    plus one, so that zero, which fresh memory holds anyway, means none. Indices are unsigned,
+    which saves a check of their sign for every edge.
+    """
+    for i in range(secrets.size):
+        node, place = np.uint64(secrets[i]), np.uint64(released[i])
+        held = first[place]
+        if held == 0:
+            first[place] = np.int32(node) + np.int32(1)
+            continue
+        other = np.uint64(held - 1)
+        above, beyond = np.uint64(parent[node]), np.uint64(parent[other])
+        if above == beyond:
+            continue
+        # Climb to both roots, halving the paths on the way.
+        while above != node:
+            parent[node] = parent[above]
+            node = np.uint64(parent[above])
+            above = np.uint64(parent[node])
+        while beyond != other:
+            parent[other] = parent[beyond]
+            other = np.uint64(parent[beyond])
+            beyond = np.uint64(parent[other])
+        # A parent is always the smaller one, which ``number_trees`` relies on.
+        parent[max(node, other)] = np.int32(min(node, other))
+
+
+@compiled
+def merge_forests(parent: NDArray[np.int32], other: NDArray[np.int32]) -> None:
+    """Join in the first forest all nodes that are joined in the second one."""
+    for node in range(parent.size):
+        if other[node] != node:
+            join(parent, node, other[node])
+
+
+@compiled
+def number_trees(parent: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for every node the number of its tree, trees numbered by their smallest node."""
+    labels = np.empty(parent.size, np.int32)
+    trees = 0
+    for node in range(parent.size):
+        if parent[node] == node:
+            labels[node] = trees
+            trees += 1
+        else:
+            labels[node] = labels[parent[node]]  # a parent is smaller, so it has its number
+    return labels
+
+
+def component_labels(
+    secrets: NDArray[np.int64], released: NDArray[np.int64], sizes: tuple[int, int]
+) -> NDArray[np.int32]:
+    """Return the component of every secret, given the edges and the sizes of both sides.
+
+    Near-linear in the number of edges; one 32-bit integer a secret and a released value.
+
+    Example:
+        >>> edges = np.array([0, 1, 2]), np.array([0, 0, 1])
+        >>> component_labels(*edges, (3, 2))
+        array([0, 0, 1], dtype=int32)
+    """
+    parent = np.arange(sizes[0], dtype=np.int32)
+    first = np.zeros(sizes[1], dtype=np.int32)
+    join_edges(parent, first, secrets, released)
+    return number_trees(parent)
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
 
 LARGEST_PART = 4096
 PENDING = 4
@@ -376,3 +497,232 @@ def _count_rows(
     for i in range(codes.size):
         rows[codes[i]] += counts[i]
         seen[codes[i]] += 1
+
+
+# --- unique pairs ---------------------------------------------------------------------------------
+# Places that two more columns make the only ones of their segment, and places merged into cells.
+#
+# A segment holds records that agree on some columns, at places beside each other. Two narrow
+# columns split it into few cells, so that a table of all cells stays in the processor's nearest
+# memory: one pass over the segment says which cells hold one record alone, and where that record
+# stands.
+
+ONCE = 2**32
+"""What a record adds to its cell, besides its place: the cell of a single record then holds its
+place, and says that there is one. Where the places of several records carry over, there are two and
+more anyway."""
+CELLS_A_RECORD = 4
+"""A table of up to so many cells for each record is looked through; a larger one by its records."""
+BLOCK = 16
+"""So many cells are looked at together."""
+
+
+@compiled
+def places_of_pair(
+    starts: NDArray[np.uint64],
+    first_codes: Codes,
+    second_codes: Codes,
+    widths: tuple[int, int],
+    held: NDArray[np.int64] | None,
+) -> NDArray[np.int32]:
+    """Return the places that two columns make the only ones of their segment.
+
+    Args:
+        starts: where each segment begins, and the end of the last one.
+        first_codes: the codes of one column, segment by segment.
+        second_codes: those of another column.
+        widths: how many codes each column has.
+        held: None where there is one code a place; else what each merged cell holds.
+
+    Example:
+        >>> sex, age = np.array([0, 0, 0, 1], "u1"), np.array([1, 1, 0, 1], "u1")
+        >>> places_of_pair(np.array([0, 3, 4], "u8"), sex, age, (2, 2), None)
+        array([2, 3], dtype=int32)
+    """
+    table = np.zeros(-(-widths[0] * widths[1] // BLOCK) * BLOCK, np.int64)
+    places = np.empty(1024, np.int32)
+    amount = 0
+    times, once, high = np.uint64(widths[1]), np.uint64(ONCE), np.int64(32)
+    for segment in range(starts.size - 1):
+        first, last = starts[segment], starts[segment + 1]
+        for i in range(first, last):
+            cell = np.uint64(first_codes[i]) * times + np.uint64(second_codes[i])
+            table[cell] += np.int64(once + i) if held is None else held[i]
+        size = np.int64(last - first)
+        if amount + size + BLOCK >= places.size:
+            larger = np.empty(2 * places.size + size, np.int32)
+            larger[:amount] = places[:amount]
+            places = larger
+        # What is not of a single record is overwritten by the next: no question, no wrong guess.
+        if table.size > CELLS_A_RECORD * size:
+            for i in range(first, last):
+                cell = np.uint64(first_codes[i]) * times + np.uint64(second_codes[i])
+                places[amount] = table[cell]
+                amount += table[cell] >> high == 1
+                table[cell] = 0
+        else:
+            for begin in range(0, table.size, BLOCK):
+                block = table[begin : begin + BLOCK]
+                singles = 0
+                for at in range(BLOCK):
+                    singles += block[at] >> high == 1
+                if singles:
+                    for at in range(BLOCK):
+                        places[amount] = block[at]
+                        amount += block[at] >> high == 1
+            table[:] = 0
+    return places[:amount].copy()
+
+
+@compiled
+def merged_cells(
+    starts: NDArray[np.uint64],
+    keys: NDArray[np.uint16],
+    held: NDArray[np.int64] | None,
+    cells: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.int64]]:
+    """Merge the places of a segment that have the same key.
+
+    Returns:
+        where each segment begins, the keys that occur in it, and what the cell of each holds.
+
+    Example:
+        >>> starts, keys, held = merged_cells(
+        ...     np.array([0, 3], "u8"), np.array([1, 0, 1], "u2"), None, 2
+        ... )
+        >>> keys, held // ONCE, int(held[0]) % ONCE
+        (array([0, 1], dtype=uint16), array([1, 2]), 1)
+    """
+    table = np.zeros(cells, np.int64)
+    most = min(keys.size, cells * (starts.size - 1)) + 1
+    merged_keys, merged = np.empty(most, np.uint16), np.empty(most, np.int64)
+    ends = np.zeros(starts.size, np.uint64)
+    amount, once = 0, np.uint64(ONCE)
+    for segment in range(starts.size - 1):
+        for i in range(starts[segment], starts[segment + 1]):
+            key = np.uint64(keys[i])
+            table[key] += np.int64(once + i) if held is None else held[i]
+        for cell in range(cells):
+            merged_keys[amount] = cell
+            merged[amount] = table[cell]
+            amount += table[cell] != 0
+        table[:] = 0
+        ends[segment + 1] = amount
+    return ends, merged_keys[:amount].copy(), merged[:amount].copy()
+
+
+# --- numbering ------------------------------------------------------------------------------------
+# Number the distinct values of an array by a table of those seen, without sorting the array.
+
+FIRST_SLOTS = 2**12
+FEWEST_ROWS = 2**14
+"""With fewer rows, a sort takes no longer."""
+ROWS_A_VALUE = 8
+"""With fewer rows a distinct value, the table outgrows the cache and a sort is as quick."""
+
+
+def number_values(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Number the values of an array of numbers in their order; None where a sort does better.
+
+    Returns the number of every row and, of every distinct value, one row that has it. Equal
+    numbers are one value, as are all that are not a number, which come last. One pass over the
+    rows, and a sort of the distinct values alone.
+
+    Example:
+        >>> numbers, rows = number_values(np.tile([0.5, -0.0, 0.25, 0.0], 5000))
+        >>> numbers[:4].tolist(), rows.tolist()
+        ([2, 0, 1, 0], [1, 2, 0])
+    """
+    if column.size < FEWEST_ROWS or column.dtype.kind not in "iuf" or column.dtype.itemsize > 8:
+        return None
+    if column.dtype.kind == "f":
+        values = column.astype(np.float64) + 0.0  # minus zero becomes zero
+        values[np.isnan(values)] = np.nan
+        patterns = values.view(np.int64)
+    else:
+        values = np.ascontiguousarray(column)
+        patterns = values.astype(np.uint64 if column.dtype.kind == "u" else np.int64)
+        patterns = patterns.view(np.int64)
+    numbers = np.empty(column.size, np.int64)
+    firsts = np.empty(column.size // ROWS_A_VALUE, np.int64)
+    count = _number(patterns, numbers, firsts)
+    if count < 0:
+        return None
+    firsts = firsts[:count]
+    order = np.argsort(values[firsts], kind="stable")
+    places = np.empty(count, np.int64)
+    places[order] = np.arange(count)
+    return places[numbers], firsts[order]
+
+
+@compiled
+def _number(
+    patterns: NDArray[np.int64], numbers: NDArray[np.int64], firsts: NDArray[np.int64]
+) -> int:
+    """Number patterns as they come; -1 if there are more than there is room for."""
+    slots = FIRST_SLOTS
+    table = np.full(slots, -1, np.int64)
+    count = 0
+    for row in range(patterns.size):
+        pattern = patterns[row]
+        slot = _slot(pattern, slots)
+        while table[slot] >= 0 and patterns[firsts[table[slot]]] != pattern:
+            slot = (slot + 1) & (slots - 1)
+        if table[slot] < 0:
+            if count == firsts.size:
+                return -1
+            firsts[count] = row
+            table[slot] = count
+            count += 1
+            if 2 * count > slots:  # half full: four times as large
+                slots *= 4
+                table = np.full(slots, -1, np.int64)
+                for number in range(count):
+                    again = _slot(patterns[firsts[number]], slots)
+                    while table[again] >= 0:
+                        again = (again + 1) & (slots - 1)
+                    table[again] = number
+            numbers[row] = count - 1
+        else:
+            numbers[row] = table[slot]
+    return count
+
+
+@compiled
+def _slot(pattern: int, slots: int) -> np.int64:
+    """Return where the search for a pattern begins: its bits, mixed by two odd factors."""
+    mixed = np.uint64(pattern) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return np.int64((mixed >> np.uint64(20)) & np.uint64(slots - 1))
+
+
+# --- counters -------------------------------------------------------------------------------------
+# Random numbers that depend on a seed and a count only, not on threads or the order of draws.
+
+GOLDEN, FIRST, SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+S27, S30, S31, S32, ONE = (np.uint64(shift) for shift in (27, 30, 31, 32, 1))
+
+
+@compiled
+def mixed(state: np.uint64) -> np.uint64:
+    """Return the scrambled state of SplitMix64 (Steele, Lea and Flood 2014)."""
+    state = (state ^ (state >> S30)) * FIRST
+    state = (state ^ (state >> S27)) * SECOND
+    return state ^ (state >> S31)
+
+
+@compiled
+def first_state(seed: np.uint64, game: np.uint64) -> np.uint64:
+    """Return the state with which the random numbers of one game, or of one trial, begin."""
+    return mixed(seed ^ mixed(game + ONE))
+
+
+@compiled
+def bounded_draw(state: np.uint64, below: int) -> np.int64:
+    """Return the whole number below a bound that a state stands for; even to one part in 2^32."""
+    # The upper 32 bits times a bound below 2^32 fit into 64 bits; no division, no rejection.
+    return np.int64(((mixed(state) >> S32) * np.uint64(below)) >> S32)

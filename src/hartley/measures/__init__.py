@@ -30,18 +30,25 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from hartley.measures.alpha_leakage import (
-        AlphaLeakage as AlphaLeakage,
-        maximal_alpha_leakage as maximal_alpha_leakage,
-    )
     from hartley.measures.anonymity import (
         alpha_share as alpha_share,
+        delta_disclosure as delta_disclosure,
         delta_of_present as delta_of_present,
         distinct_diversity as distinct_diversity,
         entropy_diversity as entropy_diversity,
+        equal_closeness as equal_closeness,
+        hierarchical_closeness as hierarchical_closeness,
         homogeneous_rows as homogeneous_rows,
+        journalist_risk as journalist_risk,
+        k_anonymity as k_anonymity,
+        marketer_risk as marketer_risk,
+        ordered_closeness as ordered_closeness,
+        prosecutor_risk as prosecutor_risk,
+        record_leakage as record_leakage,
         recursive_diversity as recursive_diversity,
         skewed_rows as skewed_rows,
+        t_closeness as t_closeness,
+        unique_records as unique_records,
     )
     from hartley.measures.capacity import (
         ZeroErrorCapacity as ZeroErrorCapacity,
@@ -49,17 +56,12 @@ if TYPE_CHECKING:
         zero_error_capacity as zero_error_capacity,
         zero_error_capacity_bound as zero_error_capacity_bound,
     )
-    from hartley.measures.closeness import (
-        delta_disclosure as delta_disclosure,
-        equal_closeness as equal_closeness,
-        hierarchical_closeness as hierarchical_closeness,
-        ordered_closeness as ordered_closeness,
-        t_closeness as t_closeness,
-    )
     from hartley.measures.entropy import (
+        ExpectedGuesses as ExpectedGuesses,
         conditional_entropy as conditional_entropy,
         covering_number as covering_number,
         epsilon_entropy as epsilon_entropy,
+        expected_guesses as expected_guesses,
         hartley_entropy as hartley_entropy,
         relative_disarray as relative_disarray,
     )
@@ -80,10 +82,6 @@ if TYPE_CHECKING:
         maximal_leakage_within as maximal_leakage_within,
         worst_attribute as worst_attribute,
     )
-    from hartley.measures.guesswork import (
-        ExpectedGuesses as ExpectedGuesses,
-        expected_guesses as expected_guesses,
-    )
     from hartley.measures.hypothesis import (
         HypothesisAnalysis as HypothesisAnalysis,
         IntervalAnalysis as IntervalAnalysis,
@@ -94,14 +92,16 @@ if TYPE_CHECKING:
         linear_indistinguishability as linear_indistinguishability,
     )
     from hartley.measures.leakage import (
+        AlphaLeakage as AlphaLeakage,
         information_transmission as information_transmission,
+        maximal_alpha_leakage as maximal_alpha_leakage,
+        maximal_leakage as maximal_leakage,
+        maximin_information as maximin_information,
+        mutual_information as mutual_information,
         nonstochastic_information as nonstochastic_information,
         nonstochastic_leakage as nonstochastic_leakage,
         symmetric_leakage as symmetric_leakage,
     )
-    from hartley.measures.maximal import maximal_leakage as maximal_leakage
-    from hartley.measures.maximin import maximin_information as maximin_information
-    from hartley.measures.mutual import mutual_information as mutual_information
     from hartley.measures.noiseless import (
         LearnedByAnyone as LearnedByAnyone,
         NoiselessPrivacy as NoiselessPrivacy,
@@ -112,12 +112,4 @@ if TYPE_CHECKING:
         LeakageAt as LeakageAt,
         leakage_over_time as leakage_over_time,
         trajectory_information as trajectory_information,
-    )
-    from hartley.measures.reidentification import (
-        journalist_risk as journalist_risk,
-        k_anonymity as k_anonymity,
-        marketer_risk as marketer_risk,
-        prosecutor_risk as prosecutor_risk,
-        record_leakage as record_leakage,
-        unique_records as unique_records,
     )

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hartley.boxes.box import Interval
+from hartley.boxes.zonotope import even_slab_ball, slab_corners, smallest_ball
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.enclosing_ball import even_slab_ball, slab_corners, smallest_ball
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hartley.ranges.boxes.cut_box import CutBox
-    from hartley.ranges.boxes.volume import Volume
+    from hartley.boxes.cut_box import CutBox
+    from hartley.boxes.volume import Volume
 
 MOST_SIDES = 6
 """The corners of a cell, and the balls through some of them, are listed up to this dimension."""
@@ -32,8 +32,8 @@ def largest_error_bound(cut: CutBox) -> float:
     rounded down. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Box
-        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> from hartley.boxes.box import Box
+        >>> from hartley.boxes.cut_box import CutBox
         >>> round(largest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.5", 1])), 9)
         0.25
     """
@@ -50,8 +50,8 @@ def smallest_error_bound(cut: CutBox) -> float:
     rounded down. Costs the volumes of the cells.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Box
-        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> from hartley.boxes.box import Box
+        >>> from hartley.boxes.cut_box import CutBox
         >>> round(smallest_error_bound(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1])), 9)
         0.1
     """
@@ -91,8 +91,8 @@ def best_estimator(cut: CutBox, cell: int) -> CellEstimate:
     over equal ranges there is a closed form, linear in the number of people.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Box
-        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> from hartley.boxes.box import Box
+        >>> from hartley.boxes.cut_box import CutBox
         >>> mean_of_two = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2) / 2", [-2, -1, 0, 1, 2])
         >>> guess = best_estimator(mean_of_two, 0)
         >>> {name: str(value) for name, value in guess.centre.items()}, str(guess.squared_error)
@@ -166,8 +166,8 @@ def largest_error(cut: CutBox) -> float:
     count alike; otherwise use ``largest_error_bound``. Costs one smallest ball per output.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Box
-        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> from hartley.boxes.box import Box
+        >>> from hartley.boxes.cut_box import CutBox
         >>> largest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.4
     """
@@ -184,8 +184,8 @@ def smallest_error(cut: CutBox) -> float:
     ``smallest_error_bound``. Costs one smallest ball per output.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Box
-        >>> from hartley.ranges.boxes.cut_box import CutBox
+        >>> from hartley.boxes.box import Box
+        >>> from hartley.boxes.cut_box import CutBox
         >>> smallest_error(CutBox(Box.cube(0, 1, size=1), "x1", [0, "0.2", 1]))
         0.1
     """

@@ -12,12 +12,12 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import check_base, log_ratio
-from hartley.ranges.relations.values import encode_list
+from hartley.ranges.joint_range import encode_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hartley.ranges.relations.relation import Relation
+    from hartley.ranges.relation import Relation
 
     Attribute = str | Mapping[Any, Any] | Callable[[Any], Any]
     """A column of the secret side, a table of values, or a function of the secret."""

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.boxes.box import IntervalUnion
+from hartley.boxes.expression import as_expression
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
-from hartley.ranges.boxes.box import IntervalUnion
-from hartley.ranges.boxes.expression import as_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.boxes.box import Box
-    from hartley.ranges.boxes.expression import Expression
-    from hartley.ranges.relations.relation import Relation
+    from hartley.boxes.box import Box
+    from hartley.boxes.expression import Expression
+    from hartley.ranges.relation import Relation
 
     Hypothesis = str | Callable[[Any], bool] | Iterable[Any]
     """A condition over the secret columns, a function of the secret, or the secrets themselves."""
@@ -128,7 +128,7 @@ def _truth(relation: Relation, hypothesis: Hypothesis) -> NDArray[np.bool_]:
     """Return for every secret code whether the hypothesis holds."""
     secrets = relation.secret_range
     if isinstance(hypothesis, str):
-        from hartley.engines.tables.condition import evaluate_condition
+        from hartley.tables.view import evaluate_condition
 
         names = relation.secret_names
         binned = relation.binned_secrets
@@ -214,7 +214,7 @@ def analyse_intervals(
         base: of the logarithm.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Interval
+        >>> from hartley.boxes.box import Interval
         >>> short = IntervalUnion.of([Interval(90, 160)])
         >>> tall = IntervalUnion.of([Interval(140, 260)])
         >>> analysis = analyse_intervals(short, tall, base=math.e)
@@ -255,7 +255,7 @@ def best_success_bound(
         prior: how likely it is that the hypothesis is true.
 
     Example:
-        >>> from hartley.ranges.boxes.box import Interval
+        >>> from hartley.boxes.box import Interval
         >>> short, tall = (IntervalUnion.of([Interval(*ends)]) for ends in ((0, 2), (1, 3)))
         >>> best_success_bound(short, tall, density="1/2")  # evenly spread: 1/4 + 1/4 + 1/4
         Fraction(3, 4)

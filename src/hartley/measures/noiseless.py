@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
-from hartley.ranges.relations.outcomes import Outcomes
-from hartley.wording import bits_up, counted, listed, noun_for
+from hartley.ranges.outcomes import Outcomes
+from hartley.text import bits_up, counted, listed, noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Literal
 
 from hartley.errors import OptionError
 from hartley.exact import check_base, log_ratio
-from hartley.ranges.relations.dynamics import (
+from hartley.ranges.dynamics import (
     FiniteSystem,
     count_trajectories,
+    count_trajectory_classes,
     fewest_trajectories,
     possible_starts,
     possible_states,
     reachable_states,
 )
-from hartley.ranges.relations.trajectory_classes import count_trajectory_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hartley.ranges.relations.dynamics import States
+    from hartley.ranges.dynamics import States
 
 SECRETS = ("current", "initial", "trajectory")
 
@@ -82,7 +82,7 @@ def leakage_over_time(
         base: of the logarithms.
 
     Example:
-        >>> from hartley.ranges.relations.dynamics import FiniteSystem
+        >>> from hartley.ranges.dynamics import FiniteSystem
         >>> clock = FiniteSystem.of(range(4), lambda x, _: (x + 1) % 4, lambda x, _: x == 0)
         >>> [at.leakage for at in leakage_over_time(clock, 3, secret="initial")]
         [2.0, 2.0, 2.0, 2.0]
@@ -134,7 +134,7 @@ def trajectory_information(
         base: of the logarithm.
 
     Example:
-        >>> from hartley.ranges.relations.dynamics import FiniteSystem
+        >>> from hartley.ranges.dynamics import FiniteSystem
         >>> walk = FiniteSystem.of(
         ...     range(9), lambda x, w: (x + w) % 9, lambda x, _: x // 3, disturbances=(0, 1)
         ... )

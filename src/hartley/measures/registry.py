@@ -13,13 +13,12 @@ from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.numerals import percent_down, times
-from hartley.wording import counted
+from hartley.text import counted, percent_down, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hartley.ranges.relations.counting import CountedRange
+    from hartley.ranges.counting import CountedRange
 
 Certainty = Literal["exact", "bound", "estimate"]
 """Exact; a bound that is never on the wrong side; or an estimate from relative frequencies."""
@@ -219,7 +218,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "maximin_information",
-        "maximin",
+        "leakage",
         "Maximin information",
         "I⋆(X;Y)",
         "A (9), B (9)",
@@ -284,7 +283,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "expected_guesses",
-        "guesswork",
+        "entropy",
         "Guessing entropy (stochastic)",
         "H_G(U), H_G(U|Y)",
         "Massey 1994; C Sec. III",
@@ -330,7 +329,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "maximal_leakage",
-        "maximal",
+        "leakage",
         "Maximal leakage (stochastic)",
         "L̃⋆(X→Y)",
         "C Def. 4",
@@ -348,7 +347,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "maximal_alpha_leakage",
-        "alpha_leakage",
+        "leakage",
         "Maximal α-leakage (stochastic)",  # noqa: RUF001 - a symbol of the papers
         "L_α",  # noqa: RUF001
         "Liao et al. 2019; C Sec. VII",
@@ -360,7 +359,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "mutual_information",
-        "mutual",
+        "leakage",
         "Mutual information (stochastic)",
         "I(X;Y)",
         "Shannon 1948, E (1), (2)",
@@ -375,7 +374,7 @@ _ENTRIES = (
     # --- beliefs about a confidential side ----------------------------------------------------
     MeasureEntry(
         "t_closeness",
-        "closeness",
+        "anonymity",
         "t-closeness, divergence",
         "max KL",
         "E Sec. 4.3",
@@ -385,7 +384,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "delta_disclosure",
-        "closeness",
+        "anonymity",
         "δ-disclosure",
         "δ",
         "Brickell and Shmatikov 2008, E Sec. 4.3",
@@ -395,7 +394,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "equal_closeness",
-        "closeness",
+        "anonymity",
         "t-closeness, equal distances",
         "t",
         "Li et al. 2007",
@@ -404,7 +403,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "ordered_closeness",
-        "closeness",
+        "anonymity",
         "t-closeness, ordered distances",
         "t",
         "Li et al. 2007",
@@ -413,7 +412,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "hierarchical_closeness",
-        "closeness",
+        "anonymity",
         "t-closeness, hierarchy",
         "t",
         "Li et al. 2007",
@@ -584,7 +583,7 @@ _ENTRIES = (
     # --- classes of records with equal keys ---------------------------------------------------
     MeasureEntry(
         "k_anonymity",
-        "reidentification",
+        "anonymity",
         "k-anonymity",
         "k",
         "Samarati and Sweeney 1998",
@@ -594,7 +593,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "record_leakage",
-        "reidentification",
+        "anonymity",
         "non-stochastic leakage",
         "L₀ = log(n/k)",
         "A (6)",
@@ -602,7 +601,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "unique_records",
-        "reidentification",
+        "anonymity",
         "unique records",
         "nᵢ = 1",
         "a count",
@@ -611,7 +610,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "prosecutor_risk",
-        "reidentification",
+        "anonymity",
         "prosecutor",
         "max 1/nᵢ",
         "El Emam and Dankar 2008",
@@ -620,7 +619,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "journalist_risk",
-        "reidentification",
+        "anonymity",
         "journalist",
         "max 1/Nᵢ",
         "El Emam and Dankar 2008",
@@ -629,7 +628,7 @@ _ENTRIES = (
     ),
     MeasureEntry(
         "marketer_risk",
-        "reidentification",
+        "anonymity",
         "marketer",
         "mean 1/Nᵢ",
         "Dankar and El Emam 2010",

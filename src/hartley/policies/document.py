@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from hartley.boxes.box import CategoryList, Interval
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml, read_text_file, whole_file
-from hartley.numerals import value_text
 from hartley.policies.kinds import Pram, read_column
-from hartley.policies.quantizers.query import Aggregate
-from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.category_list import CategoryList
+from hartley.policies.quantizer import Aggregate
+from hartley.text import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from hartley.engines.maps.rules import Rule
     from hartley.policies.column import ColumnPolicy
-    from hartley.policies.hypotheses.blurring import LinePolicy
+    from hartley.policies.hypotheses.lines import LinePolicy
+    from hartley.tables.release_rules import Rule
 
 FORMAT = 1
 WIDEST_LINE = 96
@@ -41,7 +40,7 @@ class PolicyDocument:
 
     Example:
         >>> from hartley.policies.kinds import KeptColumn, QuantizedColumn
-        >>> from hartley.policies.quantizers.quantizer import UniformQuantizer
+        >>> from hartley.policies.quantizer import UniformQuantizer
         >>> heights = QuantizedColumn("height", UniformQuantizer(100, 250, 150))
         >>> policy = PolicyDocument((heights, KeptColumn("sex")), title="Heights by sex")
         >>> print(policy.to_toml())  # doctest: +ELLIPSIS
@@ -170,7 +169,7 @@ class PolicyDocument:
         """The values that columns list, by column, where they list some.
 
         Example:
-            >>> from hartley.policies.perturbation.pram import Pram
+            >>> from hartley.policies.random.pram import Pram
             >>> PolicyDocument((Pram.retaining(0.5, ["F", "M"]).on("sex"),)).categories
             {'sex': ('F', 'M')}
         """

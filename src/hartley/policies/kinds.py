@@ -9,19 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from hartley.errors import HartleyError, InputError
-from hartley.policies.categories.merged_column import MergedColumn
-from hartley.policies.column import ColumnPolicy
-from hartley.policies.hypotheses.line_column import LineColumn
-from hartley.policies.hypotheses.meet_column import MeetColumn
-from hartley.policies.kept_column import KeptColumn
-from hartley.policies.perturbation.pram import Pram
-from hartley.policies.quantizers.columns import CutColumn, QuantizedColumn
+from hartley.policies.categories import MergedColumn
+from hartley.policies.column import ColumnPolicy, KeptColumn
+from hartley.policies.hypotheses.hiding_columns import LineColumn, MeetColumn
+from hartley.policies.quantized_column import CutColumn, QuantizedColumn
+from hartley.policies.random.pram import Pram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.engines.maps.rules import Rule
-    from hartley.policies.quantizers.query import Query
+    from hartley.policies.quantizer import Query
+    from hartley.tables.release_rules import Rule
 
 __all__ = [
     "KINDS",

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from hartley.adversaries.finding import Finding
+    from hartley.attacks.finding import Finding
     from hartley.reports.pages.prices import QuestionPrices
-    from hartley.studies.anonymity_findings import AnonymityReport
-    from hartley.studies.audit import AuditReport
-    from hartley.studies.check_report import CheckReport
-    from hartley.studies.curve import CurveReport
-    from hartley.studies.design import Design
-    from hartley.studies.gaussian_report import GaussianReport
-    from hartley.studies.microdata import AnonymizedTable, Microaggregation
-    from hartley.studies.pram import PramReport
-    from hartley.studies.scan_report import ScanReport
-    from hartley.studies.tradeoff import Tradeoff
+    from hartley.studies.check.check_report import CheckReport
+    from hartley.studies.look.anonymity import AnonymityReport
+    from hartley.studies.look.audit import AuditReport
+    from hartley.studies.look.records import AnonymizedTable, Microaggregation
+    from hartley.studies.look.scan import ScanReport
+    from hartley.studies.release.curve import CurveReport
+    from hartley.studies.release.design import Design
+    from hartley.studies.release.gaussian import GaussianReport
+    from hartley.studies.release.pram import PramReport
+    from hartley.studies.release.tradeoff import Tradeoff
 
     Result = (
         AuditReport

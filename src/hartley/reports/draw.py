@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hartley.chart import Chart, Panel, Series
+    from hartley.report import Chart, Panel, Series
 
 INK, PALE = "#1f2a37", "#d5dbe3"
 STYLE: dict[Any, Any] = {
@@ -67,7 +67,7 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
     """Draw a chart: every panel with its series, and a mark if the data are synthetic.
 
     Example:
-        >>> from hartley.chart import Chart, Panel, Series
+        >>> from hartley.report import Chart, Panel, Series
         >>> line = Series("age", (1.0, 2.0), (0.5, 0.25))
         >>> plot_chart(Chart("Leakage", (Panel("step", "bits", (line,)),))).axes[0].get_xlabel()
         'step'

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from hartley.errors import printable
-from hartley.wording import counted
+from hartley.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.studies.gate import GateCase
+    from hartley.studies.check.gate import GateCase
 
 
 def junit_text(command: str, cases: Sequence[GateCase]) -> str:
     """Return a JUnit report.
 
     Example:
-        >>> from hartley.studies.gate import GateCase
+        >>> from hartley.studies.check.gate import GateCase
         >>> print(junit_text("check", [GateCase("a.csv", "a.csv", ())]).splitlines()[1])
         <testsuite name="hartley check" tests="1" failures="0">
     """

@@ -27,7 +27,7 @@ def page_picture(figure: Any) -> str:  # noqa: ANN401 - a matplotlib figure, unt
     style sheet can replace it where the reader prefers dark pages.
 
     Example:
-        >>> from hartley.chart import Chart, Panel, Series
+        >>> from hartley.report import Chart, Panel, Series
         >>> from hartley.reports.draw import plot_chart
         >>> line = Series("age", (1.0, 2.0), (0.5, 0.25))
         >>> picture = page_picture(plot_chart(Chart("Leakage", (Panel("step", "bits", (line,)),))))

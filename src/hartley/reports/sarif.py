@@ -13,7 +13,7 @@ from hartley.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.studies.gate import GateCase, GateFinding
+    from hartley.studies.check.gate import GateCase, GateFinding
 
 RULES = {
     "disclosed": "A cell can be worked out from what is published.",

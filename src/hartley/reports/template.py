@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hartley.numerals import two_decimals_up, value_text
+from hartley.text import two_decimals_up, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

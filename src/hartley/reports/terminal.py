@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from hartley.studies.release import ReleaseReport
+    from hartley.studies.release.release import ReleaseReport
 
 NARROW = 72
 SHORT_TITLE = 60

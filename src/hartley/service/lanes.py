@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import math
+import mmap
+import struct
 import threading
+import time
 from collections import Counter, OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from hartley.engines.dialects.statement_stop import StatementStop
+from hartley.agent.ledger import open_ledger
+from hartley.engines.dialect import StatementStop
 from hartley.errors import Pending
-from hartley.service.envelope import busy, pending
+from hartley.service.accounts import open_accounts
+from hartley.service.logs import Metrics
+from hartley.service.own_rows import LedgerGuard
+from hartley.service.replies import ServiceError, busy, pending, too_many
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from hartley.service.envelope import ServiceError
+    from hartley.service.identity import Identity
+    from hartley.service.settings import ServiceSettings
+    from hartley.trusted.precision import Wish
+    from hartley.trusted.questions.question import Selection
+
+
+# --- lanes ----------------------------------------------------------------------------------------
+
 
 T = TypeVar("T")
 QUICK_THREADS = 4
@@ -360,3 +377,187 @@ def _run(job: LaneWork) -> Any:  # noqa: ANN401 - what the work returns
 def _seen(future: asyncio.Future[Any]) -> None:
     if not future.cancelled():
         future.exception()  # reported to the client, or of a question that was given up
+
+
+# --- rates ----------------------------------------------------------------------------------------
+# Rate limits of accounts, counted over all workers of a service in a shared file.
+
+SLOT = struct.Struct("<16sdd")
+"""A slot: the digest of an account and a kind, its tokens, and when they were counted."""
+SLOTS, PROBES = 1 << 14, 16
+FILE_NAME = "rates"
+MINUTE = 60.0
+
+
+def create_rates(folder: Path) -> None:
+    """Create the file that workers count in."""
+    Path(folder, FILE_NAME).write_bytes(bytes(SLOT.size * SLOTS))
+
+
+class Rates:
+    """A token bucket for each account and kind of request: so many a minute, and a burst of those.
+
+    Workers write without a lock. Two that write at the same moment may count one request instead
+    of two; a limit on load need not be exact, and a lock would be held by a worker that is killed.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
+        if folder is None:
+            self._memory: mmap.mmap = mmap.mmap(-1, SLOT.size * SLOTS)
+        else:
+            with Path(folder, FILE_NAME).open("r+b") as file:
+                self._memory = mmap.mmap(file.fileno(), 0)
+
+    def take(self, account: str, kind: str, per_minute: int, count: int = 1) -> None:
+        """Count requests of an account; raise an error if there were too many."""
+        key = hashlib.sha256(f"{kind} {account}".encode()).digest()[:16]
+        now = self._clock()
+        place, tokens, counted = self._find(key, per_minute, now)
+        tokens = min(per_minute, tokens + max(0.0, now - counted) * per_minute / MINUTE)
+        count = min(count, per_minute)  # a batch larger than that takes a whole minute
+        if tokens < count:
+            SLOT.pack_into(self._memory, place, key, tokens, now)
+            raise too_many(kind, max(1, math.ceil((count - tokens) * MINUTE / per_minute)))
+        SLOT.pack_into(self._memory, place, key, tokens - count, now)
+
+    def _find(self, key: bytes, per_minute: int, now: float) -> tuple[int, float, float]:
+        """Return the slot of a key; the one that was unused for longest if it has none."""
+        start = int.from_bytes(key[:4], "big")
+        oldest, oldest_time = 0, math.inf
+        for step in range(PROBES):
+            place = (start + step) % SLOTS * SLOT.size
+            known, tokens, counted = SLOT.unpack_from(self._memory, place)
+            if known == key:
+                return place, tokens, counted
+            if counted < oldest_time:
+                oldest, oldest_time = place, counted
+        return oldest, float(per_minute), now
+
+    def close(self) -> None:
+        """Close the file."""
+        self._memory.close()
+
+
+# --- resources ------------------------------------------------------------------------------------
+# What a worker has open: the ledger, the accounts, its threads, and what it counts.
+
+ITEMS_OF_A_QUESTION = 25
+"""Numbers that take about as long to price as a plain question, and count as one."""
+LIGHT_TEXT = 1000
+"""Characters up to which a text without groups and lists is read in a moment."""
+
+
+def weight_of(wishes: Sequence[Wish]) -> int:
+    """Return how many plain questions some count as, from their texts alone.
+
+    Example:
+        >>> from hartley.trusted.precision import Wish
+        >>> many = Wish(f"SELECT {', '.join(['AVG(age)'] * 100)} FROM people")
+        >>> weight_of([many]), weight_of([Wish("SELECT AVG(age) FROM people")] * 2)
+        (4, 2)
+    """
+    return sum(1 + wish.text.count(",") // ITEMS_OF_A_QUESTION for wish in wishes)
+
+
+def items_of(plans: Sequence[Selection]) -> int:
+    """Return how many numbers plans would give: items of the texts, times their groups."""
+    return sum(len(plan.items) for plan in plans)
+
+
+def is_light(wishes: Sequence[Wish]) -> bool:
+    """Tell whether questions are read in a moment, so that looking them up needs no lane.
+
+    Groups are not in the text, so every text with groups may be long to read.
+    """
+    return sum(len(wish.text) for wish in wishes) <= LIGHT_TEXT and all(
+        wish.text.count(",") < ITEMS_OF_A_QUESTION and "group" not in wish.text.lower()
+        for wish in wishes
+    )
+
+
+class Resources:
+    """The ledger and accounts of a worker, its lanes, rate limits and counters."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self.ledger = open_ledger(settings.ledger, create=False)
+        try:
+            self.accounts = open_accounts(self.ledger)
+        except BaseException:
+            self.ledger.close()
+            raise
+        self.lanes = Lanes(
+            settings.engine_lanes,
+            settings.queue,
+            settings.question_seconds,
+            settings.limits.lanes_per_account or (settings.engine_lanes + 1) // 2,
+            settings.pending_seconds,
+        )
+        self.guard = LedgerGuard(self.ledger, settings.runtime)
+        self.rates = Rates(settings.runtime)
+        self.metrics = Metrics(settings.runtime)
+
+    def count(
+        self, identity: Identity, kind: str, wishes: Sequence[Wish], *, more: int = 0
+    ) -> None:
+        """Count prices or asks of an account; raise an error if there were too many.
+
+        A text counts by what it lists, and ``more`` where its groups are known by now.
+        """
+        self.check_batch(wishes)
+        self._take(identity, kind, weight_of(wishes) + more)
+
+    def count_items(
+        self,
+        identity: Identity,
+        kind: str,
+        wishes: Sequence[Wish],
+        plans: Sequence[Selection],
+    ) -> None:
+        """Count the numbers that plans would give beyond what their texts list."""
+        self.check_items(plans)
+        more = items_of(plans) // ITEMS_OF_A_QUESTION - weight_of(wishes)
+        if more > 0:
+            self._take(identity, kind, more)
+
+    def give_back(self, identity: Identity, kind: str, wishes: Sequence[Wish]) -> None:
+        """Take back what was counted for questions that turned out to be repeats."""
+        self._take(identity, kind, -weight_of(wishes))
+
+    def _take(self, identity: Identity, kind: str, count: int) -> None:
+        limits = self.settings.limits
+        most = limits.prices_per_minute if kind == "prices" else limits.asks_per_minute
+        self.rates.take(identity.account, kind, most, count)
+
+    def check_items(self, plans: Sequence[Selection]) -> None:
+        """Raise an error for plans of more numbers than one request may ask for."""
+        most = self.settings.limits.numbers_per_request
+        if items_of(plans) > most:
+            raise ServiceError(
+                422,
+                "invalid",
+                f"The request asks for {items_of(plans):,} numbers, and one may ask for {most:,}",
+                hint="ask for fewer columns or groups at once",
+            )
+
+    def check_batch(self, wishes: Sequence[Wish]) -> None:
+        """Raise an error for a batch without questions, or with too many."""
+        most = self.settings.limits.questions_per_batch
+        if not 1 <= len(wishes) <= most:
+            raise ServiceError(
+                422,
+                "invalid",
+                f"The batch does not have 1 to {most:,} questions",
+                hint="send the others in a batch of their own",
+            )
+
+    def close(self) -> None:
+        """Close everything; the threads must have ended."""
+        self.accounts.close()
+        self.ledger.close()
+        self.metrics.close()
+        self.rates.close()
+        self.guard.close()

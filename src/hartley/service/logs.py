@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import threading
 import traceback
+from bisect import bisect_left
+from collections import defaultdict
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
 
 LOGGER = logging.getLogger("hartley.service")
 FIELDS = ("request_id", "method", "route", "status", "milliseconds", "account", "event", "problem")
@@ -77,3 +89,140 @@ def log_settings() -> dict[str, Any]:
             name: {"handlers": ["stderr"], "level": "INFO", "propagate": False} for name in names
         },
     }
+
+
+# --- metrics --------------------------------------------------------------------------------------
+# Counters for Prometheus, kept by each worker and added up over all of them.
+
+BUCKETS = (0.001, 0.005, 0.02, 0.08, 0.3, 1.0, 5.0, 30.0)
+"""Upper ends of the classes of durations, in seconds."""
+LAST = ("le", "+Inf")
+ENDS = tuple(("le", f"{end:g}") for end in BUCKETS)
+HELP = {
+    "requests": "Requests by route, method and status.",
+    "questions": "Questions by dataset and outcome.",
+    "uncovered_allowances": "Refusals although the account's allowance was enough: see the budget.",
+    "request_seconds": "Time to handle requests, by route.",
+    "engine_admitted": "Questions in the lanes of the engine and in the queue.",
+}
+Labels = tuple[tuple[str, str], ...]
+
+
+class Metrics:
+    """Counts what happens; no label names an account, a question or a value of the data."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._counts: defaultdict[tuple[str, Labels], float] = defaultdict(float)
+        self._gauges: dict[str, float] = {}
+
+    def count(self, name: str, **labels: str) -> None:
+        """Count one more event."""
+        with self._lock:
+            self._counts[f"{name}_total", tuple(sorted(labels.items()))] += 1
+
+    def gauge(self, name: str, value: float) -> None:
+        """Set a number that goes up and down."""
+        self._gauges[name] = value
+
+    def time(self, name: str, seconds: float, **labels: str) -> None:
+        """Count a duration in its class."""
+        plain = tuple(sorted(labels.items()))
+        end = LAST if seconds > BUCKETS[-1] else ENDS[bisect_left(BUCKETS, seconds)]
+        with self._lock:
+            self._counts[f"{name}_sum", plain] += seconds
+            self._counts[f"{name}_bucket", (*plain, end)] += 1
+
+    def save(self) -> None:
+        """Write what was counted where the other workers read it."""
+        if self._folder is None:
+            return
+        with self._lock:
+            content = [[name, list(labels), n] for (name, labels), n in self._counts.items()]
+        path = self._folder / f"metrics.{os.getpid()}"
+        beside = self._folder / f"new-metrics.{os.getpid()}"
+        # Numbers for a screen need not be on the disk; a reader sees a whole file.
+        with suppress(OSError):
+            beside.write_text(json.dumps({"counts": content, "gauges": self._gauges}))
+            beside.replace(path)
+
+    def close(self) -> None:
+        """Write a last time; the counters of a worker that ended still count."""
+        self._gauges.clear()
+        self.save()
+
+    def text(self) -> str:
+        """Return the counters of all workers in the text format of Prometheus."""
+        self.save()
+        totals: defaultdict[tuple[str, Labels], float] = defaultdict(float)
+        gauges: defaultdict[str, float] = defaultdict(float)
+        for content in self._contents():
+            for name, labels, number in content["counts"]:
+                totals[name, tuple((key, value) for key, value in labels)] += number
+            for name, value in content["gauges"].items():
+                gauges[name] += value
+        complete = _cumulated(totals)
+        lines = []
+        for family, words in HELP.items():
+            own = {key: n for key, n in complete.items() if key[0].rpartition("_")[0] == family}
+            if family in gauges:
+                own = {(family, ()): gauges[family]}
+            if own:
+                kind = "gauge" if family in gauges else "counter"
+                kind = "histogram" if family.endswith("_seconds") else kind
+                shown = f"hartley_{family}" + ("_total" if kind == "counter" else "")
+                lines += [f"# HELP {shown} {words}", f"# TYPE {shown} {kind}"]
+                lines += [
+                    f"hartley_{name}{_written(labels)} {n:.15g}"
+                    for (name, labels), n in own.items()
+                ]
+        return "\n".join(lines) + "\n"
+
+    def _contents(self) -> list[dict[str, Any]]:
+        if self._folder is None:
+            with self._lock:
+                counts = [(name, list(labels), n) for (name, labels), n in self._counts.items()]
+            return [{"counts": counts, "gauges": dict(self._gauges)}]
+        contents = []
+        for path in self._folder.glob("metrics.*"):
+            with suppress(OSError, ValueError):
+                content = json.loads(path.read_text())
+                if not is_alive(int(path.suffix[1:])):  # killed: what it counted still counts
+                    content["gauges"] = {}
+                contents.append(content)
+        return contents
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process of this machine runs."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _cumulated(totals: dict[tuple[str, Labels], float]) -> dict[tuple[str, Labels], float]:
+    """Return counters in which a class of durations counts all shorter ones too."""
+    timed = {(name, labels[:-1]) for name, labels in totals if name.endswith("_bucket")}
+    complete = {key: n for key, n in totals.items() if not key[0].endswith("_bucket")}
+    for name, plain in sorted(timed):
+        number = 0.0
+        for end in (*ENDS, LAST):
+            number += totals.get((name, (*plain, end)), 0.0)
+            complete[name, (*plain, end)] = number
+        complete[f"{name.removesuffix('_bucket')}_count", plain] = number
+    return complete
+
+
+def _written(labels: Labels) -> str:
+    return (
+        "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}"
+        if labels
+        else ""
+    )
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

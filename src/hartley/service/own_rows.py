@@ -1,28 +1,54 @@
-"""What an account may see of the ledger: its own balance and its own charges, nothing of others."""
+"""What an account may see of the ledger: its own balance and its own charges, nothing of others.
+
+Whether a budget covers all allowances, so that no refusal shows an analyst what others spent.
+
+A charge is refused if the account's allowance is too small, or if the budget of the dataset or of
+its population is. The second kind would tell an analyst with enough allowance left that others have
+spent much. It never happens while
+
+    (charges outside allowances) <= floor(2^(budget - allowances)),
+
+because then all charges together are at most floor(2^(budget - allowances)) times the product of
+floor(2^allowance), which is at most floor(2^budget). Charges outside allowances are those of open
+columns, which every new version pays again, and those of analysts without an account. A budget by
+period covers no allowance: what one analyst asks in a year is refused to the others.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import math
+import mmap
+import struct
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley.agent.ledger.rows.entries import canonical, question_digest, read_integer
-from hartley.agent.ledger.rows.state import read_standing
-from hartley.agent.ledger.stores.chain import find
-from hartley.errors import Refused
-from hartley.exact import bits_at_least, bits_at_most
+from hartley.errors import OptionError, Refused
+from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.service.replies import went_back
+from hartley.trusted.ledger.chain import find
+from hartley.trusted.ledger.rows import canonical, question_digest, read_integer
+from hartley.trusted.ledger.state import read_standing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from hartley.agent.ledger.ledger import Ledger
-    from hartley.agent.ledger.rows.balances import Balance
-    from hartley.agent.ledger.rows.entries import Entry
-    from hartley.agent.ledger.stores.chain import RowPlace
-    from hartley.agent.ledger.stores.store import Transaction
+    from hartley.service.accounts import Accounts
+    from hartley.trusted.data import HeadNote
+    from hartley.trusted.ledger.chain import RowPlace
+    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.trusted.ledger.rows import Entry
+    from hartley.trusted.ledger.state import Balance
+    from hartley.trusted.ledger.store import Transaction
+
+
+# --- own rows -------------------------------------------------------------------------------------
+
 
 LAST = 2**62
 """Beyond the number of every row."""
@@ -221,3 +247,192 @@ class RowIds:
         sequence = high << HALF | low
         # A name that was guessed would be a number beyond every ledger.
         return sequence if 0 < sequence < LAST else None
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+
+def uncovered(
+    ledger: Ledger, dataset: str, *, more_bits: Fraction = Fraction(0), more_charges: int = 1
+) -> str | None:
+    """Return which budget does not cover its allowances, in words; None if all do.
+
+    Args:
+        ledger: the ledger.
+        dataset: the dataset.
+        more_bits: bits of allowances that are about to be added.
+        more_charges: a charge outside allowances that is about to be made, in cells.
+    """
+    state = ledger.state(dataset)
+    if state.period is not None and state.allowances:
+        return f"the part of every {state.period.per} of the dataset '{dataset}'"
+    if not _covers(state.free.bits - more_bits, state.free.spent * more_charges):
+        return f"the budget of the dataset '{dataset}'"
+    population = state.population
+    if population is None:
+        return None
+    states = [ledger.state(member) for member in population.datasets]
+    # What was charged to the population itself, without its datasets.
+    within = math.prod(member.open_factor * member.spent for member in states)
+    outside = math.prod(member.free.spent for member in states) * more_charges
+    allotted = sum((member.budget - member.free.bits for member in states), Fraction(0))
+    bits = population.balance.bits - allotted - more_bits
+    if not _covers(bits, population.balance.spent // within * outside):
+        return f"the budget of the population '{population.name}'"
+    return None
+
+
+def _covers(bits: Fraction, cells: int) -> bool:
+    return bits >= 0 and cells <= floor_power(bits)
+
+
+def require_covered(
+    ledger: Ledger, dataset: str, *, more_bits: Fraction = Fraction(0), more_charges: int = 1
+) -> None:
+    """Raise an error if a change would leave allowances without cover."""
+    problem = uncovered(ledger, dataset, more_bits=more_bits, more_charges=more_charges)
+    if problem is not None:
+        raise OptionError(
+            f"Not enough of {problem} would be left for all allowances and open columns",
+            hint="lower an allowance or raise the budget first: otherwise a refusal would show an "
+            "analyst what others spent",
+        )
+
+
+def set_allowance(  # noqa: PLR0913 - what an allowance is made of, each by name
+    ledger: Ledger, accounts: Accounts, *, dataset: str, account: str, bits: object, by: str
+) -> Fraction:
+    """Set the part of a budget that one account may spend; return it in bits.
+
+    Raises OptionError if the budget would not cover all allowances. The allowance of a revoked
+    account can only be lowered, so that its bits are free for others.
+    """
+    wanted = parse_number(bits, name="the allowance")
+    revoked = accounts.get(account).revoked is not None
+
+    def check() -> None:  # while nobody else writes
+        known = ledger.state(dataset).allowances.get(account)
+        more = wanted - (Fraction(0) if known is None else known.bits)
+        if more > 0 and revoked:
+            raise OptionError(
+                f"The account '{account}' is revoked, so its allowance can only be lowered",
+                hint="give the bits to an account that is in use",
+            )
+        if more > 0:
+            require_covered(ledger, dataset, more_bits=more)
+
+    ledger.record(dataset, "allowance", {"analyst": account, "bits": str(wanted)}, check=check)
+    accounts.note(by, "set allowance", account, f"{dataset} {wanted}")
+    return wanted
+
+
+# --- ledger guard ---------------------------------------------------------------------------------
+# Whether the ledger still has the rows that this service has seen: a restored backup may not.
+#
+# A ledger that went back has lost charges and answers that analysts have seen. Everything would
+# be charged again from there, and the promise would not cover what was shown. So nothing is
+# asked, repeated or changed until the newest ledger is back, or the operator has accepted the
+# loss.
+
+RECORD = struct.Struct("<8sq64s")
+"""A checksum, the number of a row, and its hash."""
+FILE_NAME = "head"
+LOOK_SECONDS = 0.25
+"""How long a worker relies on its last look before it only reads."""
+
+
+def create_head(folder: Path) -> None:
+    """Create the file in which workers note the last row that any of them has seen."""
+    Path(folder, FILE_NAME).write_bytes(bytes(RECORD.size))
+
+
+class LedgerGuard:
+    """Compares the ledger with the last row that a worker of this service has seen."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        folder: Path | None = None,
+        *,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger, self._steady = ledger, steady
+        self._looked = float("-inf")
+        if folder is None:
+            self._memory = mmap.mmap(-1, RECORD.size)
+        else:
+            with Path(folder, FILE_NAME).open("r+b") as file:
+                self._memory = mmap.mmap(file.fileno(), 0)
+
+    def check(self) -> None:
+        """Raise an error if the ledger went back; looks at it every quarter of a second."""
+        begun = self._steady()
+        if begun - self._looked >= LOOK_SECONDS:
+            self._ledger.store.read(self.check_in)
+            self._looked = begun
+
+    def check_in(self, transaction: Transaction, *, note: bool = True) -> None:
+        """Raise an error if the ledger went back, as a transaction sees it; note its last row.
+
+        Inside a transaction that writes, ``note`` must be False: its last row may not be committed,
+        and workers that do not see it yet would miss it.
+        """
+        seen = self._seen()  # before the row is read: others may note newer ones meanwhile
+        head = transaction.head()
+        if seen is not None:
+            sequence, known = seen
+            if head is None or transaction.hash_of(sequence) != known:
+                self._looked = float("-inf")  # the next request looks again
+                raise went_back()
+        if note and head is not None and (seen is None or head.sequence > seen[0]):
+            text = _packed(head.sequence, head.hash)
+            RECORD.pack_into(self._memory, 0, hashlib.sha256(text).digest()[:8], *_parts(text))
+
+    def _seen(self) -> tuple[int, str] | None:
+        """Return the last row that was noted; None before the first, or while one is written."""
+        checksum, sequence, digest = RECORD.unpack_from(self._memory, 0)
+        known = digest.rstrip(b"\0").decode("ascii", "replace")
+        if hashlib.sha256(_packed(sequence, known)).digest()[:8] != checksum:
+            return None
+        return sequence, known
+
+    def close(self) -> None:
+        """Close the file."""
+        self._memory.close()
+
+
+def _packed(sequence: int, digest: str) -> bytes:
+    return struct.pack("<q64s", sequence, digest.encode())
+
+
+def _parts(packed: bytes) -> tuple[int, bytes]:
+    sequence, digest = struct.unpack("<q64s", packed)
+    return sequence, digest
+
+
+class LaterNote:
+    """A note of where the ledger ends that is written every second, and not for every question.
+
+    Between two writes, workers remember the last row themselves. What a note needs on the disk
+    would take longer than the charge. Answers do not wait for the disk either: they are on it
+    before the note that names them.
+    """
+
+    at_once = False
+
+    def __init__(self, note: HeadNote) -> None:
+        self._note, self._due = note, False
+
+    def save(self) -> None:
+        """Note that the ledger has grown."""
+        self._due = True
+
+    def write(self) -> None:
+        """Write the note, if the ledger has grown since."""
+        if self._due:
+            self._due = False
+            try:
+                self._note.save()
+            except BaseException:
+                self._due = True  # the answers that it names still have to get to the disk
+                raise

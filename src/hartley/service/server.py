@@ -11,30 +11,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hartley.agent.data import state_of
-from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.ledger.stores.unused_file import new_ledger_file, remove_unused_ledger
-from hartley.agent.opening_agent import OpeningAgent
+from hartley.agent.agent import OpeningAgent, new_ledger_file, remove_unused_ledger
 from hartley.errors import EngineError, InputError, OptionError
-from hartley.service.accounts import Role, open_accounts
-from hartley.service.checking import require_writable_folder
-from hartley.service.hosted_dataset import (
+from hartley.service.accounts import open_accounts
+from hartley.service.administration import self_check
+from hartley.service.hosting import (
     hints_about_reading,
     open_data,
     place_of_copy,
     read_schema,
 )
-from hartley.service.ledger_guard import create_head
-from hartley.service.own_rows import own_place
-from hartley.service.rates import create_rates
-from hartley.service.readiness import self_check
+from hartley.service.identity import Role
+from hartley.service.lanes import create_rates
+from hartley.service.own_rows import create_head, own_place
+from hartley.service.settings import require_writable_folder
+from hartley.trusted.data import state_of
+from hartley.trusted.ledger.ledger import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hartley.agent.ledger.ledger import Ledger
-    from hartley.service.accounts import Accounts, IssuedToken
+    from hartley.service.accounts import Accounts
+    from hartley.service.identity import IssuedToken
     from hartley.service.settings import DatasetSettings, ServiceSettings
+    from hartley.trusted.ledger.ledger import Ledger
 
 BACKLOG = 2048
 WORKER_SECONDS = 30
@@ -199,8 +199,7 @@ def _revoke_unseen(prepared: Prepared, settings: ServiceSettings) -> None:
 def _configured(settings: ServiceSettings):  # type: ignore[no-untyped-def]  # noqa: ANN202 - uvicorn's
     from uvicorn import Config
 
-    from hartley.service.app import create_app
-    from hartley.service.http_protocol import EnvelopeProtocol
+    from hartley.service.app import EnvelopeProtocol, create_app
     from hartley.service.logs import log_settings
 
     tls = settings.tls

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hartley.adversaries.membership import MembershipGame
+from hartley.attacks.membership import MembershipGame
 from hartley.datasets.catalogue import dataset
 from hartley.papers.beyond import fig1
 from hartley.papers.beyond.comparison import KNOWING, LINKAGE, MEMBERSHIP, METHODS
@@ -23,7 +23,7 @@ from hartley.papers.beyond.homes import (
     play,
 )
 from hartley.papers.beyond.places import in_boxes, linked
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(

@@ -12,7 +12,7 @@ from hartley.datasets.catalogue import dataset
 from hartley.errors import TableError
 from hartley.papers.b import fig3, fig4, fig5, fig6
 from hartley.papers.b.trips import COLUMNS, LATITUDE, LONGITUDE
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(

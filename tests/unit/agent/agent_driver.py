@@ -22,13 +22,13 @@ from unittest import mock
 import duckdb  # noqa: F401 - so that a child finds it imported
 import pyarrow as pa
 
-from hartley.agent.asking import price
-from hartley.agent.data import Holding
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import open_cells, reprice_by_public
+from hartley.agent.quoting import price
+from hartley.agent.replay import open_cells, reprice_by_public
 from hartley.errors import Refused
+from hartley.trusted.data import Holding
+from hartley.trusted.precision import Wish
 
 ROWS = 400
 SCHEMA = {
@@ -403,7 +403,7 @@ def price_of(keys):
 
 if __name__ == "__main__":
     mode, address, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    import hartley.agent.ledger.stores.sqlite  # noqa: F401 - imported before the first child too
+    import hartley.trusted.ledger.sqlite  # noqa: F401 - imported before the first child too
 
     price_of(range(8))  # so that children have read and priced before
     done = {"at_once": at_once, "killed": killed, "replaced": replaced}[mode](address, **settings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
-from hartley.engines.dialects.dialect import Store
+from hartley.agent.agent import Agent
+from hartley.engines.dialect import Store
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from hartley.agent.answers.answer import Answer, BatchAnswer
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.errors import Refused
+from hartley.results.answer import Answer, BatchAnswer
+from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
+from hartley.agent.agent import Agent
 from hartley.errors import OptionError, Refused
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"

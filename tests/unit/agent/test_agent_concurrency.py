@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.errors import InputError, Refused
 from hartley.exact import floor_power
 

@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from hartley.errors import OptionError
-from hartley.ranges.schema.schema import Schema
-from hartley.wording import bits_down
+from hartley.schema.schema import Schema
+from hartley.text import bits_down
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

@@ -3,12 +3,12 @@
 import duckdb
 import pytest
 
-from hartley.agent import data as holding
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.errors import EngineError, Pending
+from hartley.trusted import data as holding
+from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

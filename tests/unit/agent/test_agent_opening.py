@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent import data as loading
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.repricing import verify_prices
-from hartley.engines.coded import copying
+from hartley.agent.replay import verify_prices
+from hartley.engines import coded_table as copying
 from hartley.errors import HartleyError, InputError, OptionError
+from hartley.trusted import data as loading
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
@@ -48,7 +48,7 @@ def test_another_process_asks_the_same_copy(ledger, agent, schema):
     agent.ask(OLD)
     code = (
         "import json, sys\n"
-        "from hartley.agent.planning_agent import Agent\n"
+        "from hartley.agent.agent import Agent\n"
         "with Agent(None, json.loads(sys.argv[1]), ledger=sys.argv[2]) as agent:\n"
         "    old = agent.ask('SELECT COUNT(*) FROM people WHERE age > 49')\n"
         "    new = agent.ask('SELECT SUM(age) FROM people WHERE age > 49', error=0)\n"

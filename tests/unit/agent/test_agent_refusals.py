@@ -4,10 +4,10 @@
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import verify_prices
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
 from hartley.errors import InputError, OptionError, Refused
+from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

@@ -21,19 +21,19 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from hartley.agent import data as loading, earlier
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import Ledger, open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.pricing.given_price import price_paths
-from hartley.agent.pricing.price import open_factor
-from hartley.agent.pricing.public_parts import PublicParts
-from hartley.agent.repricing import verify_prices
-from hartley.engines.coded.coded_copy import CodedTable
-from hartley.engines.dialects.duckdb import EmbeddedStore
-from hartley.engines.tables.sources import open_table
+from hartley.agent.replay import verify_prices
+from hartley.engines.coded_table import CodedTable
+from hartley.engines.duckdb import EmbeddedStore
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.tables.opening import open_table
+from hartley.trusted import data as loading, earlier
+from hartley.trusted.pricing.conditional_price import price_paths
+from hartley.trusted.pricing.price import open_factor
+from hartley.trusted.pricing.regions import PublicParts
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
-from hartley.agent.repricing import verify_prices
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
 from hartley.errors import InputError, OptionError, Refused, Stale
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

@@ -15,11 +15,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from hartley.agent import data as loading
-from hartley.agent.ledger import Head, open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.engines.coded import digests
+from hartley.agent.agent import Agent
+from hartley.agent.ledger import open_ledger
+from hartley.engines import codes as digests
 from hartley.errors import EngineError, InputError, Pending
+from hartley.trusted import data as loading
+from hartley.trusted.ledger.rows import Head
 
 SCHEMA = {
     "table": {"name": "people"},
@@ -287,10 +288,10 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_refuse(ledger, monke
 
 KILLED = textwrap.dedent("""
     import json, os, signal, sys
-    from hartley.agent.planning_agent import Agent
-    from hartley.agent.ledger.ledger import Ledger
-    from hartley.engines.coded.copying import CopyJob
-    from hartley.engines.dialects import duckdb
+    from hartley.agent.agent import Agent
+    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.engines.coded_table import CopyJob
+    from hartley.engines import duckdb
 
     schema, data, ledger, when = json.loads(sys.argv[1])
 

@@ -6,16 +6,14 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.ledger import charging
-from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.rows import state
-from hartley.agent.ledger.stores import chain
-from hartley.agent.planning_agent import Agent
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import Wish
-from hartley.agent.repricing import verify_prices
+from hartley.agent.agent import Agent
+from hartley.agent.replay import verify_prices
 from hartley.errors import OptionError, Stale
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.ledger import chain, charging, state
+from hartley.trusted.ledger.charging import BatchPrices, RowPrice
+from hartley.trusted.precision import Wish
+from hartley.trusted.questions.batch import to_plain
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 50"
@@ -297,7 +295,7 @@ def test_verifying_from_a_saved_head_prices_from_the_rows_before_it(agent):
 
 def test_many_prices_are_those_of_a_fresh_reading(agent):
     """What an agent remembers of earlier rows is what the ledger holds."""
-    from hartley.agent.earlier import Earlier
+    from hartley.trusted.earlier import Earlier
 
     text = "SELECT COUNT(*) FROM people WHERE pay > 1 AND age >= "
     for low in ("10", "20", "30", "50", "80"):

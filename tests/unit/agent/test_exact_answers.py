@@ -14,11 +14,11 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley.agent.answers.cells import cell_of, read_cells
-from hartley.agent.pricing.price import open_factor, price
-from hartley.agent.questions.selection import NumberKind
-from hartley.agent.quotes import Desk
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.cells import cell_of, read_cells
+from hartley.trusted.precision import Desk
+from hartley.trusted.pricing.price import open_factor, price
+from hartley.trusted.questions.question import NumberKind
 
 AGGREGATES = {
     "COUNT({})": len,

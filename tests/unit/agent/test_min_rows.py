@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
-from hartley.agent.answers.cells import cell_of, read_cells
-from hartley.agent.asking import quote as quote_plans
-from hartley.agent.precision import vacuous_labels
-from hartley.agent.price_curve import bits_for
-from hartley.agent.pricing.price import price
-from hartley.agent.questions.batch import Statistic
-from hartley.agent.quotes import Desk, Wish
-from hartley.ranges.schema.schema import Schema
+from hartley.agent.curve import bits_for
+from hartley.agent.quoting import quote as quote_plans
+from hartley.schema.schema import Schema
+from hartley.trusted.cells import cell_of, read_cells
+from hartley.trusted.precision import Desk, Wish, vacuous_labels
+from hartley.trusted.pricing.price import price
+from hartley.trusted.questions.batch import Statistic
 
 SAMPLE = "examples/people.schema.toml"
 OFFICE = "SELECT AVG(income) FROM people WHERE job = 'office'"

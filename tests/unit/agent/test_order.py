@@ -7,16 +7,16 @@ from math import prod
 
 import pytest
 
-from hartley.agent import order
-from hartley.agent.earlier import Earlier
-from hartley.agent.ledger.reading import ChargedRow
-from hartley.agent.order import MOST_ORDERED, Charges, RowOrder
-from hartley.agent.planning_agent import Agent
-from hartley.agent.pricing.public_parts import PublicParts
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import Desk, questions_of
+from hartley.agent import workload as order
+from hartley.agent.agent import Agent
+from hartley.agent.workload import MOST_ORDERED, Charges, RowOrder
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.earlier import Earlier
+from hartley.trusted.ledger.ledger import ChargedRow
+from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.pricing.regions import PublicParts
+from hartley.trusted.questions.batch import to_plain
 
 POOL = [
     "SELECT COUNT(*) FROM t WHERE a >= 3",

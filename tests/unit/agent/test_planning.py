@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import hartley
+from hartley.agent.agent import Agent
+from hartley.agent.curve import bits_for
 from hartley.agent.planning import plan
-from hartley.agent.planning_agent import Agent
-from hartley.agent.price_curve import bits_for
-from hartley.agent.quotes import Wish
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
+from hartley.trusted.precision import Wish
 
 TINY = {
     "table": {"name": "t"},

@@ -6,12 +6,11 @@ import pickle
 import pytest
 
 import hartley
-from hartley.agent import opening_agent
-from hartley.agent.agent import Agent as AnsweringAgent
-from hartley.agent.opening_agent import OpeningAgent
-from hartley.agent.planning_agent import PlanningAgent
-from hartley.agent.quotes import Desk
+from hartley.agent import agent as opening_agent
+from hartley.agent.agent import OpeningAgent, PlanningAgent
 from hartley.errors import OptionError
+from hartley.trusted.agent import TrustedAgent as AnsweringAgent
+from hartley.trusted.precision import Desk
 
 MEDIAN, OLD = (
     "SELECT MEDIAN(age) FROM people",

@@ -5,11 +5,11 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley.agent.planning_agent import Agent
-from hartley.agent.price_curve import bits_for, price_curve
-from hartley.agent.quotes import Wish
+from hartley.agent.agent import Agent
+from hartley.agent.curve import bits_for, price_curve
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
+from hartley.trusted.precision import Wish
 
 TINY = {
     "table": {"name": "t"},

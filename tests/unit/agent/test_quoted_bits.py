@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hartley.agent.agent import Quoted
-from hartley.agent.asking import price
-from hartley.agent.quotes import Wish
+from hartley.agent.quoting import price
 from hartley.errors import OptionError, Stale
+from hartley.trusted.agent import Quoted
+from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 50"

@@ -4,13 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from hartley.agent import quotes as quoting
-from hartley.agent.asking import price, quote
-from hartley.agent.ledger.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Desk, Wish, questions_of
+from hartley.agent.agent import Agent
+from hartley.agent.quoting import price, quote
 from hartley.errors import InputError, OptionError, Refused
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted import precision as quoting
+from hartley.trusted.ledger.ledger import open_ledger
+from hartley.trusted.precision import Desk, Wish, questions_of
 
 PEOPLE = Schema.read(
     {

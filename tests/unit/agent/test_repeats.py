@@ -5,11 +5,11 @@ from threading import Event, Thread
 
 import pytest
 
-from hartley.agent import quotes
-from hartley.agent.ledger.rows.entries import canonical, committed_answers
-from hartley.agent.planning_agent import Agent
-from hartley.agent.questions.batch import to_plain
+from hartley.agent.agent import Agent
 from hartley.errors import EngineError
+from hartley.trusted import precision as quotes
+from hartley.trusted.ledger.rows import canonical, committed_answers
+from hartley.trusted.questions.batch import to_plain
 
 SUM = "SELECT SUM(age) FROM people"
 COUNT = "SELECT COUNT(*) FROM people WHERE age >= "

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from hartley import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.stores import sqlite
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, Pending
-from hartley.service.ledger_guard import LaterNote
+from hartley.service.own_rows import LaterNote
+from hartley.trusted.ledger import sqlite
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 40"

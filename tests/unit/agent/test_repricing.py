@@ -9,18 +9,18 @@ import pytest
 
 from hartley import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.entries import canonical
-from hartley.agent.ledger.verification import replay
-from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
-from hartley.agent.repricing import (
+from hartley.agent.replay import (
     may_answer,
     open_cells,
+    replay,
     reprice,
     reprice_by_public,
     verify_prices,
 )
 from hartley.errors import EngineError, InputError
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.ledger.rows import canonical
+from hartley.trusted.questions.batch import Form, Question, Statistic, Test as Leaf, to_plain
 
 sys.path.insert(0, str(Path(__file__).parent / "ledger"))  # modules beside the tests
 

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Wish
+from hartley.agent.agent import Agent
 from hartley.errors import HartleyError, Refused
+from hartley.trusted.precision import Wish
 
 PUBLIC = {
     "table": {"name": "people"},

@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from hartley.adversaries.reconstruction import Reconstruction
 from hartley.agent import transcript
-from hartley.agent.planning_agent import Agent
+from hartley.agent.agent import Agent
 from hartley.agent.transcript import transcripts_of
+from hartley.attacks.reconstruction import Reconstruction
 from hartley.errors import OptionError
 
 COLUMNS = {

@@ -8,15 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.answers.cells import read_cells
-from hartley.agent.asking import price, quote
-from hartley.agent.planning_agent import Agent
-from hartley.agent.precision import vacuous_labels
-from hartley.agent.questions.selection import NumberKind
-from hartley.agent.quotes import Desk, Wish
+from hartley.agent.agent import Agent
+from hartley.agent.quoting import price, quote
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.cells import read_cells
+from hartley.trusted.precision import Desk, Wish, vacuous_labels
+from hartley.trusted.questions.question import NumberKind
 
 SCHEMA = Schema.read(
     {

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.ledger.rows.entries import FIELDS, canonical
-from hartley.agent.ledger.verification import replay
-from hartley.agent.pricing.given_price import RULES
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import questions_of
-from hartley.agent.repricing import may_answer, open_cells, reprice_by_public
+from hartley.agent.replay import may_answer, open_cells, replay, reprice_by_public
+from hartley.trusted.ledger.rows import FIELDS, canonical
+from hartley.trusted.precision import questions_of
+from hartley.trusted.pricing.conditional_price import RULES
+from hartley.trusted.questions.batch import to_plain
 
 sys.path.insert(0, str(Path(__file__).parent / "ledger"))  # modules beside the tests
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.pricing.price import price
-from hartley.agent.quotes import Desk, Wish, questions_of
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.precision import Desk, Wish, questions_of
+from hartley.trusted.pricing.price import price
 
 PEOPLE = Schema.read(
     {
@@ -31,8 +31,8 @@ TEXTS = (
 @given(st.sampled_from(TEXTS), st.fractions(Fraction(1, 10), 2000, max_denominator=10))
 @settings(max_examples=60)
 def test_an_error_buys_the_finest_steps_of_its_price(text, error):
-    from hartley.agent.precision import steps_for_error, worst_errors
-    from hartley.agent.questions.question import parse
+    from hartley.trusted.precision import steps_for_error, worst_errors
+    from hartley.trusted.questions.question import parse
 
     desk = Desk(PEOPLE, 1000)
     (told,) = desk.plan(Wish(text, error=error), None, None)

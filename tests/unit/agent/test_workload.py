@@ -1,9 +1,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.quotes import Wish
 from hartley.agent.workload import WorkloadEntry, parse_workload, read_workload
 from hartley.errors import OptionError
+from hartley.trusted.precision import Wish
 
 COUNT, MEAN = "SELECT COUNT(*) FROM people", "SELECT AVG(age) FROM people"
 

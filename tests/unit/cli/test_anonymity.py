@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from hartley.cli.anonymity import anonymity_command, anonymize_command
 from hartley.datasets.people import people
 from hartley.errors import OptionError
-from hartley.studies.anonymity import anonymity
-from hartley.studies.anonymity_measures import attacks, column_measures
+from hartley.studies.look.anonymity import anonymity, attacks, column_measures
 
 APP = typer.Typer()
 APP.command("anonymity")(anonymity_command)

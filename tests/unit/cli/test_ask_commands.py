@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent import data as holding
 from hartley.cli import main
 from hartley.cli.refusals import WIDTH, marked, pointed_at
 from hartley.datasets.people import people
-from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, OptionError, Refused
+from hartley.tables.opening import open_table
+from hartley.trusted import data as holding
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SCHEMA = str(EXAMPLES / "people.schema.toml")

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from hartley.cli.attack import attack_app
 from hartley.datasets.people import people
 from hartley.errors import HartleyError, InputError, OptionError
-from hartley.studies.release import release
+from hartley.studies.release.release import release
 
 POLICY = """
 format = 1

@@ -7,9 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hartley.adversaries.load_monitoring import LoadMonitoring
-from hartley.adversaries.membership import MembershipGame
-from hartley.adversaries.uniqueness import Uniqueness, grid_policy
+from hartley.attacks.load_monitoring import LoadMonitoring
+from hartley.attacks.membership import MembershipGame
+from hartley.attacks.uniqueness import Uniqueness, grid_policy
 from hartley.cli.attack_signals import (
     load_monitoring_command,
     membership_command,
@@ -18,7 +18,7 @@ from hartley.cli.attack_signals import (
 from hartley.errors import InputError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 app = typer.Typer()
 app.command("membership")(membership_command)

@@ -146,7 +146,7 @@ def test_an_unknown_option_is_the_users_mistake(folder):
 @pytest.mark.slow
 def test_a_fault_inside_says_so_without_a_traceback(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import hartley.studies.audit as a\n"
+        "import hartley.studies.look.audit as a\n"
         "def broken(*_, **__): raise ZeroDivisionError('SECRET-7741')\n"
         "a.audit = broken\n"
     )
@@ -201,8 +201,8 @@ def test_doctor_names_every_engine():
 def test_doctor_shows_every_probe_of_an_engine(tmp_path):
     import duckdb
 
-    from hartley.engines.dialects.probes import sql_questions
-    from hartley.engines.dialects.registry import EMBEDDED
+    from hartley.engines.probes import sql_questions
+    from hartley.engines.registry import EMBEDDED
 
     duckdb.connect(str(tmp_path / "some.duckdb")).close()
     found = run("doctor", "--engine", str(tmp_path / "some.duckdb"))
@@ -218,8 +218,8 @@ def test_doctor_shows_every_probe_of_an_engine(tmp_path):
 
 
 def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
-    from hartley.engines.dialects import duckdb, probes
-    from hartley.studies import doctor
+    from hartley.engines import duckdb, probes
+    from hartley.studies.check import doctor
 
     wrong = [probes.Probe("sums", 4, 0), probes.Probe("NaN", 1, 1)]
     with monkeypatch.context() as lying:
@@ -236,7 +236,7 @@ def test_doctor_says_which_probe_fails_and_what_version_is_untried(monkeypatch):
 
 
 def test_doctor_says_what_to_install_for_what_is_missing(monkeypatch):
-    from hartley.studies import doctor
+    from hartley.studies.check import doctor
 
     found = doctor._package("no-such-package", required=False, extra="pip install it")
     assert (found.state, found.hint) == ("absent", "pip install it")

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from hartley.cli.main import app
 from hartley.datasets.people import people
 from hartley.errors import CertificateError, InputError, OptionError
-from hartley.guarantees.certify import certify
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 
 

@@ -10,8 +10,8 @@ import pytest
 import hartley
 from hartley.cli.main import main
 from hartley.errors import HartleyError, OptionError
-from hartley.ranges.schema.draft import draft_schema
-from hartley.studies.record_risks import audit_risks, key_risks
+from hartley.schema.draft import draft_schema
+from hartley.studies.look.exposure import audit_risks, key_risks
 
 ROWS = 60
 ROLES = {

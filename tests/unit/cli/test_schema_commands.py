@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from hartley.cli.schema import schema_app
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from hartley.cli import main
+from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent, connect
-from hartley.client.service_connection import ServiceConnection
 from hartley.errors import EngineError, HartleyError, OptionError, ReplyError
 
 TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"

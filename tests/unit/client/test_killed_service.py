@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.planning_agent import Agent
+from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent
-from hartley.client.service_connection import ServiceConnection
 from hartley.service.accounts import open_accounts
 
 pytestmark = pytest.mark.slow
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.slow
 SERVICE = """
 import os, pathlib, signal, sys
 import uvicorn
-from hartley.agent.data import Holding
-from hartley.service import gate
+from hartley.trusted.data import Holding
+from hartley.service import app as gate
 from hartley.service.app import create_app
 from hartley.service.settings import read_settings
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent
-from hartley.client.service_connection import ServiceConnection
 
 pytestmark = pytest.mark.slow
 

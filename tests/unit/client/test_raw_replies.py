@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent, connect
-from hartley.client.service_connection import ServiceConnection
 from hartley.errors import HartleyError, InputError
 
 TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from hartley.agent.price_curve import price_curve
-from hartley.agent.quotes import Wish
+from hartley.agent.curve import price_curve
 from hartley.client.remote_agent import connect
 from hartley.errors import InputError, NotPermitted, OptionError, Refused, Stale
 from hartley.service.accounts import open_accounts
+from hartley.trusted.precision import Wish
 
 pytestmark = pytest.mark.slow
 QUESTIONS = [

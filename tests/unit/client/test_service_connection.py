@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.client import service_connection
+from hartley.client import connection as service_connection
+from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent, connect
-from hartley.client.service_connection import ServiceConnection
 from hartley.errors import (
     EngineError,
     HartleyError,

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from hartley.datasets.redd import SPELLINGS
+from hartley.datasets.meters import SPELLINGS
 
 
 def _rows(table):

@@ -6,16 +6,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.datasets.adult import make_adult
-from hartley.datasets.casc import make_census, make_tarragona
 from hartley.datasets.catalogue import ENTRIES, dataset
-from hartley.datasets.dataset import HALF_HOURS, Dataset
-from hartley.datasets.drawing import by_quantiles, by_shares, factor_normals, random_numbers
-from hartley.datasets.heart import make_hungarian
-from hartley.datasets.redd import TOP_FIVE, make_redd
-from hartley.datasets.solar_homes import make_solar_homes
-from hartley.datasets.taxi import NEW_YORK, PLACES, make_taxi
-from hartley.datasets.young_people import make_young_people
+from hartley.datasets.health import make_hungarian, make_young_people
+from hartley.datasets.meters import (
+    NEW_YORK,
+    PLACES,
+    TOP_FIVE,
+    make_redd,
+    make_solar_homes,
+    make_taxi,
+)
+from hartley.datasets.people import by_quantiles, by_shares, factor_normals, random_numbers
+from hartley.datasets.source import HALF_HOURS, Dataset
+from hartley.datasets.surveys import make_adult, make_census, make_tarragona
 from hartley.errors import ColumnError, OptionError, TableError
 
 SIZES = {name: next(iter(inspect.signature(one.make).parameters)) for name, one in ENTRIES.items()}

@@ -7,12 +7,18 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from hartley.datasets.adult import load_adult
 from hartley.datasets.catalogue import ENTRIES, dataset
-from hartley.datasets.dataset import HALF_HOURS
-from hartley.datasets.redd import load_redd, make_redd
-from hartley.datasets.solar_homes import load_solar_homes, make_solar_homes
-from hartley.datasets.taxi import NEW_YORK, load_taxi, make_taxi
+from hartley.datasets.meters import (
+    NEW_YORK,
+    load_redd,
+    load_solar_homes,
+    load_taxi,
+    make_redd,
+    make_solar_homes,
+    make_taxi,
+)
+from hartley.datasets.source import HALF_HOURS
+from hartley.datasets.surveys import load_adult
 from hartley.errors import OptionError, TableError
 from hartley.papers.b.trips import LATITUDE, LONGITUDE
 

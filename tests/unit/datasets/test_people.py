@@ -7,7 +7,7 @@ import pytest
 
 from hartley.datasets.people import people, people_schema
 from hartley.errors import OptionError
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
 
 
 def test_the_sample_is_the_same_on_every_machine():

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.table import Table
+from hartley.engines.registry import EMBEDDED
+from hartley.engines.table import Table
+from hartley.tables.column_map import apply_map
 
 NUMBER = 987_654_321
 

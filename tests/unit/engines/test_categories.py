@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from hartley.engines.maps.column_map import Lookup, apply_map
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError
+from hartley.tables.column_map import Lookup, apply_map
+from hartley.tables.opening import open_table
 
 WORDS = ["", " ", "a", "A", "ä", "Zürich", "日本", "😀", "it's", '"', "\\", "%", "NULL", "None"]
 

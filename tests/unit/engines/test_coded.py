@@ -10,14 +10,13 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from hartley.engines.coded.coded_copy import WORDS, Cast, CodeColumn, CodeStatement, Part
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table
-from hartley.engines.dialects.duckdb import DUCKDB
-from hartley.engines.dialects.postgres import POSTGRESQL
-from hartley.engines.dialects.spark import SPARK
-from hartley.engines.tables.sources import open_table
+from hartley.engines.coded_table import WORDS, Cast, CodeColumn, CodeStatement, Part, code_table
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.duckdb import DUCKDB
+from hartley.engines.postgres import POSTGRESQL
+from hartley.engines.spark import SPARK
 from hartley.errors import EngineError
+from hartley.tables.opening import open_table
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table, holds_copy, open_coded
-from hartley.engines.dialects.duckdb import DuckDB
-from hartley.engines.tables.sources import open_source, open_table
+from hartley.engines.coded_table import code_table, holds_copy, open_coded
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.duckdb import DuckDB
 from hartley.errors import ColumnError, InputError, TableError
+from hartley.tables.opening import open_source, open_table
 
 
 def codes(source, *codings, **options):

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps.column_map import (
+from hartley.errors import ColumnError, HartleyError, OptionError, TableError
+from hartley.tables.column_map import (
     ColumnCounts,
     CutCells,
     Formula,
@@ -17,8 +18,7 @@ from hartley.engines.maps.column_map import (
     UniformCells,
     apply_map,
 )
-from hartley.engines.tables.sources import open_table
-from hartley.errors import ColumnError, HartleyError, OptionError, TableError
+from hartley.tables.opening import open_table
 
 
 def doubles(values):

@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.tables.condition import evaluate_condition
 from hartley.errors import OptionError
+from hartley.tables.view import evaluate_condition
 
 COLUMNS = {
     "age": [39, 41, None, 60],
@@ -117,7 +117,7 @@ def test_whatever_is_not_allowed_is_refused_before_it_runs(text, refused, monkey
     def opened(*_: object) -> None:
         pytest.fail("the condition reached the engine")
 
-    monkeypatch.setattr("hartley.engines.tables.sources.open_table", opened)
+    monkeypatch.setattr("hartley.tables.opening.open_table", opened)
     with refused(OptionError, "condition"):
         evaluate_condition(text, COLUMNS)
 

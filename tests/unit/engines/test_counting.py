@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.counting.pairs import distinct_counts, parse_memory
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.view import prepare
 from hartley.errors import OptionError
+from hartley.tables.counts import distinct_counts, parse_memory
+from hartley.tables.opening import open_table
+from hartley.tables.view import prepare
 
 cells = st.tuples(st.sampled_from(["x", "y", None]), st.one_of(st.none(), st.integers(-2, 2)))
 

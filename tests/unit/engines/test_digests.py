@@ -9,13 +9,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table, holds_rows_of
-from hartley.engines.coded.digests import PRIME, draw_seeds, read_sums, row_sums_query, seeds_from
-from hartley.engines.dialects import duckdb as embedded
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.tables.sources import open_table
+from hartley.engines import duckdb as embedded
+from hartley.engines.coded_table import code_table, holds_rows_of
+from hartley.engines.codes import (
+    PRIME,
+    ColumnCoding,
+    draw_seeds,
+    read_sums,
+    row_sums_query,
+    seeds_from,
+)
+from hartley.engines.registry import EMBEDDED
 from hartley.errors import EngineError
+from hartley.tables.opening import open_table
 
 CODINGS = [ColumnCoding("a", 3), ColumnCoding("b", 2**40), ColumnCoding("c", 100)]
 CODES = st.tuples(

@@ -121,7 +121,7 @@ def test_a_record_batch_is_a_table():
 def test_a_table_that_changes_while_it_is_counted_is_refused(monkeypatch):
     import ibis
 
-    monkeypatch.setattr("hartley.ranges.relations.counting.TALLY_FROM", -1)
+    monkeypatch.setattr("hartley.ranges.counting.TALLY_FROM", -1)
     for limit in (None, 1):
         backend = ibis.duckdb.connect()
         backend.con.execute("CREATE TABLE t AS SELECT i AS s, i AS r FROM range(3) AS rows(i)")
@@ -161,7 +161,7 @@ def test_spread_integers_take_no_memory_for_what_lies_between():
     relation = Relation.from_table(
         {"s": values, "r": values[::-1].copy()}, secret="s", released="r"
     )
-    from hartley.ranges.relations.counting import tally_pairs
+    from hartley.ranges.counting import tally_pairs
 
     tally = tally_pairs(relation.view, [0], [1])
     assert tally.secret.width == len(set(values.tolist()))

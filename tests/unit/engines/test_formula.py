@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps.column_map import Formula, UniformCells
 from hartley.errors import OptionError
+from hartley.tables.column_map import Formula, UniformCells
 
 
 def bits(values):

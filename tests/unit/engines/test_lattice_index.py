@@ -5,11 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.maps.lattice_index import IndexFormula, LatticeSide
-from hartley.engines.maps.writing import write_table
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
+from hartley.tables.column_map import IndexFormula, LatticeSide, apply_map
+from hartley.tables.opening import open_table
+from hartley.tables.writing import write_table
 
 SIDES = [
     LatticeSide("x", Fraction(0), Fraction(1), 100),

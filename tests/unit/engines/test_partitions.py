@@ -11,9 +11,9 @@ import pytest
 
 from command_line import run
 from hartley import Agent, Roles, TableError, anonymity, check, open_table, release, scan
-from hartley.engines.crosstabs.grids import read_grid
-from hartley.engines.tables.sources import open_texts
 from hartley.errors import InputError
+from hartley.tables.crosstab import read_grid
+from hartley.tables.opening import open_texts
 
 
 def write(path, rows, form="parquet"):

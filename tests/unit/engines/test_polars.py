@@ -10,16 +10,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hartley.engines.counting.totals import exact_totals
-from hartley.engines.dialects.dialect import Dialect
-from hartley.engines.dialects.polars import Polars
-from hartley.engines.dialects.probes import probe_engine, require_tried
-from hartley.engines.dialects.registry import POLARS
-from hartley.engines.maps.column_map import Keep, UniformCells, apply_map
-from hartley.engines.maps.writing import write_table
-from hartley.engines.tables.profile import profile
-from hartley.engines.tables.sources import open_table
+from hartley.engines.dialect import Dialect
+from hartley.engines.polars import Polars
+from hartley.engines.probes import probe_engine, require_tried
+from hartley.engines.registry import POLARS
 from hartley.errors import ColumnError, EngineError, OptionError, TableError
+from hartley.tables.column_map import Keep, UniformCells, apply_map
+from hartley.tables.counts import exact_totals
+from hartley.tables.opening import open_table
+from hartley.tables.view import profile
+from hartley.tables.writing import write_table
 
 
 class Careless(Polars):

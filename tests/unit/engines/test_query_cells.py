@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps.column_map import CutCells, Keep, Quantized, UniformCells, apply_map
+from hartley.boxes.expression import parse_expression
 from hartley.errors import ColumnError, OptionError
-from hartley.ranges.boxes.expression import parse_expression
+from hartley.tables.column_map import CutCells, Keep, Quantized, UniformCells, apply_map
 
 ELLIPSE = parse_expression("x1**2 + 2*x2**2").to_tree()
 CELLS = UniformCells("q", Fraction(0), Fraction(12), 12)

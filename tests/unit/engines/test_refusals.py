@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley import ColumnError, EngineError, OptionError, Relation, TableError, open_table
-from hartley.engines.tables.profile import profile
+from hartley.tables.view import profile
 
 MARKER = "SECRET-7741"
 NUMBER = 987_654_321

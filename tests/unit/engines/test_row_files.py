@@ -8,13 +8,12 @@ import io
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hartley.engines.tables.declared_values import near_misses
-from hartley.engines.tables.local_copies import suspected_encoding
-from hartley.engines.tables.profile import profile
-from hartley.engines.tables.reading_options import ReadingOptions
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError, TableError
-from hartley.ranges.relations.relation import Relation
+from hartley.ranges.relation import Relation
+from hartley.tables.opening import open_table
+from hartley.tables.reading import ReadingOptions, near_misses
+from hartley.tables.row_files import suspected_encoding
+from hartley.tables.view import profile
 
 
 def time(*parts):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley import ColumnError, Relation, TableError, open_table
-from hartley.engines.tables.table import Kind, Table
+from hartley.engines.table import Kind, Table
 
 if TYPE_CHECKING:
     from pathlib import Path

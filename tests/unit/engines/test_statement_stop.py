@@ -5,10 +5,10 @@ import threading
 import duckdb
 import pytest
 
-from hartley.engines.coded.coded_copy import CodedTable, CodeStatement, Part, Stopped
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.dialects.duckdb import EmbeddedStore
-from hartley.engines.dialects.statement_stop import StatementStop, stoppable
+from hartley.engines.coded_table import CodedTable, CodeStatement, Part, Stopped
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.dialect import StatementStop, stoppable
+from hartley.engines.duckdb import EmbeddedStore
 
 LONG = "SELECT COUNT(*) AS n FROM range(100000000) a, range(100000000) b WHERE a.range <> b.range"
 SHORT = "SELECT COUNT(*) AS n FROM range(7)"

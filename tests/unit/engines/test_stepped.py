@@ -9,9 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps import steps
-from hartley.engines.maps.steps import count_at_ends, least_distance, lie_on_lattice, look_for_step
-from hartley.engines.tables.sources import open_table
+from hartley.tables import release_rules as steps
+from hartley.tables.opening import open_table
+from hartley.tables.release_rules import (
+    count_at_ends,
+    least_distance,
+    lie_on_lattice,
+    look_for_step,
+)
 
 
 def looked(values, low=0, high=200):

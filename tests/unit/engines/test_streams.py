@@ -6,14 +6,13 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.coded.copying import code_table
-from hartley.engines.counting.classes import mixed_radix
-from hartley.engines.counting.pairs import coded_rows
-from hartley.engines.dialects.streams import batches, reader
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.view import prepare
+from hartley.engines.coded_table import code_table
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.dialect import batches, reader
 from hartley.errors import EngineError, TableError
+from hartley.tables.counts import coded_rows, mixed_radix
+from hartley.tables.opening import open_table
+from hartley.tables.view import prepare
 
 NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8]
 

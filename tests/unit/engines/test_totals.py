@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.counting.totals import TotalsGrid, exact_totals
-from hartley.engines.maps.column_map import ColumnCounts
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.tables.column_map import ColumnCounts
+from hartley.tables.counts import TotalsGrid, exact_totals
 
 fractions = st.one_of(
     st.fractions(-1000, 1000, max_denominator=1000),

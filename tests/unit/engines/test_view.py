@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import Kind
-from hartley.engines.tables.view import LARGEST_BIN, ViewColumn, bin_numbers, prepare, run
+from hartley.engines.table import Kind
 from hartley.errors import EngineError, OptionError
+from hartley.tables.opening import open_table
+from hartley.tables.view import LARGEST_BIN, ViewColumn, bin_numbers, prepare, run
 
 STEPS = [
     Fraction(step) for step in ("1", "10", "0.1", "2.5", "0.3", "1/3", "7/11", "0.001", "1000")

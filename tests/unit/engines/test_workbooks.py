@@ -10,10 +10,10 @@ import openpyxl
 import pyreadstat
 import pytest
 
-from hartley.engines.tables.reading_options import ReadingOptions
-from hartley.engines.tables.sources import open_table
 from hartley.errors import EngineError, OptionError, TableError
-from hartley.ranges.relations.relation import Relation
+from hartley.ranges.relation import Relation
+from hartley.tables.opening import open_table
+from hartley.tables.reading import ReadingOptions
 
 
 def time(*parts):

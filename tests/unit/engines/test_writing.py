@@ -15,16 +15,15 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.dialects import duckdb as embedded
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.maps import writing
-from hartley.engines.maps.column_map import CutCells, Formula, Keep, UniformCells, apply_map
-from hartley.engines.maps.writing import write_table
-from hartley.engines.tables.failures import full_disk, lack_of_room
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import Table
+from hartley.engines import duckdb as embedded
+from hartley.engines.registry import EMBEDDED
+from hartley.engines.table import Table, full_disk, lack_of_room
 from hartley.errors import ColumnError, EngineError, InputError, OptionError
 from hartley.files import whole_file
+from hartley.tables import writing
+from hartley.tables.column_map import CutCells, Formula, Keep, UniformCells, apply_map
+from hartley.tables.opening import open_table
+from hartley.tables.writing import write_table
 
 CELLS = UniformCells("x", 0, 10, 5)
 HALF = ("/", ("var", "x"), ("var", "y"))
@@ -244,11 +243,11 @@ def test_an_interruption_while_the_engine_writes_leaves_nothing_and_ends_its_oth
 
 KILLED = """
 import sys
-from hartley.engines.maps.column_map import UniformCells, apply_map
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import Table
-from hartley.engines.maps.writing import write_table
+from hartley.tables.column_map import UniformCells, apply_map
+from hartley.engines.registry import EMBEDDED
+from hartley.tables.opening import open_table
+from hartley.engines.table import Table
+from hartley.tables.writing import write_table
 
 rows = EMBEDDED.open().sql("SELECT sin(i::DOUBLE) AS x FROM range(2000000000) t(i)")
 mapped = apply_map(Table(rows, "many"), [UniformCells("x", -1, 1, 9)])

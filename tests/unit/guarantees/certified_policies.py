@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 HEIGHT = QuantizedColumn("height", UniformQuantizer(100, 250, 64))
 WEIGHT = QuantizedColumn("weight", UniformQuantizer(30, 200, 64))

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hartley.errors import CertificateError, InputError
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.certify import certify
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 POLICY = """\
 # Ages in seven classes.   A comment, and spaces at its end.  \t

@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley import Relation, nonstochastic_leakage
+from hartley.boxes.box import Box
+from hartley.boxes.expression import mean, parse_expression, variables
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.guarantees.answers import reach_of
-from hartley.guarantees.certify import certify, verify_exhaustively
-from hartley.policies.categories.merging import CategoryMerging
-from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.policies.quantizers.allocation import allocate_bits
-from hartley.policies.quantizers.calibration import cells_met, cells_reached
-from hartley.policies.quantizers.optimal import CutQuantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.expression import mean, parse_expression, variables
+from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.policies.categories import CategoryMerging
+from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
+from hartley.policies.optimal import CutQuantizer
+from hartley.policies.quantized_column import allocate_bits
+from hartley.policies.quantizer import UniformQuantizer, cells_met, cells_reached
 
 TWO = Box.cube(0, 1, size=2)
 MEAN = "(x1 + x2)/2"

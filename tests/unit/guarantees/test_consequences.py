@@ -17,13 +17,12 @@ from hartley import (
     symmetric_leakage,
     zero_error_capacity_bound,
 )
-from hartley.guarantees.certify import certify
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
-from hartley.numerals import digits_down
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.wording import bits_up, exactly
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.text import bits_up, digits_down, exactly
 
 POINTS = 7
 

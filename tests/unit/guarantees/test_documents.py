@@ -7,11 +7,11 @@ import pytest
 from certified_policies import BMI, HEIGHT, TALL, WEIGHT, consequence, ellipse, mean_of
 
 from hartley import Relation, maximal_leakage, maximin_information, symmetric_leakage
-from hartley.guarantees.certify import certify
 from hartley.guarantees.promise import UNRELATED
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import LineColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 # --- what the words rest on ----------------------------------------------------------------------
 

@@ -7,13 +7,13 @@ import pytest
 from certified_policies import BMI, TALL, mean_of
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
 from hartley.errors import OptionError
-from hartley.guarantees.certify import certify, verify_exhaustively
+from hartley.guarantees.verify import certify, verify_exhaustively
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import LineColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 # --- lines ---------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 import hartley
+from hartley.boxes import cut_box, volume as volumes
+from hartley.boxes.box import Box
+from hartley.boxes.cut_box import CutBox
 from hartley.guarantees.consequences import ROUGH, of_cells
-from hartley.ranges.boxes import cut_box, volume as volumes
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.studies import tradeoff_answers
+from hartley.studies.release import tradeoff_points as tradeoff_answers
 
 FOUR = {f"x{i}": {"range": [0, 1]} for i in range(1, 5)}
 SPHERE = " + ".join(f"{name}**2" for name in FOUR)

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from hartley.errors import CertificateError, InputError, OptionError
-from hartley.guarantees.certify import certify
-from hartley.guarantees.verify import verify
+from hartley.guarantees.verify import certify, verify
 from hartley.policies.document import PolicyDocument
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.kinds import read_column
 

@@ -6,12 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from hartley.agent.planning_agent import Agent
+from hartley.agent.agent import Agent
 from hartley.errors import CertificateError, OptionError
-from hartley.guarantees.table_certificate import sealed
-from hartley.guarantees.table_verification import verify_tables
-from hartley.studies.check import check
-from hartley.studies.check_certificate import certify_tables, save_certificate, verify_check
+from hartley.guarantees.table_certificate import sealed, verify_tables
+from hartley.studies.check.certificate import certify_tables, save_certificate, verify_check
+from hartley.studies.check.check import check
 
 SQUARE = "r,a,b,c,Total\nx,20,50,10,80\ny,s,19,s,49\nz,s,32,s,61\nTotal,45,101,44,190\n"
 

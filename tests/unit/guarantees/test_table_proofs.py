@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hartley.guarantees.table_proofs import ProofRows, Witnesses, followed
-from hartley.kernels.propagation import FAR
-from hartley.ranges.tables.system import HIGH, LOW, Bounds, LinearSystem
+from hartley.kernels.sums import FAR
+from hartley.knowledge.table_system import HIGH, LOW, Bounds, LinearSystem
 
 GRID = [(8, [0, 1]), (9, [2, 3]), (10, [0, 2]), (11, [1, 3]), (12, [8, 9]), (12, [10, 11])]
 """A table of two by two: cells 0 to 3, rows 8 and 9, columns 10 and 11, the total 12."""

@@ -7,12 +7,12 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.boxes.box import Box
+from hartley.boxes.expression import mean, total, variables
 from hartley.errors import OptionError
-from hartley.guarantees.certify import certify, verify_exhaustively
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.policies.quantizers.vector import VectorQuantizer
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.expression import mean, total, variables
+from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.vector import VectorQuantizer
 
 SQUARE = Box.cube(0, 1, size=2)
 

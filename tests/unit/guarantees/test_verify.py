@@ -3,12 +3,11 @@
 import pytest
 
 from hartley.errors import CertificateError
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.certify import certify
-from hartley.guarantees.verify import verify
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify, verify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 CELLS = QuantizedColumn("age", UniformQuantizer(0, 100, 10))
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hartley.kernels.components import component_labels, merge_forests, number_trees
+from hartley.kernels.pairs import component_labels, merge_forests, number_trees
 
 
 @st.composite

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from hartley.kernels.cover import fewest_cells, first_within, largest_smallest_cell
+from hartley.kernels.sums import fewest_cells, first_within, largest_smallest_cell
 
 TENTHS = st.lists(st.integers(-30, 30).map(lambda n: n / 10), min_size=1, max_size=12)
 DOUBLES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)

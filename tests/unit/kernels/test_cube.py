@@ -6,9 +6,14 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.errors import EngineError, TableError
 from hartley.kernels import classes as walks
-from hartley.kernels.classes import count_tails, over_classes
-from hartley.kernels.cube import ClassCounts, CubeCounter, group_keys
-from hartley.kernels.mondrian import mondrian_boxes
+from hartley.kernels.classes import (
+    ClassCounts,
+    CubeCounter,
+    count_tails,
+    group_keys,
+    mondrian_boxes,
+    over_classes,
+)
 
 
 def plain(keys, width):

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.tables.cover import CoverAxis
-from hartley.ranges.tables.moves import BoxFrame
+from hartley.knowledge.cover import CoverAxis
+from hartley.knowledge.table_system import BoxFrame
 
 
 def add_up(atoms):

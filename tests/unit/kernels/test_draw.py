@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.kernels.draw import BITS, alias_tables, draw_rows, random_words
+from hartley.kernels.draws import BITS, alias_tables, draw_rows, random_words
 
 ZERO_KEY = np.zeros(8, np.uint32)
 UNIT = 1 << BITS

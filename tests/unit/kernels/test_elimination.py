@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from hartley.kernels.elimination import (
+from hartley.exact import lifted
+from hartley.kernels.sums import (
     PRIME,
     combination,
     eliminate,
@@ -14,7 +15,6 @@ from hartley.kernels.elimination import (
     minus,
     times,
 )
-from hartley.ranges.multipliers import lifted
 
 numbers = st.integers(0, PRIME - 1)
 

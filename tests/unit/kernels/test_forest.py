@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.kernels.forest import mu_approx_groups
-from hartley.kernels.mdav import integer_points, plain_mdav
+from hartley.kernels.games import mu_approx_groups
+from hartley.kernels.neighbours import integer_points, plain_mdav
 
 
 def key(points, one, other):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.adversaries.membership import MembershipGame
-from hartley.kernels import games as kernel, releasing
-from hartley.kernels.clusters import line_clusters
+from hartley.attacks.membership import MembershipGame
+from hartley.kernels import draws as releasing, games as kernel
 from hartley.kernels.games import Rules, drawn_games
-from hartley.policies.quantizers.optimal import CutQuantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.kernels.neighbours import line_clusters
+from hartley.policies.optimal import CutQuantizer
+from hartley.policies.quantizer import UniformQuantizer
 
 SEED = 5
 

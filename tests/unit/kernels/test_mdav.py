@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.kernels.kd_tree import build_tree, farthest_row, nearest_rows, remove_rows
-from hartley.kernels.mdav import integer_points, mdav_groups, plain_mdav, tree_mdav
+from hartley.kernels.neighbours import (
+    build_tree,
+    farthest_row,
+    integer_points,
+    mdav_groups,
+    nearest_rows,
+    plain_mdav,
+    remove_rows,
+    tree_mdav,
+)
 
 
 def squared(one, other):

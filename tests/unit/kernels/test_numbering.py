@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hartley.kernels import numbering
-from hartley.kernels.numbering import number_values
+from hartley.kernels import pairs as numbering
+from hartley.kernels.pairs import number_values
 
 ROWS = 20_000
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.kernels.propagation import EMPTY, FAR, follow_sums
-from hartley.ranges.tables.system import LinearSystem
+from hartley.kernels.sums import EMPTY, FAR, follow_sums
+from hartley.knowledge.table_system import LinearSystem
 
 NUMBERS = st.one_of(
     st.integers(-9, 9),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.kernels.univariate import univariate_groups
+from hartley.kernels.neighbours import univariate_groups
 
 
 def partitions(items, k):

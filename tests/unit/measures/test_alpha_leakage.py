@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from hartley import JointDistribution, Relation, maximal_alpha_leakage, maximal_leakage
 from hartley.errors import OptionError
-from hartley.measures import alpha_leakage as module
+from hartley.measures import leakage as module
 
 ORDERS = (1, 1.0001, 1.01, 1.3, 2, 4, 20, 500, math.inf)
 
@@ -218,7 +218,7 @@ def test_an_order_below_one_is_refused(order):
 
 
 def test_a_channel_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("hartley.ranges.relations.exact_laws.LARGEST_LAW", 3)
+    monkeypatch.setattr("hartley.ranges.distribution.LARGEST_LAW", 3)
     for source in ([[0.9, 0.1], [0.1, 0.9]], Relation.from_pairs([(0, 0), (1, 1)])):
         with pytest.raises(OptionError, match="2 secrets and 2 released values is too large"):
             maximal_alpha_leakage(source, 2)

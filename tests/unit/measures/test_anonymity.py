@@ -9,16 +9,16 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 from hartley.errors import OptionError
-from hartley.kernels.cube import ClassCounts
-from hartley.measures import anonymity as measures, reidentification as risks
-from hartley.measures.closeness import (
+from hartley.kernels.classes import ClassCounts
+from hartley.measures import anonymity as measures, anonymity as risks
+from hartley.measures.anonymity import (
     delta_disclosure,
     equal_closeness,
     hierarchical_closeness,
     ordered_closeness,
     t_closeness,
 )
-from hartley.ranges.relations.classes import KeyClasses
+from hartley.ranges.classes import KeyClasses
 
 TREE = {0: (0, 0), 1: (0, 0), 2: (1, 0), 3: (2, 1), 4: (2, 1)}
 """The groups of five values on two levels below the whole."""
@@ -192,7 +192,7 @@ def test_closeness_is_exact(rows):
     ]
     assert ordered_closeness(KeyClasses.of(classes)) == max(ordered)
     with pytest.MonkeyPatch.context() as patch:  # as where one machine word is too short
-        patch.setattr("hartley.ranges.relations.beliefs.LARGEST", 0)
+        patch.setattr("hartley.ranges.distribution.LARGEST", 0)
         assert ordered_closeness(KeyClasses.of(classes)) == max(ordered)
 
 

@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.kernels.cube import ClassCounts
-from hartley.measures.closeness import (
+from hartley.kernels.classes import ClassCounts
+from hartley.measures.anonymity import (
     delta_disclosure,
     equal_closeness,
     hierarchical_closeness,
     ordered_closeness,
     t_closeness,
 )
-from hartley.measures.mutual import mutual_information
-from hartley.ranges.relations.classes import KeyClasses
-from hartley.ranges.relations.distribution import JointDistribution
-from hartley.ranges.relations.relation import Relation
+from hartley.measures.leakage import mutual_information
+from hartley.ranges.classes import KeyClasses
+from hartley.ranges.distribution import JointDistribution
+from hartley.ranges.relation import Relation
 
 COUNTS = st.integers(2, 5).flatmap(
     lambda rows: st.lists(

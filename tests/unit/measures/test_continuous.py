@@ -6,6 +6,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.boxes.box import Box, Interval, IntervalUnion
+from hartley.boxes.cut_box import CutBox
+from hartley.boxes.expression import variables
+from hartley.boxes.zonotope import slab_corners, smallest_ball
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.measures.entropy import conditional_entropy, hartley_entropy, relative_disarray
 from hartley.measures.estimation import (
@@ -18,14 +22,10 @@ from hartley.measures.estimation import (
 from hartley.measures.hypothesis import analyse_intervals
 from hartley.measures.leakage import (
     information_transmission,
+    maximin_information,
     nonstochastic_information,
     nonstochastic_leakage,
 )
-from hartley.measures.maximin import maximin_information
-from hartley.ranges.boxes.box import Box, Interval, IntervalUnion
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.enclosing_ball import slab_corners, smallest_ball
-from hartley.ranges.boxes.expression import variables
 
 SQUARE = Box.cube(-2, 2, size=2)
 QUARTERS = CutBox(SQUARE, "(x1 + x2) / 2", [-2, -1, 0, 1, 2])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
+from hartley.boxes.box import Box, Interval, IntervalUnion
 from hartley.errors import OptionError
-from hartley.ranges.boxes.box import Box, Interval, IntervalUnion
 
 # --- the fewest sets that cover a range -----------------------------------------------------------
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley import JointDistribution, Relation, expected_guesses
 from hartley.errors import OptionError
-from hartley.ranges.relations.classes import KeyClasses
+from hartley.ranges.classes import KeyClasses
 
 pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=25)
 
@@ -85,7 +85,7 @@ def test_a_released_value_that_never_occurs_changes_nothing():
 
 
 def test_sums_beyond_machine_integers_are_exact():
-    from hartley.measures.guesswork import _ranked
+    from hartley.measures.entropy import _ranked
 
     counts = np.array([2**61, 2**61 - 1, 5], np.int64)
     assert _ranked(np.zeros(3, np.int64), counts, 1)[0] == 2**61 + 2 * (2**61 - 1) + 15

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
+from hartley.boxes.box import Box, Interval, IntervalUnion
+from hartley.boxes.expression import parse_expression
 from hartley.errors import OptionError
-from hartley.ranges.boxes.box import Box, Interval, IntervalUnion
-from hartley.ranges.boxes.expression import parse_expression
 
 
 def union(*ends):

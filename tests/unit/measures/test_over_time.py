@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError
 from hartley.measures.over_time import leakage_over_time, trajectory_information
-from hartley.ranges.relations.dynamics import FiniteSystem
+from hartley.ranges.dynamics import FiniteSystem
 
 STEPS = 3
 
@@ -136,7 +136,7 @@ def test_steps_and_secrets_that_make_no_sense_are_refused():
 
 
 def test_a_system_that_grows_beyond_bounds_is_refused_with_a_hint(monkeypatch):
-    monkeypatch.setattr("hartley.ranges.relations.dynamics.MOST_SETS", 3)
+    monkeypatch.setattr("hartley.ranges.dynamics.MOST_SETS", 3)
     watched = FiniteSystem.of(
         range(8), lambda x, w: (2 * x + w) % 8, lambda x, _: x % 2, disturbances=(0, 1)
     )
@@ -207,7 +207,7 @@ def test_trajectories_of_too_many_kinds_and_bad_steps_are_refused(monkeypatch):
     for steps in (-1, 1.5):
         with pytest.raises(OptionError, match="number of steps"):
             trajectory_information(watched, steps)
-    monkeypatch.setattr("hartley.ranges.relations.trajectory_classes.MOST_NODES", 3)
+    monkeypatch.setattr("hartley.ranges.dynamics.MOST_NODES", 3)
     with pytest.raises(OptionError, match="More than 3 groups"):
         trajectory_information(watched, 5)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.measures.theta import (
+from hartley.measures.capacity import (
     bound_theta,
     has_no_negative_eigenvalue,
     prove_theta,
     prove_theta_of_regular,
 )
-from hartley.ranges.relations.confusability import ConfusabilityGraph
+from hartley.ranges.classes import ConfusabilityGraph
 
 PRECISE = 3e-7
 
@@ -122,7 +122,9 @@ def test_an_exact_proof_is_given_where_theta_is_the_independence_number_alone(dr
 
 def test_a_bound_that_cannot_be_proved_is_not_given(monkeypatch):
     heptagon = ConfusabilityGraph.of_edges(7, nx.cycle_graph(7).edges)
-    monkeypatch.setattr("hartley.measures.theta.MARGINS", (Fraction(-1, 100), Fraction(-1, 10**6)))
+    monkeypatch.setattr(
+        "hartley.measures.capacity.MARGINS", (Fraction(-1, 100), Fraction(-1, 10**6))
+    )
     assert bound_theta(heptagon) is None
 
 

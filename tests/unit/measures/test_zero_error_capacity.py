@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from hartley import Relation, maximin_information, zero_error_capacity, zero_error_capacity_bound
 from hartley.errors import OptionError
 from hartley.measures import capacity as module
-from hartley.measures.theta import ThetaBound
+from hartley.measures.capacity import ThetaBound
 
 
 def cycle(n):
@@ -219,10 +219,12 @@ def test_a_function_of_the_secret_needs_no_graph(monkeypatch):
 
 
 def test_a_solver_that_lies_costs_the_bound_and_never_its_truth(monkeypatch):
-    monkeypatch.setattr("hartley.measures.theta._solve", lambda goal, **_: np.full(goal.size, -9.0))
+    monkeypatch.setattr(
+        "hartley.measures.capacity._solve", lambda goal, **_: np.full(goal.size, -9.0)
+    )
     found = zero_error_capacity(Relation.from_pairs(cycle(7)))
     assert found.upper >= 1.730169
-    monkeypatch.setattr("hartley.measures.theta._solve", lambda **_: None)
+    monkeypatch.setattr("hartley.measures.capacity._solve", lambda **_: None)
     found = zero_error_capacity(Relation.from_pairs(cycle(7)))
     assert found.theta is None
     assert found.upper == zero_error_capacity_bound(Relation.from_pairs(cycle(7)))
@@ -269,6 +271,6 @@ def test_a_matrix_outside_the_edges_is_no_proof():
 
 
 def graph_of(pairs):
-    from hartley.ranges.relations.confusability import ConfusabilityGraph
+    from hartley.ranges.classes import ConfusabilityGraph
 
     return ConfusabilityGraph.of_pairs(Relation.from_pairs(pairs).pairs())

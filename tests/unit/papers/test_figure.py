@@ -9,11 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from hartley.chart import Chart, Panel, Series
 from hartley.errors import OptionError, TableError
-from hartley.papers import reproduce as reproducing
-from hartley.papers.figure import Claim, Figure, choose_figures, figure_names, load_figure
-from hartley.papers.reproduce import reproduce
+from hartley.papers import figure as reproducing
+from hartley.papers.figure import (
+    Claim,
+    Figure,
+    choose_figures,
+    figure_names,
+    load_figure,
+    reproduce,
+)
+from hartley.report import Chart, Panel, Series
 
 PAPERS = Path(reproducing.__file__).parent
 HERE = ("A/1", "A/2", "A/3", "C/1", "C/2", "C/3", "C/4", "D/4", "D/5", "D/6", "D/7", "D/8")

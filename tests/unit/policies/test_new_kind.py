@@ -9,12 +9,12 @@ import pytest
 
 import hartley
 from hartley.errors import CertificateError, InputError
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.certify import certify, verify_exhaustively
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify, verify_exhaustively
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KINDS, KeptColumn, QuantizedColumn, register
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.studies.release import release
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.release.release import release
 
 PAGE = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
 

@@ -6,13 +6,13 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
 from hartley.errors import InputError, OptionError
-from hartley.guarantees.certify import certify, verify_exhaustively
+from hartley.guarantees.verify import certify, verify_exhaustively
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, QuantizedColumn, read_column
-from hartley.studies.design import design
+from hartley.studies.release.design import design
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 
 def released(column, values):

@@ -6,29 +6,36 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from hartley.boxes.box import Box
+from hartley.boxes.cut_box import CutBox
 from hartley.errors import UndefinedMeasure
-from hartley.kernels.cube import ClassCounts
-from hartley.measures.anonymity import alpha_share, distinct_diversity, homogeneous_rows
+from hartley.kernels.classes import ClassCounts
+from hartley.measures.anonymity import (
+    alpha_share,
+    distinct_diversity,
+    equal_closeness,
+    homogeneous_rows,
+    k_anonymity,
+    marketer_risk,
+    ordered_closeness,
+    t_closeness,
+)
 from hartley.measures.capacity import zero_error_capacity_bound
-from hartley.measures.closeness import equal_closeness, ordered_closeness, t_closeness
 from hartley.measures.entropy import conditional_entropy, hartley_entropy, relative_disarray
 from hartley.measures.guessing import maximal_guessing_leakage
 from hartley.measures.leakage import (
     information_transmission,
+    maximal_leakage,
+    maximin_information,
+    mutual_information,
     nonstochastic_information,
     nonstochastic_leakage,
     symmetric_leakage,
 )
-from hartley.measures.maximal import maximal_leakage
-from hartley.measures.maximin import maximin_information
-from hartley.measures.mutual import mutual_information
-from hartley.measures.reidentification import k_anonymity, marketer_risk
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox
+from hartley.ranges.classes import KeyClasses
+from hartley.ranges.distribution import Channel, JointDistribution
 from hartley.ranges.joint_range import GuessedSide, JointFrequencies, Size
-from hartley.ranges.relations.classes import KeyClasses
-from hartley.ranges.relations.distribution import Channel, JointDistribution
-from hartley.ranges.relations.relation import Relation
+from hartley.ranges.relation import Relation
 
 SIZES = (
     hartley_entropy,

@@ -9,8 +9,8 @@ from hartley.reports.document import render_html
 from hartley.reports.pages.anonymity import print_anonymity, print_anonymized
 from hartley.reports.pages.microaggregation import print_microaggregation
 from hartley.reports.terminal import plain_table
-from hartley.studies.anonymity_measures import attacks, column_measures
-from hartley.studies.microdata import check_release
+from hartley.studies.look.anonymity import attacks, column_measures
+from hartley.studies.look.records import check_release
 
 NAME = "<b>$x$"
 """A column whose name would spoil a page or a picture."""

@@ -4,16 +4,16 @@ import re
 import pytest
 from rich.console import Console
 
-from hartley.adversaries.finding import AttackEstimate
-from hartley.adversaries.homogeneity import Homogeneity
-from hartley.chart import Chart, Panel, Series
-from hartley.numerals import few_digits
+from hartley.attacks.finding import AttackEstimate
+from hartley.attacks.homogeneity import Homogeneity
+from hartley.report import Chart, Panel, Series
 from hartley.reports import plot, write_html
 from hartley.reports.pages.attack import (
     certainty,
     print_finding,
     render_finding,
 )
+from hartley.text import few_digits
 
 
 class Made:

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from hartley.reports import plot, write_html
 from hartley.reports.pages.curve import plot_curve, print_curve, render_curve
-from hartley.studies.curve import curve
+from hartley.studies.release.curve import curve
 
 TABLE = {"<key>": [1, 1, 2, 2, 3, 3], "secret": [1, 2, 1, 2, 2, 2]}
 

@@ -8,9 +8,9 @@ from hartley.errors import OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.reports.document import render_html
 from hartley.reports.draw import figure_svg
-from hartley.studies.drafting import draft
-from hartley.studies.picture import draw
-from hartley.studies.specification import Specification
+from hartley.studies.release.design import draw
+from hartley.studies.release.drafting import draft
+from hartley.studies.release.specification import Specification
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
 

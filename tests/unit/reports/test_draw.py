@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from hartley.chart import Chart, Heat, Panel, Series
-from hartley.measures.reidentification import SizeBand
+from hartley.measures.anonymity import SizeBand
+from hartley.report import Chart, Heat, Panel, Series
 from hartley.reports.draw import plot_chart, plot_people
 from hartley.reports.page_picture import stacked
 

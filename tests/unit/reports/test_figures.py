@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from hartley.chart import Chart, Heat, Panel, Series
-from hartley.papers.figure import Claim, Figure
-from hartley.papers.reproduce import Reproduced
+from hartley.papers.figure import Claim, Figure, Reproduced
+from hartley.report import Chart, Heat, Panel, Series
 from hartley.reports.pages.figures import print_figure, render_gallery, write_figure, write_gallery
 
 

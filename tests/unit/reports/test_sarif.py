@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from hartley.reports.sarif import RULES, sarif_text
-from hartley.studies.gate import GateCase, GateFinding
+from hartley.studies.check.gate import GateCase, GateFinding
 
 # The objects that are written, with the properties that SARIF 2.1.0 requires and allows of them
 # (its schema forbids all others); None is a plain value, a list holds objects of one kind.

@@ -17,7 +17,7 @@ from hartley.reports.pages.tradeoff import (
     render_csv,
     render_picture,
 )
-from hartley.studies.tradeoff import tradeoff
+from hartley.studies.release.tradeoff import tradeoff
 
 SPECS = {
     "query": {

@@ -8,9 +8,8 @@ import pytest
 
 from hartley.agent.ledger import Ledger
 from hartley.errors import HartleyError
-from hartley.service.checking import problems_of
 from hartley.service.server import prepare
-from hartley.service.settings import read_settings
+from hartley.service.settings import problems_of, read_settings
 
 pytestmark = pytest.mark.slow
 SCHEMA = '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'

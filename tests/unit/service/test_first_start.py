@@ -8,16 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley.agent.agent import remove_unused_ledger
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.stores import sqlite
-from hartley.agent.ledger.stores.unused_file import remove_unused_ledger
-from hartley.engines.tables.reading_options import ReadingOptions
 from hartley.errors import EngineError, HartleyError, InputError
 from hartley.service import server
 from hartley.service.accounts import open_accounts
-from hartley.service.checking import problems_of
 from hartley.service.server import hand_over, prepare, serve
-from hartley.service.settings import read_settings
+from hartley.service.settings import problems_of, read_settings
+from hartley.tables.reading import ReadingOptions
+from hartley.trusted.ledger import sqlite
 
 pytestmark = pytest.mark.slow
 SCHEMA = '[table]\nname = "{}"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'

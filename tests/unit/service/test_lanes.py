@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from hartley.engines.dialects.statement_stop import stoppable
+from hartley.engines.dialect import stoppable
 from hartley.errors import Pending
-from hartley.service.envelope import ServiceError
 from hartley.service.lanes import Lanes, Ticket
+from hartley.service.replies import ServiceError
 
 
 async def refusal(work):

@@ -3,10 +3,10 @@
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.stores.chain import add_event
 from hartley.errors import EngineError
-from hartley.service.envelope import ServiceError
-from hartley.service.ledger_guard import LOOK_SECONDS, LaterNote, LedgerGuard, create_head
+from hartley.service.own_rows import LOOK_SECONDS, LaterNote, LedgerGuard, create_head
+from hartley.service.replies import ServiceError
+from hartley.trusted.ledger.chain import add_event
 
 
 class Clock:

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from hartley.agent.ledger.stores import write_ahead_log
-from hartley.agent.planning_agent import Agent
+from hartley.agent.agent import Agent
 from hartley.errors import InputError
-from hartley.service.ledger_guard import LaterNote
+from hartley.service.own_rows import LaterNote
+from hartley.trusted.ledger import sqlite as write_ahead_log
 
 SCHEMA = {
     "table": {"name": "people"},

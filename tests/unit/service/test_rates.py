@@ -2,8 +2,8 @@
 
 import pytest
 
-from hartley.service.envelope import ServiceError
-from hartley.service.rates import Rates, create_rates
+from hartley.service.lanes import Rates, create_rates
+from hartley.service.replies import ServiceError
 
 
 class Clock:

@@ -3,7 +3,7 @@
 import pytest
 
 from hartley.errors import OptionError
-from hartley.studies.specification import Specification
+from hartley.studies.release.specification import Specification
 
 MEANS = {
     "objective": "maximin",

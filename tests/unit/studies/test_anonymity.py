@@ -11,15 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.view import prepare
 from hartley.errors import ColumnError, EngineError, OptionError
 from hartley.measures.entropy import hartley_entropy
-from hartley.measures.leakage import nonstochastic_leakage
-from hartley.measures.maximin import maximin_information
-from hartley.ranges.relations import classes as counting
-from hartley.ranges.relations.relation import ROW, Relation
-from hartley.studies.anonymity import anonymity, leaking_release
+from hartley.measures.leakage import maximin_information, nonstochastic_leakage
+from hartley.ranges import classes as counting
+from hartley.ranges.relation import ROW, Relation
+from hartley.studies.look.anonymity import anonymity, leaking_release
+from hartley.tables.opening import open_table
+from hartley.tables.view import prepare
 
 WARD = {
     "age": [28, 28, 28, 28, 35, 35, 35, 35, None, None],
@@ -77,7 +76,7 @@ def way(request, monkeypatch):
     if request.param == "integer key":
         monkeypatch.setattr(counting, "MOST_CELLS", 0)
     if request.param == "no key fits":
-        monkeypatch.setattr("hartley.engines.counting.classes.WIDEST_KEY", 1)
+        monkeypatch.setattr("hartley.tables.counts.WIDEST_KEY", 1)
     return request.param
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 from hartley.errors import ColumnError, InputError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.studies.release import release
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.release.release import release
 
 HEIGHTS = [170.25, 181.5, 165.0, 190.0]
 

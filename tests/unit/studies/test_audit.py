@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.numerals import two_decimals_up, value_text
-from hartley.studies.sweep import LARGEST_REGROUPED, Sweep
+from hartley.studies.look.audit import LARGEST_REGROUPED, Sweep
+from hartley.text import two_decimals_up, value_text
 
 PEOPLE = hartley.people(400)
 MEASURES = [
@@ -112,7 +112,7 @@ def test_regrouping_and_counting_anew_agree(monkeypatch, missing, secret):
     wish = {"income": "2500:20000:2500"}
     options = {"secret": secret, "released": ["sex", "income"], "missing": missing, "sweep": wish}
     regrouped = hartley.audit(table, **options)
-    monkeypatch.setattr("hartley.studies.sweep.LARGEST_REGROUPED", -1)
+    monkeypatch.setattr("hartley.studies.look.audit.LARGEST_REGROUPED", -1)
     anew = hartley.audit(table, **options)
     assert LARGEST_REGROUPED > 0
     for reused, counted in zip(regrouped.sweep, anew.sweep, strict=True):

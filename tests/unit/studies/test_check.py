@@ -5,7 +5,7 @@ from published_outputs import derived, line, lines, spec
 
 import hartley
 from hartley.errors import InputError
-from hartley.studies.check import check
+from hartley.studies.check.check import check
 
 PEOPLE = hartley.people()
 

@@ -7,8 +7,8 @@ from published_outputs import line, lines, spec
 
 import hartley
 from hartley.errors import InputError
-from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate, verify_check
+from hartley.studies.check.certificate import save_certificate, verify_check
+from hartley.studies.check.check import check
 
 
 def test_trees_of_the_description(tmp_path):

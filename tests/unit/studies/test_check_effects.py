@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hartley.studies.check import check
+from hartley.studies.check.check import check
 
 ROWS, COLUMNS = ["a", "b", "c"], ["w", "x", "y", "z"]
 SCHEMA = {
@@ -86,5 +86,5 @@ def test_too_many_records_are_left_out(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text("r,n\na,3\nb,4\nc,12\n")
     data = {"r": ["a"] * 3 + ["b"] * 4 + ["c"] * 12}
-    monkeypatch.setattr("hartley.studies.check_effects.MOST_RECORDS", 2)
+    monkeypatch.setattr("hartley.studies.check.check_report.MOST_RECORDS", 2)
     assert check(path, schema=SCHEMA, table=data).now is None

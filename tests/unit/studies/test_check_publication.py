@@ -7,19 +7,19 @@ from published_outputs import spec
 from typer.testing import CliRunner
 
 import hartley
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import verify_prices
 from hartley.cli.main import app
-from hartley.engines.crosstabs.description import read_descriptions
 from hartley.errors import InputError, Refused
-from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate, verify_check
-from hartley.studies.check_ledger import read_ledger
-from hartley.studies.check_publication import clamped_rows
-from hartley.studies.check_questions import (
+from hartley.studies.check.certificate import save_certificate, verify_check
+from hartley.studies.check.check import check
+from hartley.studies.check.publication import (
     PublishedNumbers,
+    clamped_rows,
     price_publication,
     publication_questions as questions_of,
+    read_ledger,
 )
+from hartley.tables.described import read_descriptions
 
 COLUMNS = {
     "g": {"kind": "private", "values": ["a", "b"]},

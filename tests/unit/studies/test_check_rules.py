@@ -8,8 +8,8 @@ import pytest
 from published_outputs import line, spec, verdicts
 
 from hartley.errors import InputError
-from hartley.measures.sensitivity import Dominance, Frequency, Homogeneous, PPercent, read_rule
-from hartley.studies.check import check
+from hartley.measures.rules import Dominance, Frequency, Homogeneous, PPercent, read_rule
+from hartley.studies.check.check import check
 
 # A list never tests its total: what is called protected in one needs the declaration.
 WHOLE = spec({"file": "line.csv", "margins": "all"})

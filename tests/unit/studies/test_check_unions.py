@@ -11,11 +11,11 @@ from published_outputs import line, spec, verdicts
 
 from hartley.errors import CertificateError
 from hartley.guarantees.table_certificate import sealed
-from hartley.kernels.propagation import FAR
-from hartley.ranges.tables.one_table import OPEN, Holdings, OneTable, remainders
-from hartley.ranges.tables.system import LinearSystem
-from hartley.studies.check import check
-from hartley.studies.check_certificate import certify_tables, save_certificate, verify_check
+from hartley.kernels.sums import FAR
+from hartley.knowledge.hidden_sums import OPEN, Holdings, OneTable, remainders
+from hartley.knowledge.table_system import LinearSystem
+from hartley.studies.check.certificate import certify_tables, save_certificate, verify_check
+from hartley.studies.check.check import check
 
 LEVELS = ("none", "sole", "holdings", "all")
 CUBE = [*product("01", repeat=3)]
@@ -385,7 +385,7 @@ def test_numbers_that_follow_from_ranges_may_leave_a_small_sum(tmp_path, ends, l
 
 def test_a_certificate_that_leaves_out_proofs_protects_nothing(tmp_path, monkeypatch):
     test_numbers_that_follow_from_ranges_may_leave_a_small_sum(tmp_path, "20-21", listed=True)
-    monkeypatch.setattr("hartley.studies.check_judging.MOST_WIDENED", 0)
+    monkeypatch.setattr("hartley.studies.check.judging.MOST_WIDENED", 0)
     path = tmp_path / "t.csv"
     block = {"file": "t.csv", "dims": ["r"], "marks": {"20-21": "20-21"}, "margins": "all"}
     trees = [{"dim": "r", name: [*name.lower()]} for name in ("XY", "YZ", "XZ")]

@@ -9,9 +9,9 @@ import pytest
 from hartley.datasets.people import people
 from hartley.errors import InputError, OptionError
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.perturbation.reconstruction import reconstruct
+from hartley.policies.random.reconstruction import reconstruct
 from hartley.reports.pages.curve import render_curve
-from hartley.studies.curve import CSV_COLUMNS, curve
+from hartley.studies.release.curve import CSV_COLUMNS, curve
 
 PEOPLE = people(600)
 

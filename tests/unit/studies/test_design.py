@@ -12,10 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
 from hartley.exact import floor_power
-from hartley.guarantees.certify import certify
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
-from hartley.studies.design import design
-from hartley.studies.picture import Band, Groups, Plane, Ruler
+from hartley.studies.release.design import Band, Groups, Plane, Ruler, design
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
 SQUARE = {"x1": {"range": [-2, 2]}, "x2": {"range": [-2, 2]}}

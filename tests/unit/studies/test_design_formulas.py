@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hartley.errors import InputError
-from hartley.studies.design import design
+from hartley.studies.release.design import design
 
 
 def cells(designed):
@@ -62,7 +62,7 @@ def test_a_range_that_is_known_from_both_sides_names_both_numbers_and_uses_the_l
 
 @pytest.mark.slow
 def test_exp_and_log_are_designed_released_and_refused_where_they_are_not_computed(tmp_path):
-    from hartley.studies.release import release
+    from hartley.studies.release.release import release
 
     wanted = {
         "objective": "maximin", "query": "exp(x) - log(y)", "error": "0.25",

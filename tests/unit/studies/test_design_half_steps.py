@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.studies.design import design
+from hartley.studies.release.design import design
 
 LINE = {
     "objective": "hypothesis",

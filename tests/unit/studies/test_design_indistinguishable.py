@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from hartley.errors import InputError, OptionError
-from hartley.guarantees.certify import certify
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
-from hartley.studies.design import design
+from hartley.studies.release.design import design
 
 
 def cells(designed):

@@ -7,9 +7,9 @@ import pytest
 from hartley.errors import ColumnError, InputError
 from hartley.guarantees.verify import verify
 from hartley.reports.document import write_html
-from hartley.studies.design import NO_STEP, design
-from hartley.studies.release import release
-from hartley.studies.tradeoff import tradeoff
+from hartley.studies.release.design import NO_STEP, design
+from hartley.studies.release.release import release
+from hartley.studies.release.tradeoff import tradeoff
 
 OBESE = {
     "objective": "hypothesis",

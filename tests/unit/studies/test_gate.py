@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 import command_line
 import hartley
-from hartley.adversaries.finding import AttackEstimate
+from hartley.attacks.finding import AttackEstimate
 from hartley.cli.anonymity import anonymity_command
 from hartley.cli.attack import attack_app
 from hartley.cli.audit import audit_command
 from hartley.errors import InputError
-from hartley.ranges.relations.people import PeopleCounts
-from hartley.studies.gate import (
+from hartley.ranges.relation import PeopleCounts
+from hartley.studies.check.gate import (
     FAIL_ON_PEOPLE,
     attack_condition,
     is_above,

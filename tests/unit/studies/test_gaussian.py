@@ -12,7 +12,7 @@ import hartley
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, HartleyError, InputError, OptionError
 from hartley.reports.document import render_html
-from hartley.studies.gaussian import gaussian
+from hartley.studies.release.gaussian import gaussian
 
 KNOWN = {"w": {"w": 1, "x": 0.95}, "x": {"w": 0.95, "x": 1}}
 SIDES = {"confidential": "w", "key": "x"}

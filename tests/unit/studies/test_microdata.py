@@ -6,9 +6,9 @@ import pytest
 
 from hartley.datasets.people import people
 from hartley.errors import OptionError
-from hartley.policies.records.generalisation import anonymize
-from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
-from hartley.studies.microdata import check_release, microaggregate
+from hartley.policies.generalisation import anonymize
+from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.studies.look.records import check_release, microaggregate
 
 
 @pytest.mark.slow

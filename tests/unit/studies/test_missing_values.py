@@ -5,16 +5,15 @@ from collections import defaultdict
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.adversaries.guessing import BruteForceGuessing
-from hartley.adversaries.homogeneity import Homogeneity
-from hartley.adversaries.hypothesis import HypothesisTesting
-from hartley.adversaries.uniqueness import Uniqueness
+from hartley.attacks.guessing import BruteForceGuessing, HypothesisTesting
+from hartley.attacks.homogeneity import Homogeneity
+from hartley.attacks.uniqueness import Uniqueness
 from hartley.errors import ColumnError
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.ranges.relations.relation import ROW, Relation
-from hartley.studies.anonymity import anonymity
-from hartley.studies.audit import audit
-from hartley.studies.curve import curve
+from hartley.ranges.relation import ROW, Relation
+from hartley.studies.look.anonymity import anonymity
+from hartley.studies.look.audit import audit
+from hartley.studies.release.curve import curve
 
 BLANKS = {
     "sex": ["F", "M", "F", "M", None, None],

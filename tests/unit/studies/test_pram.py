@@ -8,26 +8,27 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.maps import writing
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, QuantizedColumn
-from hartley.policies.perturbation.leakage import pram_leakage
-from hartley.policies.perturbation.pram import Pram
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.policies.random.pram import Pram, pram_leakage
 from hartley.reports.pages.pram import render_pram
-from hartley.studies.design import design
-from hartley.studies.pram import estimate, joint_frequencies, pram
-from hartley.studies.pram_rules import (
+from hartley.studies.release.design import design
+from hartley.studies.release.pram import (
     RuleWish,
     best_rule,
     count_values,
+    estimate,
     invariant_rule,
+    joint_frequencies,
     matrix_rule,
+    pram,
     retaining_rule,
 )
-from hartley.studies.release import release
+from hartley.studies.release.release import release
+from hartley.tables import writing
+from hartley.tables.opening import open_table
 
 JOB = Pram.retaining("0.7", ["care", "none", "trade"], column="job")
 

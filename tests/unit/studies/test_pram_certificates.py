@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.tables.sources import open_table
 from hartley.errors import CertificateError, InputError, OptionError
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.certify import certify
 from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn
-from hartley.policies.perturbation.pram import Pram
-from hartley.studies.pram import joint_frequencies, pram
+from hartley.policies.random.pram import Pram
+from hartley.studies.release.pram import joint_frequencies, pram
+from hartley.tables.opening import open_table
 
 JOB = Pram.retaining("0.7", ["care", "none", "trade"], column="job")
 

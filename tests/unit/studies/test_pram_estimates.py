@@ -10,9 +10,9 @@ import pytest
 
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.document import PolicyDocument
-from hartley.policies.perturbation.pram import Pram
+from hartley.policies.random.pram import Pram
 from hartley.reports.pages.pram import render_pram
-from hartley.studies.pram import estimate, pram
+from hartley.studies.release.pram import estimate, pram
 
 JOB = Pram.retaining("0.7", ["care", "none", "trade"], column="job")
 

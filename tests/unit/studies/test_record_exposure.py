@@ -11,8 +11,7 @@ import pytest
 
 from hartley import ColumnError, anonymity, audit
 from hartley.cli.main import main
-from hartley.studies.record_exposure import population_risk, record_exposure
-from hartley.studies.record_risks import audit_risks, key_risks
+from hartley.studies.look.exposure import audit_risks, key_risks, population_risk, record_exposure
 
 TESTDATA = Path(__file__).parents[4] / "shared" / "data" / "sdc" / "testdata.csv"
 ROLES = {

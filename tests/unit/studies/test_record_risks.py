@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hartley import ROW, OptionError, anonymity, audit
-from hartley.studies.record_risks import audit_risks, key_risks
+from hartley.studies.look.exposure import audit_risks, key_risks
 
 
 def table(seed, rows=60):

@@ -12,17 +12,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.guarantees.certificate import Certificate
-from hartley.guarantees.certify import certify
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
-from hartley.policies.quantizers.optimal import optimal_quantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.studies.design import design
-from hartley.studies.release import release
+from hartley.policies.optimal import optimal_quantizer
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.release.design import design
+from hartley.studies.release.release import release
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 AS_TEXT = pyarrow.csv.ConvertOptions(column_types={"id": pa.string()})
 POLICY = PolicyDocument(

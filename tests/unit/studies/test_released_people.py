@@ -13,10 +13,10 @@ from hartley.errors import OptionError
 from hartley.files import written_together
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.studies.pram import pram
-from hartley.studies.release import release
-from hartley.studies.released_people import released_people
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.studies.look.exposure import released_people
+from hartley.studies.release.pram import pram
+from hartley.studies.release.release import release
 
 ROWS = 60
 

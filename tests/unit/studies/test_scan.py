@@ -9,13 +9,11 @@ import pyarrow as pa
 import pytest
 
 from hartley import OptionError, TableError, scan
-from hartley.engines.tables.periods import in_periods
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.table import Kind
-from hartley.ranges.schema.roles import Roles
-from hartley.studies.column_names import name_hint
-from hartley.studies.scanned_column import nested_widths, scan_column
-from hartley.studies.written_values import read_values
+from hartley.engines.table import Kind
+from hartley.schema.roles import Roles
+from hartley.studies.look.scanned_column import name_hint, nested_widths, read_values, scan_column
+from hartley.tables.opening import open_table
+from hartley.tables.reading import in_periods
 
 
 def column_of(values, name="x"):
@@ -393,8 +391,8 @@ def long_file(path, header, first, later, rows=6000):
 
 @pytest.fixture
 def _short_looks(monkeypatch):
-    monkeypatch.setattr("hartley.engines.tables.csv_and_parquet.LONG_FILE", 0)
-    monkeypatch.setattr("hartley.engines.tables.csv_and_parquet.FIRST_LINES", 2048)
+    monkeypatch.setattr("hartley.tables.row_files.LONG_FILE", 0)
+    monkeypatch.setattr("hartley.tables.row_files.FIRST_LINES", 2048)
 
 
 LONG_FILES = {
@@ -427,6 +425,8 @@ def test_a_line_of_too_many_fields_is_refused_wherever_it_stands(tmp_path):
 
 def test_a_long_file_is_looked_at_once_where_its_first_lines_are_right(tmp_path, monkeypatch):
     path = long_file(tmp_path / "people.csv", *LONG_FILES["numbers"])
-    monkeypatch.setattr("hartley.engines.tables.csv_and_parquet.LONG_FILE", 0)
-    monkeypatch.setattr("hartley.studies.scan.open_table", lambda *_, **__: pytest.fail("again"))
+    monkeypatch.setattr("hartley.tables.row_files.LONG_FILE", 0)
+    monkeypatch.setattr(
+        "hartley.studies.look.scan.open_table", lambda *_, **__: pytest.fail("again")
+    )
     assert scan(path).rows == 6000

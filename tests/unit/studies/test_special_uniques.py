@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from hartley import scan
 from hartley.errors import OptionError
-from hartley.kernels import minimal_uniques as kernel
-from hartley.kernels.unique_pairs import places_of_pair
-from hartley.studies.special_uniques import special_uniques
+from hartley.kernels import uniques as kernel
+from hartley.kernels.pairs import places_of_pair
+from hartley.studies.look.special_uniques import special_uniques
 
 
 def by_definition(table, largest):

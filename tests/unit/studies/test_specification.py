@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from hartley.errors import InputError
-from hartley.studies.specification import Specification
+from hartley.studies.release.specification import Specification
 
 HEIGHT = {"height": {"range": [100, 250]}}
 BOTH = {"weight": {"range": [0, 200]}, "height": {"range": [0, 250]}}

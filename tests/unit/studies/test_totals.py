@@ -7,13 +7,12 @@ from published_outputs import line, lines, spec, verdicts
 from typer.testing import CliRunner
 
 from hartley.cli.main import app
-from hartley.engines.crosstabs.description import read_descriptions
 from hartley.errors import CertificateError, InputError
-from hartley.guarantees.table_certificate import sealed
-from hartley.guarantees.table_verification import verify_tables
-from hartley.studies.check import check
-from hartley.studies.check_certificate import save_certificate, verify_check
-from hartley.studies.gate import assert_safe, check_cases
+from hartley.guarantees.table_certificate import sealed, verify_tables
+from hartley.studies.check.certificate import save_certificate, verify_check
+from hartley.studies.check.check import check
+from hartley.studies.check.gate import assert_safe, check_cases
+from hartley.tables.described import read_descriptions
 
 RULES = ["frequency<11"]
 COAST = {"coast": 60, "north": 25, "west": 35, "east": "x", "Total": 120}

@@ -8,15 +8,20 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.boxes.box import Box
 from hartley.errors import InputError, OptionError
-from hartley.policies.hypotheses.blurring import StretchPolicy, Threshold
-from hartley.policies.quantizers.allocation import allocate_bits
-from hartley.ranges.boxes.box import Box
-from hartley.studies.design import design
-from hartley.studies.specification import Specification
-from hartley.studies.tradeoff import plain_values, tradeoff
-from hartley.studies.tradeoff_answers import AnswerFacts, query_point
-from hartley.studies.tradeoff_errors import errors_for, read_errors, thinned
+from hartley.policies.hypotheses.lines import StretchPolicy, Threshold
+from hartley.policies.quantized_column import allocate_bits
+from hartley.studies.release.design import design
+from hartley.studies.release.specification import Specification
+from hartley.studies.release.tradeoff import (
+    errors_for,
+    plain_values,
+    read_errors,
+    thinned,
+    tradeoff,
+)
+from hartley.studies.release.tradeoff_points import AnswerFacts, query_point
 
 NATS = math.log(2)
 BMI = {

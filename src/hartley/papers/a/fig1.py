@@ -7,9 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart
 from hartley.papers.a.regions import Cuts, best_regions, regions_panel, shares_panel
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Series
 from hartley.papers.a.regions import (
     SQUARE,
     Cuts,
@@ -18,7 +17,8 @@ from hartley.papers.a.regions import (
     shares_panel,
 )
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.quantizers.optimal import CutQuantizer
+from hartley.policies.optimal import CutQuantizer
+from hartley.report import Chart, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

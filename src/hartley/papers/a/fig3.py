@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
+from hartley.boxes.box import Box
+from hartley.boxes.cut_box import CutBox
+from hartley.boxes.expression import mean, variables
 from hartley.measures.estimation import smallest_error
-from hartley.measures.leakage import nonstochastic_leakage
-from hartley.measures.maximin import maximin_information
+from hartley.measures.leakage import maximin_information, nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.quantizers.optimal import optimal_quantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.expression import mean, variables
+from hartley.policies.optimal import optimal_quantizer
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

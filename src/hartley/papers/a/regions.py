@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - the example uses it
 from typing import TYPE_CHECKING
 
-from hartley.chart import Heat, Panel, Series
-from hartley.measures.leakage import nonstochastic_leakage
-from hartley.measures.maximin import maximin_information
-from hartley.policies.quantizers.optimal import optimal_quantizer
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.expression import parse_expression
+from hartley.boxes.box import Box
+from hartley.boxes.cut_box import CutBox
+from hartley.boxes.expression import parse_expression
+from hartley.measures.leakage import maximin_information, nonstochastic_leakage
+from hartley.policies.optimal import optimal_quantizer
+from hartley.report import Heat, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hartley.policies.quantizers.optimal import CutQuantizer, Objective
+    from hartley.policies.optimal import CutQuantizer, Objective
 
 SQUARE = Box.cube(-2, 2, size=2)
 
@@ -96,7 +95,7 @@ def regions_panel(regions: Regions, points: int, *, title: str) -> Panel:
     """Return the square in the colours of what is released where, on a grid of points."""
     import numpy as np
 
-    from hartley.ranges.boxes.enclosure import enclose
+    from hartley.boxes.enclosure import enclose
 
     places = (np.arange(points) + 0.5) * 4 / points - 2
     x2, x1 = np.meshgrid(places, places, indexing="ij")

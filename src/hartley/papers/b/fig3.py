@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.adversaries.membership import STRATEGIES, MembershipGame
-from hartley.chart import Chart, Panel, Series
+from hartley.attacks.membership import STRATEGIES, MembershipGame
 from hartley.datasets.catalogue import dataset
 from hartley.errors import TableError
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.quantizers.calibration import levels_for_bits
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer, levels_for_bits
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import AttackEstimate
-    from hartley.chart import Dash
+    from hartley.attacks.finding import AttackEstimate
     from hartley.papers.figure import Progress
+    from hartley.report import Dash
 
 DATA = "solar_homes"
 FUSE = Fraction("11.5")

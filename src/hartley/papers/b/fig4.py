@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.adversaries.load_monitoring import LoadMonitoring
-from hartley.chart import Chart, Panel, Series
+from hartley.attacks.load_monitoring import LoadMonitoring
 from hartley.datasets.catalogue import dataset
-from hartley.datasets.redd import TOP_FIVE
+from hartley.datasets.meters import TOP_FIVE
 from hartley.errors import TableError
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.quantizers.calibration import levels_for_bits
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer, levels_for_bits
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hartley.adversaries.finding import AttackEstimate
-    from hartley.adversaries.load_monitoring import ApplianceScore, LoadFinding
+    from hartley.attacks.finding import AttackEstimate
+    from hartley.attacks.load_monitoring import ApplianceScore, LoadFinding
     from hartley.papers.figure import Progress
 
 DATA = "redd"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.chart import Chart, Heat, Panel
 from hartley.exact import floor_power
 from hartley.papers.b.trips import COLUMNS, DATA, LATITUDE, LONGITUDE, load_trips
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Heat, Panel
 
 if TYPE_CHECKING:
     from pathlib import Path

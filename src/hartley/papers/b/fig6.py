@@ -8,14 +8,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hartley.adversaries.uniqueness import Uniqueness, grid_policy
-from hartley.chart import Chart, Panel, Series
+from hartley.attacks.uniqueness import Uniqueness, grid_policy
 from hartley.exact import floor_power
 from hartley.papers.b.trips import DATA, RANGES, load_trips
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
-from hartley.policies.quantizers.quantizer import UniformQuantizer
+from hartley.policies.quantizer import UniformQuantizer
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from hartley.datasets.catalogue import dataset
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hartley.datasets.dataset import Dataset
+    from hartley.datasets.source import Dataset
 
 DATA = "taxi"
 LONGITUDE, LATITUDE = ("-74.27", "-73.68"), ("40.49", "40.92")

@@ -31,7 +31,7 @@ from hartley.papers.beyond.places import in_boxes, in_groups, in_km, linked
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import AttackEstimate
+    from hartley.attacks.finding import AttackEstimate
     from hartley.papers.beyond.homes import Sampler
 
     Floats = NDArray[np.float64]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.chart import Chart, Panel, Series
 from hartley.datasets.catalogue import dataset
 from hartley.papers.b.trips import COLUMNS, load_trips
 from hartley.papers.beyond.comparison import (
@@ -23,6 +22,7 @@ from hartley.papers.beyond.comparison import (
 )
 from hartley.papers.beyond.homes import CELLS, GAUSSIAN, GROUPS, LAPLACE, TAIL
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

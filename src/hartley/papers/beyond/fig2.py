@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from hartley.chart import Chart, Panel, Series
 from hartley.exact import bits_at_least
 from hartley.measures.over_time import leakage_over_time
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.ranges.relations.dynamics import FiniteSystem
+from hartley.ranges.dynamics import FiniteSystem
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.adversaries.finding import advantage
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.policies.records.microaggregation import mdav
+from hartley.attacks.finding import advantage
+from hartley.policies.microaggregation import mdav
+from hartley.policies.quantizer import UniformQuantizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from hartley.adversaries.finding import AttackEstimate
+    from hartley.attacks.finding import AttackEstimate
 
     Floats = NDArray[np.float64]
     Sampler = Callable[[str, float, tuple[int, ...], np.random.Generator], Floats]

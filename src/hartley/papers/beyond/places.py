@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.adversaries.finding import AttackEstimate, share
-from hartley.policies.records.microaggregation import mdav
+from hartley.attacks.finding import AttackEstimate, share
+from hartley.policies.microaggregation import mdav
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
 from hartley.measures.guessing import guessing_leakage, maximal_guessing_leakage, worst_attribute
-from hartley.measures.maximin import maximin_information
+from hartley.measures.leakage import maximin_information
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.ranges.relations.relation import Relation
+from hartley.ranges.relation import Relation
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel
 from hartley.papers.c.heart import DATA, SECRETS, STEPS, CHeartNumbers, falls, sweep
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel
 from hartley.papers.c.heart import DATA, RELEASED, SECRETS, STEPS, CHeartNumbers, falls, sweep
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
 from hartley.measures.guessing import maximal_leakage_within
 from hartley.papers.c.heart import (
     DATA,
@@ -18,6 +17,7 @@ from hartley.papers.c.heart import (
     sweep,
 )
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from hartley.chart import Series
 from hartley.datasets.catalogue import dataset
-from hartley.engines.tables.sources import open_table
 from hartley.exact import log_ratio
 from hartley.measures.entropy import hartley_entropy
 from hartley.measures.guessing import guessing_leakage, maximal_guessing_leakage
-from hartley.measures.maximal import maximal_leakage
-from hartley.measures.maximin import maximin_information
-from hartley.ranges.relations.relation import ROW, Relation
+from hartley.measures.leakage import maximal_leakage, maximin_information
+from hartley.ranges.relation import ROW, Relation
+from hartley.report import Series
+from hartley.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hartley.engines.tables.table import Table
+    from hartley.engines.table import Table
     from hartley.papers.figure import Progress
 
 DATA = "hungarian"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
-from hartley.guarantees.certify import certify
+from hartley.guarantees.verify import certify
 from hartley.papers.d.obesity import PEOPLE, policy_for
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, cast
 
-from hartley.chart import Chart, Heat, Panel, Series
 from hartley.datasets.catalogue import dataset
 from hartley.papers.d.obesity import LINE, OBESE_TEXT, PEOPLE
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Heat, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,14 +151,13 @@ def _released(kind: Kind, reach: Fraction, height: Column, weight: Column) -> tu
     import numpy as np
     import pyarrow as pa
 
-    from hartley.engines.maps.column_map import apply_map
-    from hartley.engines.tables.sources import open_table
     from hartley.policies.document import PolicyDocument
-    from hartley.policies.hypotheses.lattice import LatticeColumn
-    from hartley.policies.hypotheses.line_column import LineColumn
-    from hartley.policies.hypotheses.meet_column import MeetColumn
+    from hartley.policies.hypotheses.hiding_columns import LineColumn, MeetColumn
+    from hartley.policies.hypotheses.hypothesis import LatticeColumn
     from hartley.policies.hypotheses.meeting import MeetPolicy
     from hartley.policies.kinds import KeptColumn
+    from hartley.tables.column_map import apply_map
+    from hartley.tables.opening import open_table
 
     side = {name: (PEOPLE[name].low, PEOPLE[name].high) for name in PEOPLE.names}
     table = open_table(

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.ranges.relations.relation import Relation
+from hartley.ranges.relation import Relation
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.quantizers.calibration import levels_for_indistinguishability, outputs_telling
+from hartley.policies.quantizer import levels_for_indistinguishability, outputs_telling
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

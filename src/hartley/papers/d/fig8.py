@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Heat, Panel
+from hartley.boxes.box import Box
+from hartley.boxes.cut_box import CutBox
+from hartley.boxes.expression import mean, variables
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.quantizers.calibration import levels_for_indistinguishability
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox
-from hartley.ranges.boxes.expression import mean, variables
+from hartley.policies.quantizer import UniformQuantizer, levels_for_indistinguishability
+from hartley.report import Chart, Heat, Panel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.papers.figure import Progress
-    from hartley.policies.quantizers.quantizer import Rule
+    from hartley.policies.quantizer import Rule
 
     Grid = tuple[tuple[float, ...], ...]
 

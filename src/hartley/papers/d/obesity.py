@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction  # noqa: TC003 - the example uses it
 from typing import TYPE_CHECKING
 
-from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.ranges.boxes.box import Box, Interval
+from hartley.boxes.box import Box, Interval
+from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

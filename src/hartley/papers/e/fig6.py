@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hartley.chart import Chart, Panel, Series
 from hartley.papers.e.pair import RHO, WEIGHTS, bounds, least_risk, mixed_risk, on_a_grid
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.chart import Chart, Panel, Series
 from hartley.papers.e.pair import (
     RHO,
     WEIGHTS,
@@ -19,6 +18,7 @@ from hartley.papers.e.pair import (
     price,
 )
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from pathlib import Path

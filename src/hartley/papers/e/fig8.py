@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from hartley.papers.e.groups import SHARES, EGroupsNumbers, aggregate, draw, shown
 from hartley.papers.figure import SYNTHETIC, Claim, Figure
-from hartley.policies.records.microaggregation import mdav
+from hartley.policies.microaggregation import mdav
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hartley.chart import Chart
     from hartley.papers.figure import Progress
+    from hartley.report import Chart
 
 
 def compute(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.chart import Chart, Panel, Series
 from hartley.papers.e.pair import RHO, bounds, least_risk
 from hartley.papers.figure import Claim
+from hartley.report import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.papers.figure import Progress
-    from hartley.policies.records.group_averages import Microaggregation
+    from hartley.policies.microaggregation import Microaggregation
 
 SHARES = (2, 3, 4, 6, 8, 16, 32)
 """n/k: about how many groups the people are divided into."""

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.chart import Series
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.gaussian.bound import quadratic_gaussian_bound
-from hartley.policies.gaussian.mixture import mutual_information_bound
+from hartley.policies.gaussian.bound import mutual_information_bound, quadratic_gaussian_bound
+from hartley.report import Series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,10 +10,17 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import check_base
-from hartley.measures.mutual import mutual_information
-from hartley.numerals import unit_of
-from hartley.policies.distortion.curve import CurveTerms, trace_curve
-from hartley.policies.distortion.input import (
+from hartley.measures.leakage import mutual_information
+from hartley.policies.distortion.curve import (
+    OBJECTIVES,
+    CurveTerms,
+    TradeoffResult,
+    trace_curve,
+    wanted_gap,
+)
+from hartley.policies.distortion.problem import (
+    Problem,
+    Sees,
     as_number,
     check_tolerance,
     check_values,
@@ -25,23 +32,21 @@ from hartley.policies.distortion.input import (
     read_distortion,
     read_joint,
     read_secret_distortion,
+    rule_inputs,
     sorted_places,
 )
-from hartley.policies.distortion.pair_rules import Sees, rule_inputs
-from hartley.policies.distortion.problem import Problem
-from hartley.policies.distortion.result import OBJECTIVES, TradeoffResult, wanted_gap
 from hartley.policies.distortion.search import Solver, SolverAnswer
 from hartley.policies.distortion.worst_case import LEAST_TOLERANCE, WorstCase, trace_worst
 from hartley.policies.distortion.worst_case_limits import LIMITS
-from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.distribution import JointDistribution
+from hartley.text import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from hartley.policies.distortion.curve import TradeoffCurve
-    from hartley.policies.distortion.result import Objective
+    from hartley.policies.distortion.curve import Objective, TradeoffCurve
     from hartley.policies.distortion.search import Method
 
 MOST_PAIRS = 50_000_000
@@ -217,7 +222,7 @@ class PrivacyDistortion:
             >>> model.values, round(model.largest_risk, 4)
             ((30, 40), 0.3113)
         """
-        from hartley.ranges.relations.relation import Relation
+        from hartley.ranges.relation import Relation
 
         relation = Relation.from_table(
             table, secret=confidential, released=key, bins=bins, missing=missing

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.policies.distortion.curve import CurvePoint, TradeoffCurve
-from hartley.policies.distortion.interior_points import (
+from hartley.policies.distortion.curve import CurvePoint, TradeoffCurve, wanted_gap
+from hartley.policies.distortion.newton import (
     LARGEST_RISK,
     Inside,
     distortion_of,
@@ -21,7 +21,6 @@ from hartley.policies.distortion.interior_points import (
     solve_inside,
 )
 from hartley.policies.distortion.problem import Problem, normalised
-from hartley.policies.distortion.result import wanted_gap
 from hartley.policies.distortion.search import SolverAnswer
 from hartley.policies.distortion.worst_case_limits import (
     EPSILON,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.measures.closeness import delta_disclosure, t_closeness
-from hartley.measures.maximal import maximal_leakage
+from hartley.measures.anonymity import delta_disclosure, t_closeness
+from hartley.measures.leakage import maximal_leakage
 from hartley.policies.distortion.problem import slack_values
-from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.distribution import JointDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

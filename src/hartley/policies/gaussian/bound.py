@@ -12,23 +12,165 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import check_base
-from hartley.numerals import six_decimals, unit_of
-from hartley.policies.distortion.input import as_number
+from hartley.policies.distortion.problem import as_number
 from hartley.policies.gaussian.certificate import (
+    Floor,
     allowed_factor,
     best_floor,
     in_unit,
     information,
     log_determinant,
 )
-from hartley.policies.gaussian.mixture import check_distortion, mutual_information_bound
 from hartley.policies.gaussian.model import DISCRETE, GaussianModel, read_gaussian
-from hartley.policies.gaussian.water_filling import fill
+from hartley.text import six_decimals, unit_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+
+
+# --- water filling --------------------------------------------------------------------------------
+# Water-filling: the closed form beside the semidefinite programme.
+
+ROUNDING = 1e-12
+"""How far eigenvalues between 0 and 1 may be off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """Noise along the directions that tell most, as much as the distortion allows."""
+
+    gains: Floats
+    levels: Floats
+    """The variance of the noise in each direction."""
+    directions: Floats
+    """One column a direction of the key."""
+    saved: float
+    """Nats that the noise saves at most of what the key tells."""
+    whitened: Floats
+    """The covariance of the noise in the whitened coordinates of the key."""
+    smallest: float
+    """The smallest eigenvalue of the key's covariance: up to it the noise is always allowed."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the noise is nowhere more than the key varies, so that a rule makes it."""
+        return bool(np.linalg.eigvalsh(self.whitened)[-1] <= 1 + ROUNDING)
+
+
+def fill(model: GaussianModel, distortion: float) -> Filling:
+    r"""Put noise where it hides most.
+
+    .. math:: \max \prod_i (1 + \lambda_i \xi_i), \quad
+        \lambda_i \text{ of } B^\top \Sigma_{W|X}^{-1} B, \quad B = \Sigma_{WX} \Sigma_X^{-1}
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Proposition 5: noise of at most the key's
+    variance in each direction. It hides at least as much as any rule of the distortion, and as much
+    as the best one where the key is uncorrelated in these directions, or where the distortion is
+    below the smallest eigenvalue of its covariance (Proposition 6). Cubic in the columns.
+    """
+    if model.determined:
+        raise OptionError(
+            "Some combination of the confidential columns follows from the key, so there is no "
+            "closed form by water-filling",
+            hint="use quadratic_gaussian_bound, which solves this case too",
+        )
+    whitened = model.whitened
+    plane, stretch = np.linalg.qr(model.spread)
+    root = stretch @ model.roots[1]
+    rest = np.eye(whitened.shape[0]) - whitened @ whitened.T
+    half = np.linalg.solve(root.T, whitened.T @ np.linalg.solve(rest, whitened))
+    gain = np.linalg.solve(root.T, half.T).T
+    gains, vectors = np.linalg.eigh((gain + gain.T) / 2)
+    places = (
+        np.flatnonzero(gains > gains[-1] * ROUNDING)[::-1] if gains[-1] > 0 else np.array([], int)
+    )
+    gains, vectors = gains[places], vectors[:, places]
+    caps = np.square(root.T @ vectors).sum(axis=0)
+    levels = water_levels(gains, caps, distortion)
+    back = np.linalg.solve(root, vectors * np.sqrt(levels))
+    return Filling(
+        gains=gains,
+        levels=levels,
+        directions=plane @ vectors,
+        saved=float(np.log1p(gains * levels).sum()) / 2,
+        whitened=back @ back.T,
+        smallest=float(np.linalg.eigvalsh(root @ root.T)[0]),
+    )
+
+
+def water_levels(gains: ArrayLike, caps: ArrayLike, total: float) -> Floats:
+    r"""Return the best shares of a total: up to a common level, and each up to its cap.
+
+    .. math:: \max \prod_i (1 + \lambda_i x_i), \quad 0 \le x_i \le y_i, \quad \sum_i x_i \le t
+        \qquad x_i = \max\{0, \min\{1/\mu - 1/\lambda_i,\, y_i\}\}
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Lemma 4. Exact up to rounding; n log n.
+
+    Example:
+        >>> water_levels([1.0, 0.5], [10.0, 10.0], 3.0).tolist()  # 1/mu = 3: 3 - 1 and 3 - 2
+        [2.0, 1.0]
+        >>> water_levels([1.0, 0.5], [1.5, 10.0], 3.0).tolist()
+        [1.5, 1.5]
+    """
+    floors, tops = 1 / np.asarray(gains, dtype=np.float64), np.asarray(caps, dtype=np.float64)
+    if math.fsum(tops) <= total:
+        return tops
+    marks = np.sort(np.concatenate([floors, floors + tops]))
+    filled = np.clip(marks[:, None] - floors, 0.0, tops).sum(axis=1)
+    after = int(np.searchsorted(filled, total))
+    low, high = marks[after - 1], marks[after]
+    share = (total - filled[after - 1]) / (filled[after] - filled[after - 1])
+    return np.asarray(np.clip(low + share * (high - low) - floors, 0.0, tops))
+
+
+# --- mixture --------------------------------------------------------------------------------------
+# The bound from above: a mixture of the key itself and a constant.
+
+
+def mutual_information_bound(
+    *, information: float, constant_distortion: float, distortion: float
+) -> float:
+    r"""Return an upper bound on what the best rule within a distortion tells, by a mixture of two.
+
+    .. math:: R(D) \le I(W;X) \,(1 - D / D_0)
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, eq. (9): the key itself with probability
+    1 - D / D0, a constant of distortion D0 else; with squared distortion, D0 is the total variance
+    of the key. A bound for any joint distribution and any distortion that is 0 for the truth.
+
+    Args:
+        information: what the key itself tells.
+        constant_distortion: the distortion of releasing the same value for everybody.
+        distortion: that is allowed.
+
+    Example:
+        >>> mutual_information_bound(information=2.0, constant_distortion=4.0, distortion=1.0)
+        1.5
+    """
+    if not as_number(constant_distortion) > 0 or not as_number(information) >= 0:
+        raise OptionError(
+            f"There is no bound for an information of {information} and a distortion of "
+            f"{constant_distortion}",
+            hint="give what the key tells, and the positive distortion of a constant release",
+        )
+    share = check_distortion(distortion) / constant_distortion
+    return 0.0 if share >= 1 else float(information * (1 - share))
+
+
+def check_distortion(distortion: object) -> float:
+    """Return a distortion as a number, refusing what is none."""
+    number = as_number(distortion)
+    if not 0 <= number < math.inf:
+        raise OptionError(
+            f"The distortion {distortion} is not a number of 0 or more",
+            hint="give the mean squared distance of key and release, for example 0.5",
+        )
+    return number
+
+
+# --- bound ----------------------------------------------------------------------------------------
 
 
 TOLERANCE = 1e-12
@@ -429,3 +571,110 @@ def _not_gaussian(bound: GaussianBound, model: GaussianModel, entropy: float) ->
 def _for_json(value: float) -> float | str:
     """Return a number as JSON can hold it."""
     return "inf" if math.isinf(value) else value
+
+
+# --- closed form ----------------------------------------------------------------------------------
+# The closed form below the quadratic-Gaussian bound, for which no solver is needed.
+
+
+@dataclass(frozen=True, eq=False)
+class WaterFilling:
+    """The closed form beside the quadratic-Gaussian bound, and the noise that it stands for."""
+
+    distortion: float
+    value: float
+    """No rule of at most this distortion tells less, if both sides are Gaussian."""
+    low: float
+    """As much of it as is proved in exact arithmetic."""
+    tight: bool
+    """Whether it is the quadratic-Gaussian bound itself, so that some rule reaches it."""
+    equality_below: float
+    """Up to this distortion it always is (Proposition 6): the key's smallest variance."""
+    gains: Floats
+    levels: Floats
+    """The variance of the noise in each direction."""
+    directions: Floats
+    """One column a direction of the key, with its gain."""
+    base: float
+
+    @property
+    def unit(self) -> str:
+        """The name of the unit of risk."""
+        return unit_of(self.base)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in plain words."""
+        low, agree_below = (
+            six_decimals(number, up=False) for number in (self.low, self.equality_below)
+        )
+        return (
+            (
+                "If both sides are Gaussian, no rule with a mean squared distortion of at most "
+                f"{self.distortion:.6g} tells less than {low} {self.unit}."
+            ),
+            "Some rule tells just that."
+            if self.tight
+            else "The best rule may tell more: quadratic_gaussian_bound says how much.",
+            f"Up to a distortion of {agree_below} the two always agree.",
+            DISCRETE,
+        )
+
+
+def water_filling_bound(
+    *, confidential: object, key: object, cross: object, distortion: float, base: float = 2
+) -> WaterFilling:
+    r"""Return a closed form below the quadratic-Gaussian bound, equal to it for small distortions.
+
+    .. math:: R(D) \ge I(W;X) - \tfrac12 \sum_i \log(1 + \lambda_i \xi_i), \qquad
+        \xi_i = \max\{0, \min\{1/\mu - 1/\lambda_i,\, y'_{ii}\}\}
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Lemma 4 and Propositions 5 and 6. A lower bound
+    of what any rule tells, from an upper bound of the maximum in eq. (6); no solver is needed. The
+    key must not determine any combination of the confidential columns. Cubic in the columns.
+
+    Args:
+        confidential: the covariance of the confidential columns; a number for one column.
+        key: the covariance of the key columns.
+        cross: the covariances of the confidential columns (rows) and the key columns.
+        distortion: the mean squared distance of key and release, in all key columns together.
+        base: of the logarithms; math.e for the nats of the paper.
+
+    Example:
+        >>> bound = water_filling_bound(
+        ...     confidential=1.0, key=[[1.0, 0.0], [0.0, 1.0]], cross=[0.6, 0.0], distortion=0.5
+        ... )
+        >>> round(bound.value, 6), bound.tight  # -log2(1 - 0.36 (1 - 0.5)) / 2
+        (0.143152, True)
+    """
+    check_base(base)
+    model, allowed = read_gaussian(confidential, key, cross), check_distortion(distortion)
+    filled = fill(model, allowed)
+    whole = information(model.exact)
+    value = max(sum(whole) / 2 - filled.saved, 0.0)
+    low = min(_proved(model, filled, allowed).nats, value)
+    return WaterFilling(
+        distortion=allowed,
+        value=value / math.log(base),
+        low=in_unit(low, base, up=False),
+        tight=filled.allowed,
+        equality_below=filled.smallest,
+        gains=filled.gains,
+        levels=filled.levels,
+        directions=filled.directions,
+        base=base,
+    )
+
+
+def _proved(model: GaussianModel, filled: Filling, distortion: float) -> Floor:
+    """Prove the closed form: its slope is one of the multipliers of the programme."""
+    if distortion >= model.variance:
+        return Floor(0.0, 0.0)
+    whitened = model.whitened
+    remaining = (
+        np.eye(whitened.shape[0])
+        - whitened @ (np.eye(whitened.shape[1]) - filled.whitened) @ whitened.T
+    )
+    return best_floor(
+        model, [np.asarray(np.linalg.inv(remaining), np.float64)], Fraction(distortion)
+    )

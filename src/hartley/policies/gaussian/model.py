@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.errors import OptionError
-from hartley.policies.gaussian.exact_matrices import Dyadic, minors
+from hartley.errors import ColumnError, InputError, OptionError, TableError
+from hartley.exact import parse_number
+from hartley.files import read_text_file
+from hartley.policies.gaussian.certificate import Dyadic, minors
+from hartley.tables.column_map import refuse_no_rows
+from hartley.tables.view import run
+from hartley.text import counted, listed, verb_for
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from hartley.engines.table import Table
+
     Floats = NDArray[np.float64]
+
+
+# --- model ----------------------------------------------------------------------------------------
+
 
 NEGLIGIBLE = 1e-12
 """A share of a variance so small that rounding may have made it."""
@@ -257,3 +274,232 @@ def _shrunk(secret: Floats, cross: Floats, key: Floats) -> tuple[Floats, float]:
         if minors(Dyadic.of(np.block(blocks))) is not None:
             return smaller, share
         share = max(4 * share, 2.0**-52)
+
+
+# --- columns --------------------------------------------------------------------------------------
+# Numeric columns of a table, and their means and covariances.
+
+TREATMENTS = ("refuse", "drop")
+
+
+@dataclass(frozen=True, eq=False)
+class NumericColumns:
+    """Columns of numbers without a gap, and columns beside them as they are."""
+
+    names: tuple[str, ...]
+    values: Floats
+    """A row a record, a column a name."""
+    beside: Any
+    """An Arrow table of the other columns, of the same rows."""
+    dropped: int = 0
+    """Rows that were left out because a number is missing or infinite."""
+
+    @property
+    def left_out_sentence(self) -> str:
+        """Which rows were left out; empty where none was."""
+        if not self.dropped:
+            return ""
+        return (
+            f"{counted(self.dropped, 'row')} in which {listed(self.names, joint='or')} is missing "
+            f"or infinite {verb_for(self.dropped, 'is')} left out."
+        )
+
+    def of(self, names: Sequence[str]) -> Floats:
+        """Return some of the columns, in the order of their names; one may be named twice."""
+        return self.values[:, [self.names.index(name) for name in names]]
+
+
+def read_numeric(
+    table: Table, names: Sequence[str], beside: Sequence[str] = (), *, missing: str = "refuse"
+) -> NumericColumns:
+    """Read numeric columns of a table, and others as they are.
+
+    Args:
+        table: the table.
+        names: columns of numbers; one that is named twice is read once.
+        beside: other columns, which may hold anything.
+        missing: "refuse" a column with missing or infinite values, or "drop" such rows.
+
+    Example:
+        >>> from hartley.tables.opening import open_table
+        >>> read_numeric(open_table({"a": [1, 2]}), ["a"]).values.tolist()
+        [[1.0], [2.0]]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if missing not in TREATMENTS:
+        raise OptionError(
+            f"The treatment of missing values '{missing}' is unknown",
+            hint="choose 'refuse' or 'drop'",
+        )
+    columns = list(dict.fromkeys(names))
+    named = [*columns, *beside]
+    for name in named:
+        if named.count(name) > 1:
+            raise ColumnError(
+                f"Column '{name}' is named twice",
+                hint="a column is released perturbed or as it is, once",
+            )
+    table.require(named)
+    for name in columns:
+        if not table.kind(name).numeric:
+            refuse_no_rows(table)  # a CSV file with a header alone has columns of text
+            raise ColumnError(
+                f"Column '{name}' of {table.name} does not hold numbers, so it has no covariance",
+                hint="choose numeric columns, and name texts that mean missing (--null NA); for "
+                "categories use PrivacyDistortion and Pram (hartley curve, hartley pram)",
+            )
+    rows = run(table, table.expression.select(*named).to_pyarrow)
+    if rows.num_rows == 0:
+        raise TableError(f"{table.name} has no rows", hint="give a table that has rows")
+    values = np.column_stack(
+        [
+            pc.fill_null(rows.column(place).cast(pa.float64(), safe=False), np.nan).to_numpy()
+            for place in range(len(columns))
+        ]
+    )
+    whole = np.isfinite(values)
+    if missing == "refuse" and not whole.all():
+        name = columns[int(np.flatnonzero(~whole.all(axis=0))[0])]
+        raise ColumnError(
+            f"Column '{name}' of {table.name} has missing or infinite values",
+            hint="leave out these records first, or drop them: --missing drop",
+        )
+    complete = whole.all(axis=1)
+    if not complete.any():
+        raise TableError(
+            f"No row of {table.name} has a number in every column", hint="choose other columns"
+        )
+    rest = rows.select(list(range(len(columns), len(named))))
+    if not complete.all():
+        values, rest = values[complete], rest.filter(pa.array(complete))
+    return NumericColumns(tuple(columns), values, rest, int((~complete).sum()))
+
+
+def moments(values: Floats) -> tuple[Floats, Floats]:
+    """Return the means and the covariances of rows of numbers, each row as likely as any other.
+
+    Example:
+        >>> [part.tolist() for part in moments(np.array([[0.0], [2.0]]))]
+        [[1.0], [[1.0]]]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
+        centre = values.mean(axis=0)
+        centred = values - centre
+        return centre, centred.T @ centred / len(values)
+
+
+def check_names(confidential: Sequence[str], key: Sequence[str]) -> None:
+    """Refuse a column that is named twice on one side."""
+    for side in (confidential, key):
+        for name in side:
+            if list(side).count(name) > 1:
+                raise ColumnError(f"Column '{name}' is named twice", hint="name it once a side")
+
+
+# --- covariance file ------------------------------------------------------------------------------
+# Covariances and means of named columns: from a CSV file or a mapping.
+
+MEAN = "mean"
+MOST_COLUMNS = 200
+HINT = "first line: an empty field and the columns; then a column and its covariances in each line"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCovariance:
+    """The covariances of named columns, and their means where they are known.
+
+    Example:
+        >>> known = NamedCovariance.of({"a": {"a": 1, "b": 0.5}, "b": {"a": 0.5, "b": 2}})
+        >>> known.covariance_of(["b", "a"]).tolist(), known.mean is None
+        ([[2.0, 0.5], [0.5, 1.0]], True)
+    """
+
+    names: tuple[str, ...]
+    matrix: Floats
+    mean: Floats | None = None
+
+    @classmethod
+    def of(
+        cls, source: Mapping[str, Mapping[str, Any]] | str | os.PathLike[str]
+    ) -> NamedCovariance:
+        """Read a mapping from each column to its covariances, or the path of a CSV file."""
+        if isinstance(source, Mapping):
+            names = [name for name in source if name != MEAN or MEAN in source[name]]
+            wanted = [*names, *([MEAN] if MEAN in source and MEAN not in names else [])]
+            rows = [[name, *(_entry(source[name], other) for other in names)] for name in wanted]
+            return cls._of_lines(["", *names], rows, "The covariance")
+        text = read_text_file(source, what="covariance", kind=InputError)
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""))
+            lines = [[cell.strip() for cell in line] for line in reader if any(line)]
+        except csv.Error:
+            raise InputError(f"The covariance {source} cannot be read", hint=HINT) from None
+        if len(lines) < 2:
+            raise InputError(f"The file {source} contains no covariances", hint=HINT)
+        return cls._of_lines(lines[0], lines[1:], f"The covariance {source}")
+
+    @classmethod
+    def _of_lines(
+        cls, head: Sequence[str], lines: Sequence[Sequence[Any]], what: str
+    ) -> NamedCovariance:
+        """Take names and rows of numbers, the row of means last or missing."""
+        names = tuple(head[1:])
+        rows = {str(line[0]): line[1:] for line in lines}
+        means = rows.pop(MEAN, None) if MEAN not in names else None
+        if len(names) > MOST_COLUMNS:
+            raise InputError(
+                f"{what} has {len(names):,} columns, too many to compute with exactly",
+                hint=f"choose up to {MOST_COLUMNS}",
+            )
+        doubled = len(set(names)) < len(names) or len(rows) + (means is not None) < len(lines)
+        if not names or doubled or set(rows) != set(names):
+            raise InputError(f"{what} does not have one row and one column per name", hint=HINT)
+        if any(len(row) != len(names) for row in (*rows.values(), means or names)):
+            raise InputError(f"{what} has rows of different lengths", hint=HINT)
+        matrix = np.array([_numbers(rows[name], what) for name in names])
+        mean = None if means is None else np.array(_numbers(means, what))
+        return cls(names, matrix, mean)
+
+    def covariance_of(self, columns: Sequence[str]) -> Floats:
+        """Return the covariances of some columns, in their order; one may be named twice."""
+        places = self._places(columns)
+        return self.matrix[np.ix_(places, places)]
+
+    def mean_of(self, columns: Sequence[str]) -> Floats | None:
+        """Return the means of some columns, if there are any."""
+        return None if self.mean is None else self.mean[self._places(columns)]
+
+    def _places(self, columns: Sequence[str]) -> list[int]:
+        for name in columns:
+            if name not in self.names:
+                raise ColumnError(
+                    f"The covariances do not name the column '{name}'",
+                    hint=f"choose from {', '.join(self.names[:12])}",
+                )
+        return [self.names.index(name) for name in columns]
+
+
+def _entry(row: object, name: str) -> object:
+    """Return what a row of a mapping holds for a column."""
+    if not isinstance(row, Mapping) or name not in row:
+        raise OptionError(
+            f"The covariance lacks an entry of column '{name}'",
+            hint="give every column its covariances with all columns, as a mapping",
+        )
+    return row[name]
+
+
+def _numbers(row: Sequence[Any], what: str) -> list[float]:
+    """Read the numbers of a row: texts exactly, then as doubles."""
+    try:
+        numbers = [
+            float(parse_number(entry, name="a covariance") if isinstance(entry, str) else entry)
+            for entry in row
+        ]
+    except (OptionError, TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"{what} contains an entry that is not a number", hint="write decimals: 12.5"
+        ) from None
+    return numbers

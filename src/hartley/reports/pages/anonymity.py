@@ -8,23 +8,22 @@ from hartley.reports.draw import plot_release, plot_sizes
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
-from hartley.studies.anonymity_measures import (
+from hartley.studies.look.anonymity import (
     attacks,
     column_measures,
     risk_measures,
     table_measures,
 )
-from hartley.studies.microdata import check_release
-from hartley.wording import counted
+from hartley.studies.look.records import check_release
+from hartley.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from hartley.studies.anonymity_findings import AnonymityReport
-    from hartley.studies.anonymity_measures import MeasureLine
-    from hartley.studies.microdata import AnonymizedTable
+    from hartley.studies.look.anonymity import AnonymityReport, MeasureLine
+    from hartley.studies.look.records import AnonymizedTable
 
 
 def plot_anonymity(report: AnonymityReport) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped

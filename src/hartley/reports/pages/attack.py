@@ -8,15 +8,15 @@ import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
-from hartley.numerals import few_digits, interval_end
 from hartley.reports.draw import plot_chart
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
+from hartley.text import few_digits, interval_end
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.adversaries.finding import AttackEstimate, Finding
+    from hartley.attacks.finding import AttackEstimate, Finding
 
 DIGITS = 4
 
@@ -90,7 +90,7 @@ def certainty(number: AttackEstimate) -> str:
     """Describe how certain a number is.
 
     Example:
-        >>> from hartley.adversaries.finding import AttackEstimate
+        >>> from hartley.attacks.finding import AttackEstimate
         >>> certainty(AttackEstimate.exact(0.5)), certainty(AttackEstimate(0.5, 0.41234, 0.6, 0.95))
         ('exact', 'between 0.4123 and 0.6 with 95 % confidence')
     """

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.numerals import two_decimals_up, value_text
 from hartley.reports.draw import PALE, STYLE
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table
+from hartley.text import two_decimals_up, value_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.studies.audit import AuditReport
-    from hartley.studies.sweep import SweepPoint
+    from hartley.studies.look.audit import AuditReport, SweepPoint
 
 LINES = (
     ("maximal_guessing_leakage", "maximal guessing leakage L⋆", "#b4232a", "-"),

@@ -13,7 +13,7 @@ from hartley.reports.terminal import plain_table, print_sentences
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.studies.check_report import CheckedCell, CheckedStatistic, CheckReport
+    from hartley.studies.check.check_report import CheckedCell, CheckedStatistic, CheckReport
 
 COLOURS = {"disclosed": "#b4232a", "open": "#d97706", "protected": "#2563a8", "safe": "#94a3b8"}
 MOST_LINES = 40

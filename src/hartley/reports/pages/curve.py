@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hartley.reports.draw import STYLE, above_axes
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
-from hartley.wording import decimals_down, decimals_up
+from hartley.text import decimals_down, decimals_up
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.studies.curve import CurveReport
+    from hartley.studies.release.curve import CurveReport
 
 BLUE, RED, AMBER, GREY, GREEN = "#2563a8", "#b4232a", "#d97706", "#64748b", "#0f766e"
 SHOWN_POINTS = 14
@@ -22,7 +22,7 @@ def plot_curve(report: CurveReport) -> Any:  # noqa: ANN401 - a matplotlib figur
     """Draw the risk of the release against its distortion, with the certified bounds.
 
     Example:
-        >>> from hartley.studies.curve import curve
+        >>> from hartley.studies.release.curve import curve
         >>> people = {"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]}
         >>> report = curve(people, confidential="sick", key="age", points=4)
         >>> plot_curve(report).axes[0].get_ylabel()

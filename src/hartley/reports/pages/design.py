@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hartley.chart import Groups, Ruler
+from hartley.report import Groups, Ruler
 from hartley.reports.draw import INK, STYLE
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import print_sentences
-from hartley.studies.picture import Band, Plane
-from hartley.wording import counted
+from hartley.studies.release.design import Band, Plane
+from hartley.text import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.studies.design import Design
+    from hartley.studies.release.design import Design
 
 BLUE, PALE_BLUE, DEEP_BLUE = "#2563a8", "#dbe8f6", "#7da7d9"
 RED, SOFT = "#b4232a", "#64748b"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from hartley.papers.reproduce import Reproduced
+    from hartley.papers.figure import Reproduced
 
 GALLERY = "gallery.html"
 PAPERS = {

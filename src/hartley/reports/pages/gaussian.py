@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hartley.numerals import few_digits, six_decimals
 from hartley.reports.draw import INK, STYLE, above_axes
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
-from hartley.wording import listed
+from hartley.text import few_digits, listed, six_decimals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import Console
 
-    from hartley.studies.gaussian_report import GaussianReport
+    from hartley.studies.release.gaussian import GaussianReport
 
 BLUE, RED, AMBER = "#2563a8", "#b4232a", "#d97706"
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.numerals import percent
 from hartley.reports.draw import plot_release
 from hartley.reports.page_picture import page_picture
 from hartley.reports.pages.anonymity import print_measures, succeeding
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_points
-from hartley.studies.anonymity_measures import attacks, risk_measures, table_measures
-from hartley.studies.microdata import check_release
+from hartley.studies.look.anonymity import attacks, risk_measures, table_measures
+from hartley.studies.look.records import check_release
+from hartley.text import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.studies.anonymity_findings import AnonymityReport
-    from hartley.studies.microdata import Microaggregation
+    from hartley.studies.look.anonymity import AnonymityReport
+    from hartley.studies.look.records import Microaggregation
 
 
 def plot_microaggregation(release: Microaggregation) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.numerals import value_text
 from hartley.reports.draw import PALE, STYLE
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
+from hartley.text import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from hartley.studies.pram import FrequencyEstimate, PerturbedColumn, PramReport
+    from hartley.studies.release.pram import FrequencyEstimate, PerturbedColumn, PramReport
 
 BLUE, GREY, AMBER = "#2563a8", "#94a3b8", "#d97706"
 ON_DARK, ON_PALE = "#fefefe", "#0b1f3a"

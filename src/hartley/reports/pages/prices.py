@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hartley.chart import Chart, Panel, Series
+from hartley.report import Chart, Panel, Series
 from hartley.reports.draw import plot_chart
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
@@ -19,7 +19,7 @@ LONGEST_TITLE = 70
 
 
 class PricedErrors(Protocol):
-    """A price with the errors that it buys, as ``hartley.agent.price_curve`` gives them."""
+    """A price with the errors that it buys, as ``hartley.agent.curve`` gives them."""
 
     @property
     def bits(self) -> float:

@@ -8,13 +8,13 @@ from hartley.reports.draw import plot_people
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
-from hartley.studies.scan_report import MOST_COMBINATIONS
-from hartley.wording import counted
+from hartley.studies.look.scan import SHOWN_COMBINATIONS
+from hartley.text import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hartley.studies.scan_report import ScanReport
+    from hartley.studies.look.scan import ScanReport
 
 MOST_COLUMNS = 60
 """Columns that a terminal shows; a page shows all."""
@@ -31,7 +31,7 @@ def render_scan(report: ScanReport) -> str:
     return render_page(
         "scan.html",
         report=report,
-        combinations=() if uniques is None else uniques.combinations[:MOST_COMBINATIONS],
+        combinations=() if uniques is None else uniques.combinations[:SHOWN_COMBINATIONS],
         by_size=by_size(report),
         given_away=max(report.given_away.values(), default=0),
         figure=page_picture(plot_scan(report)) if report.keys else None,
@@ -99,7 +99,7 @@ def _print_combinations(report: ScanReport, console: Console) -> None:
     table.add_column("people", justify="right", no_wrap=True)
     for size, people in by_size(report):
         table.add_row(f"any {size} or fewer" if size > 1 else "any 1", f"{people:,}")
-    for combination in report.uniques.combinations[:MOST_COMBINATIONS]:
+    for combination in report.uniques.combinations[:SHOWN_COMBINATIONS]:
         table.add_row(escape(" + ".join(combination.columns)), f"{combination.records:,}")
     console.print(table)
     console.print()

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.numerals import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
 from hartley.reports.draw import PALE, STYLE
 from hartley.reports.page_picture import page_picture
 from hartley.reports.template import render_page
-from hartley.studies.tradeoff_answers import QueryPoint
-from hartley.studies.tradeoff_hypotheses import LinePoint
-from hartley.studies.tradeoff_records import BitsPoint
+from hartley.studies.release.tradeoff_points import BitsPoint, LinePoint, QueryPoint
+from hartley.text import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
-    from hartley.studies.tradeoff import Point, Tradeoff
+    from hartley.studies.release.tradeoff import Point, Tradeoff
 
 NARROW, ROOMY = 94, 108
 """Below the first width a point is printed on lines of its own; from the second, with spaces."""

@@ -3,16 +3,126 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
+import re
+import shlex
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from fractions import Fraction
 from functools import cache
+from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hartley.reports.template import page_environment
-from hartley.service.console.roundings import bits_due
+from hartley.text import bits_down, bits_up, decimal_text, decimals_down, decimals_up, digits_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+# --- roundings ------------------------------------------------------------------------------------
+# How pages round: bits to three decimals, errors to three digits, always to the safe side.
+#
+# Every page takes its numbers from here, so that one quantity looks the same wherever it is
+# shown.
+
+NUMBER = re.compile(r"[±-]?[\d,]+(?:\.(?P<decimals>\d+))?")
+FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
+DIGITS = 3
+"""Of an error."""
+PLACES = 3
+"""Decimals of a number of bits."""
+
+
+def bits_due(bits: float) -> str:
+    """Write bits that are spent or due, rounded up: no page shows a charge smaller than it is.
+
+    Example:
+        >>> bits_due(2.80735492), bits_due(1.0)
+        ('2.808 bits', '1 bit')
+    """
+    return bits_up(bits, PLACES)
+
+
+def bits_left(bits: float) -> str:
+    """Write bits that are left, allowed or in a record, rounded down.
+
+    Example:
+        >>> bits_left(2.80735492), bits_left(14.0)
+        ('2.807 bits', '14 bits')
+    """
+    return bits_down(bits, PLACES)
+
+
+def due_number(bits: float) -> str:
+    """Write the number of ``bits_due`` alone, where its column or tile names the unit.
+
+    Example:
+        >>> due_number(2.80735492)
+        '2.808'
+    """
+    return decimals_up(bits, PLACES)
+
+
+def left_number(bits: float) -> str:
+    """Write the number of ``bits_left`` alone.
+
+    Example:
+        >>> left_number(2.80735492)
+        '2.807'
+    """
+    return decimals_down(bits, PLACES)
+
+
+def error_words(error: Fraction) -> str:
+    """Write an error with three digits, rounded up.
+
+    Example:
+        >>> [error_words(Fraction(error)) for error in ("0.0569149", "33312", "0")]
+        ['±0.057', '±33,400', 'exact']
+    """
+    return f"±{digits_up(error, DIGITS)}" if error else "exact"
+
+
+def exact_bits(text: str) -> str:
+    """Write an exact number of bits for a field in which it can be changed.
+
+    Example:
+        >>> exact_bits("33/2"), exact_bits("16")
+        ('16.5', '16')
+    """
+    return decimal_text(Fraction(text))
+
+
+def aligned(numbers: list[str]) -> list[str]:
+    """Return numbers with spaces at their end, so that their points stand in one column.
+
+    The spaces are as wide as a point and as digits; a text that is no number stays as it is.
+
+    Example:
+        >>> [text.rstrip() for text in aligned(["9,471", "38,866.7"])]
+        ['9,471', '38,866.7']
+        >>> [len(text.partition(".")[2]) for text in aligned(["1.5", "2.25"])]
+        [2, 2]
+    """
+    matches = [NUMBER.fullmatch(text) for text in numbers]
+    most = max((len(match["decimals"] or "") for match in matches if match), default=0)
+
+    def padded(text: str, match: re.Match[str] | None) -> str:
+        if match is None or not most:
+            return text
+        decimals = match["decimals"]
+        point = "" if decimals else POINT_SPACE
+        return text + point + FIGURE_SPACE * (most - len(decimals or ""))
+
+    return [padded(text, match) for text, match in zip(numbers, matches, strict=True)]
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
 
 PREFIX = "/console"
 """Where the pages are."""
@@ -99,3 +209,338 @@ def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported on use
 @cache
 def _digest(name: str) -> str:
     return hashlib.sha256(asset(name).encode()).hexdigest()[:16]
+
+
+# --- refusals -------------------------------------------------------------------------------------
+# A refused question as the console shows it: the place underlined, and the hint as a button.
+
+GUESS = re.compile(r"did you mean (?P<guess>'(?:[^']|'')*'|[^?]+)\?")
+"""What the agent proposes instead of the refused part."""
+EXAMPLE = re.compile(r"write for example '?(?P<text>SELECT .+?)'?$", re.IGNORECASE)
+LITERAL = re.compile(r"'(?:[^']|'')*'")
+PRICE = re.compile(r"(?<![\d.,])(?P<bits>\d+(?:\.\d+)?) bits? gives? (?P<error>±\S+|the exact)")
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A button that does what a hint proposes; it prices, and never spends."""
+
+    words: str
+    field: str
+    value: str
+    action: str
+
+
+@dataclass(frozen=True)
+class ShownRefusal:
+    """A refusal in the words of the page."""
+
+    title: str
+    problem: str
+    hint: str
+    before: str = ""
+    culprit: str = ""
+    after: str = ""
+    repairs: Sequence[Repair] = ()
+
+
+def shown_refusal(  # noqa: PLR0913 - the parts of a refusal, each by name
+    text: str,
+    problem: str,
+    hint: str,
+    *,
+    address: str,
+    place: tuple[int, int] | None = None,
+    requested: float | None = None,
+) -> ShownRefusal:
+    """Return a refusal as the page shows it.
+
+    Example:
+        >>> refusal = shown_refusal(
+        ...     "SELECT AVG(agee) FROM people", "The table people has no column 'agee'",
+        ...     "did you mean age? the columns are age, sex", address="/d", place=(11, 15),
+        ... )
+        >>> refusal.culprit, refusal.repairs[0].value
+        ('agee', 'SELECT AVG(age) FROM people')
+    """
+    begin, end = place if place is not None else (0, 0)
+    repairs = _repairs(text, hint, place, address)
+    return ShownRefusal(
+        "The budget does not cover it" if requested is not None else "Not answered",
+        problem,
+        hint,
+        text[:begin],
+        text[begin:end],
+        text[end:],
+        repairs,
+    )
+
+
+def _repairs(text: str, hint: str, place: tuple[int, int] | None, address: str) -> list[Repair]:
+    guess, example = GUESS.search(hint), EXAMPLE.search(hint)
+    price = f"{address}/price"
+    if guess and place is not None:
+        word = guess["guess"]
+        part = _corrected(text[place[0] : place[1]], word)
+        corrected = text[: place[0]] + part + text[place[1] :]
+        return [Repair(f"Price it with {word}", "example", corrected, price)]
+    if example:
+        return [Repair("Start from the example", "example", example["text"], price)]
+    return [
+        Repair(
+            f"Price it at {match['bits']} {'bit' if match['bits'] == '1' else 'bits'}",
+            "wish",
+            match["bits"],
+            price,
+        )
+        for match in PRICE.finditer(hint)
+    ][:2]
+
+
+def _corrected(culprit: str, guess: str) -> str:
+    """Return the refused part with the guess in it.
+
+    A value is refused with the comparison around it: of its literals, the closest is replaced.
+    """
+    literals = list(LITERAL.finditer(culprit))
+    if not guess.startswith("'") or not literals:
+        return guess
+    closest = max(literals, key=lambda each: SequenceMatcher(None, each[0], guess).ratio())
+    return culprit[: closest.start()] + guess + culprit[closest.end() :]
+
+
+# --- copies ---------------------------------------------------------------------------------------
+# A question in three other places: SQL, Python and curl.
+
+
+def copied_texts(
+    question: str, wish: str, dataset: str, service: str
+) -> tuple[tuple[str, str], ...]:
+    """Return a question with its price as texts to paste elsewhere; none contains a token.
+
+    Example:
+        >>> texts = dict(copied_texts("SELECT COUNT(*) FROM t", "2", "t", "https://h"))
+        >>> texts["SQL"]
+        '/* bits=2 */ SELECT COUNT(*) FROM t'
+    """
+    flat = " ".join(question.split()) if "--" not in question else question
+    body = json.dumps({"question": question, "bits": wish}, ensure_ascii=False)
+    connected = (
+        f"hartley.connect({service!r}, token=os.environ['HARTLEY_TOKEN'], dataset={dataset!r})"
+    )
+    python = "\n".join(
+        (
+            "import os",
+            "",
+            "import hartley",
+            "",
+            f"agent = {connected}",
+            f"print(agent.ask({question!r}, bits={wish!r}))",
+        )
+    )
+    curl = " \\\n  ".join(
+        (
+            f"curl {shlex.quote(f'{service}/v1/datasets/{dataset}/ask')}",
+            '-H "Authorization: Bearer $HARTLEY_TOKEN"',
+            "-H 'Content-Type: application/json'",
+            f"-d {shlex.quote(body)}",
+        )
+    )
+    return (("SQL", f"/* bits={wish} */ {flat}"), ("Python", python), ("curl", curl))
+
+
+# --- pictures -------------------------------------------------------------------------------------
+# Pictures as inline SVG: places along the page are percentages, so letters never change size.
+#
+# Nothing here carries a style of its own: colours come from classes, as the content security
+# policy wants it. Every picture has a text alternative, and the page shows its numbers in a table
+# too.
+
+ROW_HEIGHT = 26
+"""Of the picture of one interval, in pixels."""
+THINNEST = 0.7
+"""The least width of an interval, in percent: an exact number is still seen."""
+CURVE_HEIGHT = 168
+FLOOR = 140
+"""Where the smallest error lies in the picture of a curve, in pixels from above."""
+CEILING = 14
+EXACT_GAP = 22
+"""How far below the smallest error an exact answer lies."""
+DAYS_HEIGHT = 132
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A range of numbers, spread over the width of a picture.
+
+    Example:
+        >>> Scale(30, 180).place(105)
+        50.0
+    """
+
+    low: float
+    high: float
+
+    def place(self, number: float) -> float:
+        """Return where a number lies, in percent; what is outside lies at the edge."""
+        if self.high <= self.low:
+            return 50.0
+        return round(100 * min(max((number - self.low) / (self.high - self.low), 0.0), 1.0), 3)
+
+
+def zoomed(intervals: Sequence[tuple[float, float]], whole: Scale) -> Scale:
+    """Return the part of a range that all intervals lie in, with some room on both sides.
+
+    Example:
+        >>> zoomed([(70.0, 71.0), (74.0, 75.0)], Scale(30, 180))
+        Scale(low=69.5, high=75.5)
+    """
+    low, high = min(ends[0] for ends in intervals), max(ends[1] for ends in intervals)
+    room = (high - low or abs(high) / 100 or 1.0) / 10
+    return Scale(max(low - room, whole.low), min(high + room, whole.high))
+
+
+def draw_interval(low: float, high: float, scale: Scale, words: str) -> str:
+    """Draw one interval as a bar on the line of its range."""
+    begin, end = scale.place(low), scale.place(high)
+    width = max(end - begin, THINNEST)
+    start = min(max((begin + end - width) / 2, 0.0), 100 - width)
+    middle = ROW_HEIGHT / 2
+    return _svg(
+        ROW_HEIGHT,
+        words,
+        f'<line class="rail" x1="0" x2="100%" y1="{middle:g}" y2="{middle:g}"/>',
+        f'<rect class="bar" x="{start:.3f}%" width="{width:.3f}%" y="4" '
+        f'height="{ROW_HEIGHT - 8}" rx="2"/>',
+    )
+
+
+@dataclass(frozen=True)
+class DrawnPrice:
+    """A price and the error that it buys, as the picture of a curve shows them."""
+
+    bits: float
+    error: float
+    words: str
+    """The error in words, such as ±0.4 or exact."""
+
+
+def heights(errors: Sequence[float]) -> list[float]:
+    """Return where errors lie in the picture: equal factors are equal distances; 0 is lowest.
+
+    Example:
+        >>> heights([100.0, 10.0, 1.0, 0.0])
+        [14.0, 66.0, 118.0, 140.0]
+    """
+    positive = [math.log(error) for error in errors if error > 0]
+    if not positive:
+        return [float(FLOOR)] * len(errors)
+    lowest = FLOOR - (EXACT_GAP if len(positive) < len(errors) else 0)
+    least, most = min(positive), max(positive)
+    spread = most - least or 1.0
+    return [
+        float(FLOOR)
+        if error <= 0
+        else round(lowest - (lowest - CEILING) * (math.log(error) - least) / spread, 2)
+        for error in errors
+    ]
+
+
+def draw_curve(points: Sequence[DrawnPrice], chosen: int, label: str) -> str:
+    """Draw the error of a number against its price, with a mark at the chosen price."""
+    last = points[-1].bits
+    scale = Scale(0.0, max(math.ceil(last), 1.0))
+    xs, ys = [scale.place(point.bits) for point in points], heights([p.error for p in points])
+    pairs = list(zip(xs, ys, strict=True))
+    lines = [
+        f'<line class="curve" x1="{x:g}%" y1="{y:g}" x2="{x2:g}%" y2="{y2:g}"/>'
+        for (x, y), (x2, y2) in pairwise(pairs)
+    ]
+    dots = [f'<circle class="dot" cx="{x:g}%" cy="{y:g}" r="3.5"/>' for x, y in pairs]
+    every = 1 if scale.high <= 8 else 2 if scale.high <= 16 else 8
+    ticks = [
+        f'<text class="tick" x="{scale.place(bits):g}%" y="{CURVE_HEIGHT - 6}" '
+        f'text-anchor="{_anchor(scale.place(bits))}">{bits}</text>'
+        for bits in range(0, int(scale.high) + 1, every)
+    ]
+    x, y = pairs[chosen]
+    mark = f'<circle class="chosen" id="curve-mark" cx="{x:g}%" cy="{y:g}" r="7"/>'
+    words = (
+        f"Error of {label} against its price: {points[0].words} for {bits_due(points[0].bits)}, "
+        f"{points[-1].words} for {bits_due(last)}; {points[chosen].words} for the chosen "
+        f"{bits_due(points[chosen].bits)}"
+    )
+    ground = f'<line class="axis" x1="0" x2="100%" y1="{FLOOR + 8}" y2="{FLOOR + 8}"/>'
+    return _svg(CURVE_HEIGHT, words, ground, *lines, *dots, mark, *ticks)
+
+
+def draw_ends(points: Sequence[DrawnPrice]) -> str:
+    """Draw the largest and the smallest error beside a curve, at the heights of their points."""
+    ys = heights([point.error for point in points])
+    texts = [
+        f'<text class="tick" x="100%" y="{y + 4:g}" text-anchor="end">{escape(point.words)}</text>'
+        for point, y in ((points[0], ys[0]), (points[-1], ys[-1]))
+    ]
+    return f'<svg aria-hidden="true" width="100%" height="{CURVE_HEIGHT}">{"".join(texts)}</svg>'
+
+
+def draw_gauge(spent: float, budget: float, whole: float, *, height: int = 28) -> str:
+    """Draw what is spent of a budget, on a bar as long as a person's record has bits."""
+    scale = Scale(0.0, max(whole, budget, 1e-9))
+    end, limit = scale.place(spent), scale.place(budget)
+    words = (
+        f"{bits_due(spent)} spent of a budget of {bits_left(budget)}; "
+        f"a person's record holds {bits_left(whole)}"
+    )
+    parts = [f'<rect class="record" x="0" width="100%" y="0" height="{height}" rx="4"/>']
+    if limit:
+        parts.append(
+            f'<rect class="budget" x="0" width="{limit:g}%" y="0" height="{height}" rx="4"/>'
+        )
+    if end:
+        parts.append(f'<rect class="spent" x="0" width="{end:g}%" y="0" height="{height}" rx="4"/>')
+    if 0 < limit < 100:
+        parts.append(f'<line class="limit" x1="{limit:g}%" x2="{limit:g}%" y1="0" y2="{height}"/>')
+    return _svg(height, words, *parts)
+
+
+def draw_days(days: Sequence[tuple[str, float]]) -> str:
+    """Draw the bits that were spent on each day as bars."""
+    most = max((bits for _, bits in days), default=0.0) or 1.0
+    floor, ceiling = DAYS_HEIGHT - 24, 20
+    step = 100 / max(len(days), 7)
+    parts = [f'<line class="axis" x1="0" x2="100%" y1="{floor}" y2="{floor}"/>']
+    shown = {0, len(days) - 1} | ({*range(len(days))} if len(days) <= 7 else set())
+    for place, (day, bits) in enumerate(days):
+        tall = (floor - ceiling) * bits / most
+        middle = step * (place + 0.5)
+        if bits:
+            parts.append(
+                f'<rect class="bar" x="{step * place + step * 0.15:.3f}%" '
+                f'width="{step * 0.7:.3f}%" y="{floor - tall:.1f}" height="{tall:.1f}" rx="2"/>'
+            )
+            if bits == most or len(days) <= 7:
+                parts.append(
+                    f'<text class="count" x="{middle:.3f}%" y="{floor - tall - 5:.1f}" '
+                    f'text-anchor="{_anchor(middle)}">{escape(due_number(bits))}</text>'
+                )
+        if place in shown:
+            parts.append(
+                f'<text class="tick" x="{middle:.3f}%" y="{DAYS_HEIGHT - 6}" '
+                f'text-anchor="{_anchor(middle)}">{escape(day[5:])}</text>'
+            )
+    spent = [f"{bits_due(bits)} on {day}" for day, bits in days if bits]
+    words = "Bits spent by day: " + ("; ".join(spent[-10:]) or "none")
+    return _svg(DAYS_HEIGHT, words, *parts)
+
+
+def _anchor(place: float) -> str:
+    """Keep letters inside the picture: at its edges they begin or end at their place."""
+    return "start" if place < 2 else "end" if place > 98 else "middle"
+
+
+def _svg(height: int, words: str, *parts: str) -> str:
+    return (
+        f'<svg role="img" width="100%" height="{height}" aria-label="{escape(words)}">'
+        f"{''.join(parts)}</svg>"
+    )

@@ -15,19 +15,19 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from hartley.errors import HartleyError
-from hartley.service.accounts import Role
-from hartley.service.api.access import proxied_name
-from hartley.service.console.budget_page import purse
+from hartley.service.console.cards import purse
 from hartley.service.console.pages import PREFIX, NavigationEntry, PageFrame, SignedIn, render
-from hartley.service.envelope import (
+from hartley.service.identity import Role
+from hartley.service.logs import LOGGER
+from hartley.service.own_rows import own_balance
+from hartley.service.replies import (
     ServiceError,
     as_service_error,
     forbidden,
     not_found,
     too_large,
 )
-from hartley.service.logs import LOGGER
-from hartley.service.own_rows import own_balance
+from hartley.service.service import proxied_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from hartley.service.accounts import BrowserSession, Identity
     from hartley.service.administration import Administration
     from hartley.service.console.pages import Purse
+    from hartley.service.identity import BrowserSession, Identity
     from hartley.service.service import Service
 
 COOKIE = "hartley_session"

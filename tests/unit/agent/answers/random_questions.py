@@ -13,9 +13,9 @@ import operator
 import random
 from fractions import Fraction
 
-from hartley.agent.questions.batch import All, Either, Statistic, Test as Leaf
-from hartley.agent.questions.question import parse
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.questions.batch import All, Either, Statistic, Test as Leaf
+from hartley.trusted.questions.question import parse
 
 EPOCH = dt.date(1970, 1, 1)
 SIGNS = {

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
 
-from hartley.agent.answers.cells import cell_of, read, read_cells
-from hartley.agent.answers.estimate import Estimate, float_above, float_below, shown
-from hartley.agent.precision import steps_for_error, worst_errors
-from hartley.agent.questions.question import parse
 from hartley.errors import EngineError, OptionError, Refused
-from hartley.ranges.schema.schema import Column, Schema
-from hartley.wording import rounded
+from hartley.results.answer import Estimate, float_above, float_below, shown
+from hartley.schema.schema import Column, Schema
+from hartley.text import rounded
+from hartley.trusted.cells import cell_of, read, read_cells
+from hartley.trusted.precision import steps_for_error, worst_errors
+from hartley.trusted.questions.question import parse
 
 AGE = Column("age", "private", low=Fraction(0), high=Fraction(100), step=Fraction(1))
 TALL = Column("tall", "private", low=Fraction(100), high=Fraction(200), step=Fraction(1, 2))

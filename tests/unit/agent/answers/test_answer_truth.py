@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from random_questions import EPOCH, Case, assert_contains, holds, random_steps
 
-from hartley.agent.answers.cells import cell_bounds, cell_of, read, read_cells, root_down, root_up
-from hartley.agent.precision import steps_for_error, worst_errors
-from hartley.agent.questions.batch import All, Statistic
 from hartley.errors import Refused
+from hartley.trusted.cells import cell_bounds, cell_of, read, read_cells, root_down, root_up
+from hartley.trusted.precision import steps_for_error, worst_errors
+from hartley.trusted.questions.batch import All, Statistic
 
 SEEDS = st.integers(0, 2**64)
 
@@ -103,7 +103,7 @@ def test_a_sum_or_order_statistic_is_told_no_finer_than_wished(seed, wish):
     step=st.fractions(Fraction(1, 5), 70, max_denominator=9),
 )
 def test_cells_cover_every_total_once(least, span, step):
-    from hartley.agent.questions.batch import Question
+    from hartley.trusted.questions.batch import Question
 
     question = Question(Statistic.SUM, All(), None, None, least, least + span, step)
     for total in range(least, least + span + 1):

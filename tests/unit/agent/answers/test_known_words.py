@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.answers.known_words import known_words
-from hartley.agent.planning_agent import Agent
-from hartley.agent.quotes import Desk, Wish, questions_of
-from hartley.ranges.schema.schema import Schema
+from hartley.agent.agent import Agent
+from hartley.agent.known import known_words
+from hartley.schema.schema import Schema
+from hartley.trusted.precision import Desk, Wish, questions_of
 
 # ruff: noqa: S311 - random cases, not secrets
 # ruff: noqa: S608 - texts of questions

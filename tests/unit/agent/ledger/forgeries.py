@@ -7,12 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.rows.balances import promise
-from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, FIELDS, canonical
-from hartley.agent.ledger.rows.state import Account, after_event
-from hartley.agent.ledger.verification import replay
-from hartley.agent.pricing.public_parts import PublicParts
+from hartley.agent.replay import replay
+from hartley.trusted.ledger.charging import BatchPrices, RowPrice
+from hartley.trusted.ledger.rows import BEFORE_THE_FIRST, FIELDS, canonical
+from hartley.trusted.ledger.state import Account, after_event, promise
+from hartley.trusted.pricing.regions import PublicParts
 
 ROOT = Path(__file__).parents[4]
 TOOL = ROOT / "tools" / "verify_ledger.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hartley.agent.ledger.rows.entries import digest
+from hartley.trusted.ledger.rows import digest
 
 FIELDS = "sequence, time, analyst, kind, content, cells, schema, rules, previous, hash"
 TABLES = (

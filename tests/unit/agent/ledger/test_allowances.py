@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.ledger import NULL, open_ledger
-from hartley.agent.ledger.rows.balances import Balance
+from hartley.agent.ledger import open_ledger
 from hartley.errors import OptionError, Refused
+from hartley.trusted.ledger.rows import NULL
+from hartley.trusted.ledger.state import Balance
 
 
 def test_raising_the_budget_shows_the_new_promise(ledger, q):

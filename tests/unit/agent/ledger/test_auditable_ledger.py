@@ -7,10 +7,10 @@ import pytest
 
 import hartley
 import hartley.agent.ledger as door
-from hartley.agent.ledger.auditable_ledger import AuditableLedger
-from hartley.agent.ledger.ledger import Ledger as ChargingLedger, open_ledger as open_charging
-from hartley.agent.ledger.stores.sqlite import SqliteLedgerStore
-from hartley.agent.ledger.stores.store import LedgerStore
+from hartley.agent.ledger import AuditableLedger
+from hartley.trusted.ledger.ledger import Ledger as ChargingLedger, open_ledger as open_charging
+from hartley.trusted.ledger.sqlite import SqliteLedgerStore
+from hartley.trusted.ledger.store import LedgerStore
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import pickle
 
 import pytest
 
-from hartley.agent.ledger import NULL, open_ledger
+from hartley.agent.ledger import open_ledger
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import floor_power
+from hartley.trusted.ledger.rows import NULL
 
 # --- charges and repeats --------------------------------------------------------------------------
 

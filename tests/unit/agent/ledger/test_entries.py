@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.ledger.rows.entries import (
+from hartley.errors import EngineError
+from hartley.trusted.ledger.rows import (
     FIELDS,
     canonical,
     chained,
@@ -16,7 +17,6 @@ from hartley.agent.ledger.rows.entries import (
     read_integer,
     write_integer,
 )
-from hartley.errors import EngineError
 
 
 @given(st.integers(0, 10**60), st.sampled_from([0, 12_000, 60_000]))

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from hartley.agent.ledger import Head, open_ledger
-from hartley.agent.ledger.rows.entries import FIELDS
+from hartley.agent.ledger import open_ledger
 from hartley.cli.ledger import ledger_app
+from hartley.trusted.ledger.rows import FIELDS, Head
 
 MARKS = ", ".join("?" * len(FIELDS))
 INSERT = f"INSERT INTO hartley_entries ({', '.join(FIELDS)}) VALUES ({MARKS})"  # noqa: S608 - our own words

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from typer.testing import CliRunner
 
-from hartley.agent.ledger import Head, open_ledger
-from hartley.agent.ledger.backup import read_head
+from hartley.agent.ledger import open_ledger, read_head
 from hartley.cli.attack import attack_app
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
+from hartley.trusted.ledger.rows import Head
 
 DEEP = "[" * 100_000
 HEADS = {

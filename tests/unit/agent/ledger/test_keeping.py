@@ -9,9 +9,10 @@ import old_format
 import pytest
 from typer.testing import CliRunner
 
-from hartley.agent.ledger import Head, open_ledger
+from hartley.agent.ledger import open_ledger
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
+from hartley.trusted.ledger.rows import Head
 
 
 def q(*keys):

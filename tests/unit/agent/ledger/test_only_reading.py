@@ -95,7 +95,7 @@ def test_what_reads_works_and_what_writes_is_refused(folder, tmp_path, log, mode
 @pytest.fixture
 def reading(folder, monkeypatch):
     """A ledger that says of itself that it cannot be written to."""
-    monkeypatch.setattr("hartley.agent.ledger.stores.sqlite.os.access", lambda *_: False)
+    monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with open_ledger(folder / "l.db") as ledger:
         monkeypatch.undo()
         assert ledger._store.only_reads
@@ -107,7 +107,7 @@ def test_repeats_need_no_key(folder, monkeypatch, lost):
     """A ledger that was restored, or is of an earlier Hartley, has none and cannot draw one."""
     with open_ledger(folder / "l.db") as ledger, ledger._store.pool.lend() as connection:
         connection.execute("DELETE FROM hartley_private WHERE name LIKE ?", (lost,))
-    monkeypatch.setattr("hartley.agent.ledger.stores.sqlite.os.access", lambda *_: False)
+    monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
         assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
         with pytest.raises(Refused, match="is read-only here"):
@@ -126,8 +126,8 @@ def test_repeats_need_no_right_to_the_key(folder, monkeypatch, error):
     def secret(_):
         raise error
 
-    monkeypatch.setattr("hartley.agent.ledger.ledger.read_secret", secret)
-    monkeypatch.setattr("hartley.agent.ledger.stores.sqlite.os.access", lambda *_: False)
+    monkeypatch.setattr("hartley.trusted.ledger.ledger.read_secret", secret)
+    monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
         assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
 
@@ -137,7 +137,7 @@ def test_no_copy_is_opened_unchecked_where_charges_are_possible(folder, monkeypa
     def secret(_):
         raise error
 
-    monkeypatch.setattr("hartley.agent.ledger.ledger.read_secret", secret)
+    monkeypatch.setattr("hartley.trusted.ledger.ledger.read_secret", secret)
     with pytest.raises(type(error), match=error.problem):
         Agent(None, SCHEMA, ledger=folder / "l.db")
 
@@ -163,7 +163,7 @@ def test_an_older_format_is_not_migrated_where_nothing_can_be_written(reading, m
     ledger.close()
     with open_ledger(path) as writer, writer._store.pool.lend() as connection:
         connection.execute("UPDATE hartley_head SET format = 1")
-    monkeypatch.setattr("hartley.agent.ledger.stores.sqlite.os.access", lambda *_: False)
+    monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with pytest.raises(EngineError, match="older format and is read-only"):
         open_ledger(path)
 
@@ -171,10 +171,10 @@ def test_an_older_format_is_not_migrated_where_nothing_can_be_written(reading, m
 def test_a_copy_that_was_made_to_be_read_is_removed(folder, monkeypatch, tmp_path):
     leave_log(folder, index=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("hartley.agent.ledger.stores.sqlite.tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("hartley.agent.ledger.stores.sqlite.os.access", lambda *_: False)
+    monkeypatch.setattr("hartley.trusted.ledger.sqlite.tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     monkeypatch.setattr(
-        "hartley.agent.ledger.stores.sqlite.SqliteLedgerStore._reads_along",
+        "hartley.trusted.ledger.sqlite.SqliteLedgerStore._reads_along",
         lambda *_: False,
         raising=True,
     )

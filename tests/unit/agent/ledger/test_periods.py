@@ -8,10 +8,10 @@ import pytest
 from forgeries import rechained, refusal
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.balances import Period, period_name
-from hartley.agent.ledger.rows.entries import canonical
-from hartley.agent.ledger.verification import replay
+from hartley.agent.replay import replay
 from hartley.errors import OptionError, Refused
+from hartley.trusted.ledger.rows import canonical
+from hartley.trusted.ledger.state import Period, period_name
 
 JUNE, JULY, LATER = (
     f"{day}T12:00:00.000000Z" for day in ("2027-06-30", "2027-07-01", "2028-01-01")

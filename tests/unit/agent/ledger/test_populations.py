@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.balances import one_part
-from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST
-from hartley.agent.ledger.stores.chain import add_row, find
-from hartley.agent.ledger.verification import replay
+from hartley.agent.replay import replay
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
+from hartley.trusted.ledger.chain import add_row, find
+from hartley.trusted.ledger.rows import BEFORE_THE_FIRST
+from hartley.trusted.ledger.state import one_part
 
 
 def q(*keys):
@@ -356,7 +356,7 @@ def test_whatever_happens_every_budget_is_that_of_the_plain_rules(tmp_path_facto
         assert report.holds, report.problem
         middle = ledger.entries()[len(ledger.entries()) // 2] if ledger.entries() else None
         if middle is not None:
-            from hartley.agent.ledger import Head
+            from hartley.trusted.ledger.rows import Head
 
             again = ledger.verify(since=Head(middle.sequence, middle.hash))
             assert again.holds, again.problem

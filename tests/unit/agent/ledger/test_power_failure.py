@@ -12,8 +12,8 @@ import sqlite3
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.stores import sqlite, write_ahead_log
 from hartley.errors import EngineError
+from hartley.trusted.ledger import sqlite, sqlite as write_ahead_log
 
 SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
 FRAME = 24 + 4096

@@ -7,16 +7,15 @@ from fractions import Fraction
 import pytest
 from forgeries import rechained, refusal
 
+from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.rows.entries import canonical
-from hartley.agent.ledger.verification import replay
-from hartley.agent.planning_agent import Agent
-from hartley.agent.pricing.public_parts import MOST_PARTS, PublicParts
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import questions_of
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import replay, verify_prices
 from hartley.errors import Refused
+from hartley.trusted.ledger.charging import BatchPrices, RowPrice
+from hartley.trusted.ledger.rows import canonical
+from hartley.trusted.precision import questions_of
+from hartley.trusted.pricing.regions import MOST_PARTS, PublicParts
+from hartley.trusted.questions.batch import to_plain
 
 
 class ByType(BatchPrices):

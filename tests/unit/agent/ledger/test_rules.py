@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.balances import Balance
 from hartley.errors import OptionError, Refused
+from hartley.trusted.ledger.state import Balance
 
 ACTS = st.lists(
     st.one_of(

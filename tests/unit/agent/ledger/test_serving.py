@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.entries import (
+from hartley.errors import EngineError
+from hartley.trusted.ledger.rows import (
     BEFORE_THE_FIRST,
     FIELDS,
     canonical,
     question_digest,
 )
-from hartley.errors import EngineError
 
 MARKS = ", ".join("?" * len(FIELDS))
 INSERT = f"INSERT INTO hartley_entries ({', '.join(FIELDS)}) VALUES ({MARKS})"  # noqa: S608 - our own words

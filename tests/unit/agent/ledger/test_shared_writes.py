@@ -8,8 +8,8 @@ from contextvars import ContextVar
 import pytest
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.stores import sqlite
 from hartley.errors import EngineError, HartleyError, Refused
+from hartley.trusted.ledger import sqlite
 
 SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
 

@@ -7,12 +7,12 @@ from itertools import combinations
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.ledger import Head, open_ledger
-from hartley.agent.ledger.rows.balances import one_part
-from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST, FIELDS, Entry, canonical
-from hartley.agent.ledger.stores.chain import add_row, find
-from hartley.agent.ledger.verification import replay
+from hartley.agent.ledger import open_ledger
+from hartley.agent.replay import replay
 from hartley.errors import EngineError
+from hartley.trusted.ledger.chain import add_row, find
+from hartley.trusted.ledger.rows import BEFORE_THE_FIRST, FIELDS, Entry, Head, canonical
+from hartley.trusted.ledger.state import one_part
 
 ROWS = 14
 MARKS = ", ".join("?" * len(FIELDS))

@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from hartley.agent.ledger.stores import sqlite, write_ahead_log
 from hartley.errors import EngineError
+from hartley.trusted.ledger import sqlite, sqlite as write_ahead_log
 
 
 @pytest.fixture

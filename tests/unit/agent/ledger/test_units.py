@@ -6,10 +6,9 @@ import pytest
 
 from hartley import Agent, Schema
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.entries import BEFORE_THE_FIRST
-from hartley.agent.ledger.rows.terms import Terms, terms_of
-from hartley.agent.ledger.verification import replay
+from hartley.agent.replay import replay
 from hartley.errors import EngineError, Refused
+from hartley.trusted.ledger.rows import BEFORE_THE_FIRST, Terms, terms_of
 
 DATA = {"id": [1, 1, 2, 3], "age": [30, 40, 50, 60], "sex": ["F", "F", "M", "F"]}
 FEW = {name: values[1:] for name, values in DATA.items()}
@@ -165,7 +164,7 @@ def broken(monkeypatch, place):
     """A ledger with such an event, as the program wrote it once."""
     address = place.fresh()
     with monkeypatch.context() as patch:
-        patch.setattr("hartley.agent.ledger.stores.chain.problem_of_schema", lambda *_, **__: None)
+        patch.setattr("hartley.trusted.ledger.chain.problem_of_schema", lambda *_, **__: None)
         with open_ledger(address) as ledger:
             ledger.record("people", "created", {"bits": 9, "schema": written(), "rows": 4})
             ledger.reserve("people", None, q(1), lambda _: 2)
@@ -188,9 +187,7 @@ def test_a_summary_says_that_its_promise_is_broken(monkeypatch, tmp_path):
     with Agent(FEW, schema(), ledger=tmp_path / "l.db", budget=4) as agent:
         agent.ask("SELECT COUNT(*) FROM people WHERE age > 40")
         with monkeypatch.context() as patch:
-            patch.setattr(
-                "hartley.agent.ledger.stores.chain.problem_of_schema", lambda *_, **__: None
-            )
+            patch.setattr("hartley.trusted.ledger.chain.problem_of_schema", lambda *_, **__: None)
             agent.change_schema(schema(**BY_ID), DATA)
         assert agent.summary().splitlines()[-1].startswith("That promise is broken: row 4 changed")
 

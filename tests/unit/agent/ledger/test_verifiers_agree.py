@@ -8,12 +8,11 @@ import pytest
 from forgeries import compare, forged, problem_of, rechained
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.charging import BatchPrices, RowPrice
-from hartley.agent.ledger.rows.contents import CONTENT
-from hartley.agent.ledger.rows.entries import canonical
-from hartley.agent.ledger.verification import replay
-from hartley.agent.pricing.public_parts import PublicParts
-from hartley.agent.repricing import verify_prices
+from hartley.agent.replay import replay, verify_prices
+from hartley.trusted.ledger.charging import BatchPrices, RowPrice
+from hartley.trusted.ledger.rows import canonical
+from hartley.trusted.ledger.state import CONTENT
+from hartley.trusted.pricing.regions import PublicParts
 
 SCHEMA = {"table": {"name": "p", "population": "town"}}
 

@@ -20,9 +20,9 @@ from forgeries import (
 )
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.entries import FIELDS, STRANGE, Entry, canonical
-from hartley.agent.ledger.verification import replay
+from hartley.agent.replay import replay
 from hartley.errors import HartleyError
+from hartley.trusted.ledger.rows import FIELDS, STRANGE, Entry, canonical
 
 # --- changed rows, with hashes that fit -----------------------------------------------------------
 

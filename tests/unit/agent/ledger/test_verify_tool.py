@@ -16,10 +16,10 @@ from forgeries import RECORDED, ROOT, TOOL, Priced, ask, exported, problem_of, r
 from hypothesis import given, strategies as st
 
 from hartley.agent.ledger import open_ledger
-from hartley.agent.ledger.rows.entries import canonical
-from hartley.agent.ledger.verification import replay
+from hartley.agent.replay import replay
 from hartley.errors import Stale
 from hartley.exact import floor_power
+from hartley.trusted.ledger.rows import canonical
 
 
 def test_a_rich_ledger_holds_with_the_head_of_every_row(rich, tmp_path, run):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from hartley.agent.ledger import open_ledger, schema_version
+from hartley.agent.ledger import open_ledger
 from hartley.errors import OptionError, Refused, Stale
+from hartley.trusted.ledger.rows import schema_version
 
 
 @pytest.mark.parametrize(("kind", "content"), [("version", {"rows": 7}), ("erasure", {"rows": 7})])

@@ -5,15 +5,14 @@ from random import Random
 
 import pytest
 
-from hartley.agent.pricing import atoms, worst_case
-from hartley.agent.pricing.atoms import Atom, form_atoms
-from hartley.agent.pricing.known_types import Resolved, independent
-from hartley.agent.pricing.one_row import single
-from hartley.agent.pricing.price import price
-from hartley.agent.pricing.regions import CellGrid
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.questions.condition import united
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import atoms, price as worst_case
+from hartley.trusted.pricing.atoms import Atom, form_atoms
+from hartley.trusted.pricing.one_row import Resolved, independent, single
+from hartley.trusted.pricing.price import price
+from hartley.trusted.pricing.regions import CellGrid
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.trusted.questions.condition import united
 
 ROWS = 50
 POINTS = {"a": 9, "b": 4, "c": 12, "d": 3, "e": 5}

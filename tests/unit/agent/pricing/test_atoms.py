@@ -7,17 +7,17 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.pricing import atoms
-from hartley.agent.pricing.atoms import (
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import atoms
+from hartley.trusted.pricing.atoms import (
     Asked,
     classes,
     direction_of,
     form_atoms,
 )
-from hartley.agent.pricing.known_types import Resolved, independent
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.questions.condition import MOST_TERMS, conjunctions
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.trusted.pricing.one_row import Resolved, independent
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.trusted.questions.condition import MOST_TERMS, conjunctions
 
 POINTS = {"a": 5, "b": 4, "c": 3}
 NULLABLE = {"a": False, "b": True, "c": False}

@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.agent.pricing import one_row, worst_case
-from hartley.agent.pricing.price import steps_within
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import one_row, price as worst_case
+from hartley.trusted.pricing.price import steps_within
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 
 ROWS = 40
 ONE = Fraction(1)

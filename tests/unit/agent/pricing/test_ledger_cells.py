@@ -15,17 +15,17 @@ import duckdb
 import numpy as np
 import pytest
 
-from hartley.agent.answers.cells import cell_of
-from hartley.agent.planning_agent import Agent
-from hartley.agent.pricing.price import price
-from hartley.agent.questions import condition
-from hartley.agent.questions.batch import Statistic
-from hartley.agent.quotes import Desk, questions_of
-from hartley.agent.statistics.statistics import totals
-from hartley.engines.coded.coded_copy import CodedTable
-from hartley.engines.dialects.duckdb import EmbeddedStore
+from hartley.agent.agent import Agent
+from hartley.engines.coded_table import CodedTable
+from hartley.engines.duckdb import EmbeddedStore
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.cells import cell_of
+from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.pricing.price import price
+from hartley.trusted.questions import condition
+from hartley.trusted.questions.batch import Statistic
+from hartley.trusted.statistics import totals
 
 THEOREMS = Path(__file__).parents[3] / "theorems"
 

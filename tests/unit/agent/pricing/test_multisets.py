@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hartley.agent.pricing import multisets
-from hartley.agent.pricing.multisets import product_coefficient
-from hartley.agent.pricing.price import price
-from hartley.agent.pricing.regions import CellGrid
-from hartley.agent.pricing.worst_case import Pricer
-from hartley.agent.questions.batch import Form, Question, Statistic, Test as Leaf
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import several_rows as multisets
+from hartley.trusted.pricing.price import Pricer, price
+from hartley.trusted.pricing.regions import CellGrid
+from hartley.trusted.pricing.several_rows import product_coefficient
+from hartley.trusted.questions.batch import Form, Question, Statistic, Test as Leaf
 
 THEOREMS = Path(__file__).parents[3] / "theorems"
 
@@ -66,7 +65,7 @@ def test_clusters_add_up_to_the_multisets_one_by_one(seed, monkeypatch):
         alike += len(multisets._clusters(kinds, grids)) > 1
         return quick
 
-    monkeypatch.setattr("hartley.agent.pricing.several_rows.sum_over_multisets", both_ways)
+    monkeypatch.setattr("hartley.trusted.pricing.several_rows.sum_over_multisets", both_ways)
     for _ in range(25):
         rows = ("public", "private")[rng.integers(2)]
         r = int(rng.integers(2, 5))

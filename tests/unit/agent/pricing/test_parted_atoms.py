@@ -5,14 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.agent.pricing import atoms, told_parts
-from hartley.agent.pricing.atoms import Asked, form_atoms
-from hartley.agent.pricing.given_price import price_given
-from hartley.agent.pricing.one_row import price_part
-from hartley.agent.pricing.parted_atoms import PartedAtoms, runs_of
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing import after_answers as told_parts, atoms
+from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.pricing.atoms import Asked, PartedAtoms, form_atoms, runs_of
+from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.one_row import price_part
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 
 POINTS = {"a": 9, "b": 6, "c": 4, "d": 7}
 ROWS = 20

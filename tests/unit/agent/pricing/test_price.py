@@ -7,16 +7,16 @@ from math import ceil, comb, log2, prod
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.agent.pricing import worst_case as worst
-from hartley.agent.pricing.given_price import price_given
-from hartley.agent.pricing.price import open_factor, price, smallest, steps_within
-from hartley.agent.pricing.regions import elementary, regions
-from hartley.agent.pricing.told import ToldBefore
-from hartley.agent.questions.batch import All, Form, Question, Statistic, Test as Leaf
-from hartley.agent.quotes import Desk
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.precision import Desk
+from hartley.trusted.pricing import price as worst
+from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.price import open_factor, price, smallest, steps_within
+from hartley.trusted.pricing.regions import elementary, regions
+from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
 
 ROWS = 100
 LENGTHS = st.integers(1, 400)
@@ -193,7 +193,7 @@ def test_many_known_types_are_priced_in_parts(monkeypatch):
     schema = table(column("p", 9, "public"), column("q", 9, "public"), column("x", 100))
     questions = [total("x", at(name, 0, k), step=99) for name in "pq" for k in range(8)]
     assert price(questions, schema).cells == 1 + 16, "a row of the first values counts for all"
-    monkeypatch.setattr("hartley.agent.pricing.known_types.MOST_STATES", 20)
+    monkeypatch.setattr("hartley.trusted.pricing.one_row.MOST_STATES", 20)
     assert price(questions, schema).cells == 9 * 9
 
 
@@ -227,7 +227,7 @@ def test_a_price_beyond_the_caps_is_the_product_of_its_parts_or_all_records(test
     questions = [total(name, at(name, 0, cut), step + k) for k, (name, cut) in enumerate(tests)]
     linking = total("x", All((at("y", 1), at("z", 1))), step)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hartley.agent.pricing.atoms.MOST_ATOMS", (1, 2))
+        patch.setattr("hartley.trusted.pricing.atoms.MOST_ATOMS", (1, 2))
         found = price([*questions, linking], schema).cells
         patch.setattr(worst, "product_within", lambda factor, items, _: prod(map(factor, items)))
         assert found == price([*questions, linking], schema).cells

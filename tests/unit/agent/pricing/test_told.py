@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.agent.pricing.given_price import given_words, price_given
-from hartley.agent.pricing.told import MOST_FILTERS, ToldBefore, WatchedTold
-from hartley.agent.questions.batch import (
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.pricing.after_answers import MOST_FILTERS, ToldBefore, WatchedTold
+from hartley.trusted.pricing.conditional_price import given_words, price_given
+from hartley.trusted.questions.batch import (
     All,
     Form,
     Question,
@@ -16,7 +17,6 @@ from hartley.agent.questions.batch import (
     Test as Leaf,
     columns_named,
 )
-from hartley.ranges.schema.schema import Column, Schema
 
 NAMES = "abcdefg"
 ROWS = 50

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hartley.agent.questions import known_trees
-from hartley.agent.questions.question import parse
-from hartley.agent.questions.statement import _tokens, _tree, reading
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.schema import Schema
+from hartley.trusted.questions import parsing as known_trees
+from hartley.trusted.questions.parsing import _tokens, _tree, reading
+from hartley.trusted.questions.question import parse
 
 SCHEMA = Schema.read(
     {

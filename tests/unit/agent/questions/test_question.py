@@ -8,13 +8,12 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.questions.batch import Statistic, Test as Leaf
-from hartley.agent.questions.condition import EVERY, NONE
-from hartley.agent.questions.grouping import MOST_GROUPS
-from hartley.agent.questions.question import parse
-from hartley.agent.questions.statement import MOST_CHARACTERS, MOST_DEPTH
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.questions.batch import Statistic, Test as Leaf
+from hartley.trusted.questions.condition import EVERY, NONE
+from hartley.trusted.questions.parsing import MOST_CHARACTERS, MOST_DEPTH
+from hartley.trusted.questions.question import MOST_GROUPS, parse
 
 DAY = Fraction(10957)  # 2000-01-01
 COLUMNS = [

@@ -11,10 +11,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.questions.question import parse
-from hartley.agent.questions.selection import Selection
 from hartley.errors import Refused
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.questions.question import Selection, parse
 
 TEXTS = 20_000
 SHARES = 20  # as many tests, so that one that hangs or fails is found quickly

@@ -10,8 +10,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.questions.batch import All, Either, Test as Leaf
-from hartley.agent.questions.condition import (
+from hartley.schema.schema import Column, Schema
+from hartley.trusted.questions.batch import All, Either, Test as Leaf
+from hartley.trusted.questions.condition import (
     EVERY,
     NONE,
     complement,
@@ -23,8 +24,7 @@ from hartley.agent.questions.condition import (
     shared,
     united,
 )
-from hartley.agent.questions.question import parse
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.trusted.questions.question import parse
 
 AGE = Column("age", "private", low=Fraction(0), high=Fraction(9), step=Fraction(1), nullable=True)
 PAY = Column("pay", "private", low=Fraction(-2), high=Fraction(2), step=Fraction(1, 2))

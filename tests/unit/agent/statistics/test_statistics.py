@@ -10,17 +10,17 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.pricing.price import price
-from hartley.agent.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
-from hartley.agent.questions.condition import about_nobody
-from hartley.agent.statistics import ranks, scans
-from hartley.agent.statistics.statistics import fits, totals
-from hartley.engines.coded.coded_copy import CodedTable
-from hartley.engines.coded.coding import ColumnCoding
-from hartley.engines.dialects.dialect import Store
-from hartley.engines.dialects.duckdb import DuckDB, EmbeddedStore
-from hartley.engines.dialects.registry import EMBEDDED
-from hartley.ranges.schema.schema import Column, Schema
+from hartley.engines.coded_table import CodedTable
+from hartley.engines.codes import ColumnCoding
+from hartley.engines.dialect import Store
+from hartley.engines.duckdb import DuckDB, EmbeddedStore
+from hartley.engines.registry import EMBEDDED
+from hartley.schema.schema import Column, Schema
+from hartley.trusted import scans, scans as ranks
+from hartley.trusted.pricing.price import price
+from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
+from hartley.trusted.questions.condition import about_nobody
+from hartley.trusted.statistics import fits, totals
 
 POINTS = {"a": 3, "b": 7, "c": 12, "wide": 2**40}
 NULLABLE = {"b": True, "c": True}

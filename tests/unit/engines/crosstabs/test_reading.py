@@ -7,19 +7,16 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from hartley.engines.crosstabs.crosstab import Rounding
-from hartley.engines.crosstabs.dbt_manifest import read_manifest
-from hartley.engines.crosstabs.description import (
+from hartley.errors import InputError
+from hartley.tables.crosstab import Rounding, read_totals, unnamed_totals
+from hartley.tables.described import (
     CategoryTree,
     Descriptions,
     OutputDescription,
     read_description,
     read_descriptions,
 )
-from hartley.engines.crosstabs.reading import read_crosstab, with_places
-from hartley.engines.crosstabs.readings import read_totals, unnamed_totals
-from hartley.engines.crosstabs.results_folder import read_results_folder
-from hartley.errors import InputError
+from hartley.tables.published import read_crosstab, read_manifest, read_results_folder, with_places
 
 ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
 WIDE = "region,F,M,Total\nnorth,12,x,20\nsouth,5,6,11\n"

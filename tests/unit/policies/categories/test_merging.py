@@ -9,7 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from hartley import ROW, Relation, nonstochastic_leakage
 from hartley.errors import HartleyError, OptionError
-from hartley.policies.categories.merging import CategoryMerging, _least_size
+from hartley.policies.categories import CategoryMerging, _least_size
 
 BITS = st.sampled_from([0, "0.4", 1, "1.585", 2, "2.3", 3, 10])
 COUNTS = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from hartley.policies.distortion.curve import OBJECTIVES
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.distortion.result import OBJECTIVES
-from hartley.ranges.relations.distribution import JointDistribution
+from hartley.ranges.distribution import JointDistribution
 
 
 @pytest.fixture(scope="module")

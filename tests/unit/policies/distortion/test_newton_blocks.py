@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley import PrivacyDistortion
-from hartley.policies.distortion import search, second_order
-from hartley.policies.distortion.newton_blocks import Blocks, ThinBlocks
+from hartley.policies.distortion import newton as second_order, search
+from hartley.policies.distortion.newton import Blocks, ThinBlocks, solve_second
 from hartley.policies.distortion.problem import Problem
-from hartley.policies.distortion.second_order import solve_second
 
 
 @pytest.mark.slow

@@ -8,12 +8,10 @@ import pytest
 
 from hartley.errors import HartleyError
 from hartley.policies.distortion import search
-from hartley.policies.distortion.coarse_start import start_coarse
-from hartley.policies.distortion.first_order import solve_first
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.distortion.newton_blocks import _settings, one_blas_thread
+from hartley.policies.distortion.newton import _settings, one_blas_thread, solve_second
 from hartley.policies.distortion.problem import Incumbent, Problem, evaluate, lower_bound, namespace
-from hartley.policies.distortion.second_order import solve_second
+from hartley.policies.distortion.search import solve_first, start_coarse
 
 
 def gaussian_problem(points, lam=1.22):

@@ -7,7 +7,7 @@ import pytest
 
 from hartley.errors import OptionError
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.distortion.newton_blocks import Blocks
+from hartley.policies.distortion.newton import Blocks
 from hartley.policies.distortion.worst_case_limits import LIMITS, Prices
 
 JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from hartley.errors import OptionError
-from hartley.policies.gaussian.bound import GaussianFrontier, Programme, quadratic_gaussian_bound
-from hartley.policies.gaussian.certificate import in_unit
-from hartley.policies.gaussian.closed_form import water_filling_bound
-from hartley.policies.gaussian.exact_matrices import Dyadic, minors
-from hartley.policies.gaussian.mixture import mutual_information_bound
+from hartley.policies.gaussian.bound import (
+    GaussianFrontier,
+    Programme,
+    mutual_information_bound,
+    quadratic_gaussian_bound,
+    water_filling_bound,
+)
+from hartley.policies.gaussian.certificate import Dyadic, in_unit, minors
 from hartley.policies.gaussian.model import read_gaussian
 
 KEY = np.array([[2.0, 0.9], [0.9, 1.0]])

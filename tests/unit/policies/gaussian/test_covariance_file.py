@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hartley.errors import ColumnError, HartleyError, InputError, OptionError
-from hartley.policies.gaussian.covariance_file import NamedCovariance
+from hartley.policies.gaussian.model import NamedCovariance
 
 
 def test_a_file_is_read_by_name_whatever_the_order(tmp_path):

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from hartley.policies.gaussian.columns import moments
+from hartley.policies.gaussian.model import moments
 
 
 def test_moments_that_overflow_are_not_finite_and_warn_of_nothing():

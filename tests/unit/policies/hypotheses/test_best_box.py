@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.policies.hypotheses import best_box as module
-from hartley.policies.hypotheses.best_box import best_box
+from hartley.policies.hypotheses import tables as module
 from hartley.policies.hypotheses.open_records import ball, most_pairs
+from hartley.policies.hypotheses.tables import best_box
 
 ONES = [Fraction(1), Fraction(1)]
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
+from hartley.boxes.box import Box
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.ranges.boxes.box import Box
+from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
 
 PEOPLE = Box({"weight": (0, 200), "height": (0, 250)})
 OBESE = Threshold.parse("weight >= 30 * (height/100)**2")

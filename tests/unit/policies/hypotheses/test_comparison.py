@@ -4,11 +4,15 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.policies.hypotheses.blurring import BlurringPolicy, StretchPolicy, Threshold
-from hartley.policies.hypotheses.comparison import compare_policies
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.boxes.box import Box
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
+from hartley.policies.hypotheses.lines import (
+    BlurringPolicy,
+    StretchPolicy,
+    Threshold,
+    compare_policies,
+)
 from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.ranges.boxes.box import Box
 
 OBESE = "w >= 30*(h/100)**2"
 

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from hartley import certify
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
+from hartley.boxes.box import Interval
 from hartley.errors import HartleyError, InputError
 from hartley.policies.document import PolicyDocument
-from hartley.policies.hypotheses.continuous_meet import ContinuousMeetPolicy
-from hartley.policies.hypotheses.lattice import LatticeColumn
-from hartley.policies.hypotheses.open_records import OpenShare
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
+from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy, OpenShare
 from hartley.policies.kinds import read_column
-from hartley.ranges.boxes.box import Interval
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 FIELDS = {
     "name": "kg",

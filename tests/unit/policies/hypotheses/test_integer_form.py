@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.lattice import LatticeColumn
-from hartley.policies.hypotheses.sides.integer_form import IntegerForm
+from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
+from hartley.policies.hypotheses.sides import IntegerForm
 
 COLUMNS = {"x": LatticeColumn("-1.2", "1.3", "0.5"), "y": LatticeColumn("1/3", 3, "1/6")}
 

@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
 from hartley.errors import HartleyError, OptionError
-from hartley.guarantees.certify import certify
+from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn, LineColumn
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 
 def moved(kind, x, g):

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.hypotheses.sides.integer_form import IntegerForm, evaluate
-from hartley.policies.hypotheses.sides.linear_side import LinearSide
+from hartley.policies.hypotheses.sides import IntegerForm, LinearSide, evaluate
 
 SIGNS = {
     ">=": lambda a, b: a >= b,

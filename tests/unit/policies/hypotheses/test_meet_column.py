@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.tables.sources import open_table
 from hartley.errors import HartleyError, InputError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KINDS, MeetColumn, read_column
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
 
 FIELDS = {
     "name": "kg",

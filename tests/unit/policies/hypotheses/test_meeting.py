@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy, best_direction
 from hartley.policies.hypotheses.open_records import (
     OpenRecords,

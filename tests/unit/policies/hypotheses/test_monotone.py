@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.lattice import LatticeColumn
-from hartley.policies.hypotheses.monotone import directions
-from hartley.policies.hypotheses.sides.integer_form import IntegerForm
+from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
+from hartley.policies.hypotheses.meeting import directions
+from hartley.policies.hypotheses.sides import IntegerForm
 
 COLUMNS = {name: LatticeColumn(0, 8, 1) for name in "xyz"}
 

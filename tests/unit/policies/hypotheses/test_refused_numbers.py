@@ -2,11 +2,11 @@
 
 import pytest
 
+from hartley.boxes.box import Interval
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.hiding_policy import hiding_policy
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.ranges.boxes.box import Interval
+from hartley.policies.hypotheses.tables import hiding_policy
 
 TWO = {"x": LatticeColumn(0, 10, 1), "y": LatticeColumn(0, 8, 1)}
 

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from hartley.errors import OptionError
-from hartley.guarantees.certify import certify
-from hartley.policies.hypotheses.best_line import best_line
-from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.lattice import LatticeColumn
-from hartley.policies.hypotheses.meet_column import hiding_policy
+from hartley.guarantees.verify import certify
+from hartley.policies.hypotheses.hiding_columns import hiding_policy
+from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
+from hartley.policies.hypotheses.lines import best_line
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import count_outputs_open
-from hartley.policies.hypotheses.table_policy import TablePolicy
+from hartley.policies.hypotheses.tables import TablePolicy
 
 COLUMNS = {
     "a": LatticeColumn(0, 2, 1),

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.hiding_policy import hiding_policy
-from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.lattice import LatticeColumn
+from hartley.policies.hypotheses import sides as tabled_side
+from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
 from hartley.policies.hypotheses.open_records import count_open
-from hartley.policies.hypotheses.sides import tabled_side
-from hartley.policies.hypotheses.sides.integer_form import IntegerForm
-from hartley.policies.hypotheses.sides.linear_side import LinearSide
+from hartley.policies.hypotheses.sides import IntegerForm, LinearSide
+from hartley.policies.hypotheses.tables import hiding_policy
 
 WIDE = LatticeColumn("0.1", "12", "0.1")
 SMALL = {"x": LatticeColumn("0.5", 8, "0.5"), "y": LatticeColumn(1, 9, 1)}

@@ -9,16 +9,15 @@ from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
 from hartley.errors import OptionError
-from hartley.measures.maximal import maximal_leakage
-from hartley.policies.perturbation.best_matrix import least_leaking
-from hartley.policies.perturbation.frequencies import (
+from hartley.measures.leakage import maximal_leakage
+from hartley.policies.random.estimates import (
     estimable,
     estimate_from_counts,
+    least_leaking,
     left_inverse,
     nearest_frequencies,
 )
-from hartley.policies.perturbation.leakage import pram_leakage
-from hartley.policies.perturbation.pram import Pram
+from hartley.policies.random.pram import Pram, pram_leakage
 
 RULE = Pram([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.05, 0.15, 0.8]], ["a", "b", "c"], column="x")
 COIN = Pram.retaining("0.8", ["no", "yes"], column="y")

@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.guarantees.certify import certify
+from hartley.guarantees.verify import certify
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KeptColumn
-from hartley.policies.perturbation.drawing import TableDraw
-from hartley.policies.perturbation.leakage import guessing_gain, odds_factor
-from hartley.policies.perturbation.matrix import ExactMatrix
-from hartley.policies.perturbation.pram import Pram
+from hartley.policies.random.matrix import ExactMatrix
+from hartley.policies.random.pram import Pram, TableDraw, guessing_gain, odds_factor
 
 RULE = Pram([["0.7", "0.2", "0.1"], ["0.25", "0.5", "0.25"], ["0", "0.1", "0.9"]])
 

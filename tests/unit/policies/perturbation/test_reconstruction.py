@@ -8,10 +8,10 @@ import pytest
 
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.perturbation.best_matrix import least_leaking
-from hartley.policies.perturbation.pram import Pram
-from hartley.policies.perturbation.reconstruction import reconstruct
-from hartley.ranges.relations.distribution import JointDistribution
+from hartley.policies.random.estimates import least_leaking
+from hartley.policies.random.pram import Pram
+from hartley.policies.random.reconstruction import reconstruct
+from hartley.ranges.distribution import JointDistribution
 
 DOSE = Pram.retaining("0.8", [0, 10], column="dose")
 

@@ -7,11 +7,11 @@ from itertools import product
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from hartley.boxes.box import Interval
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.policies.quantizers.allocation import allocate_bits
-from hartley.policies.quantizers.optimal import CutQuantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.ranges.boxes.box import Interval
+from hartley.policies.optimal import CutQuantizer
+from hartley.policies.quantized_column import allocate_bits
+from hartley.policies.quantizer import UniformQuantizer
 
 BITS = st.sampled_from([0, "0.7", 1, "1.6", 2, "2.5", 3, "3.7", 4, 5])
 PLAIN = st.fractions(0, 20, max_denominator=4).map(lambda length: {"range": (0, length)})

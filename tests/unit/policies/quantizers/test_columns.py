@@ -6,14 +6,13 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.maps.rules import CutCells, Quantized, UniformCells
+from hartley.boxes.expression import parse_expression
 from hartley.errors import InputError, OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, QuantizedColumn, query_of
-from hartley.policies.quantizers.optimal import CutQuantizer, optimal_quantizer
-from hartley.policies.quantizers.quantizer import UniformQuantizer
-from hartley.policies.quantizers.query import Aggregate, parse_query
-from hartley.ranges.boxes.expression import parse_expression
+from hartley.policies.optimal import CutQuantizer, optimal_quantizer
+from hartley.policies.quantizer import Aggregate, UniformQuantizer, parse_query
+from hartley.tables.release_rules import CutCells, Quantized, UniformCells
 
 CELLS = UniformQuantizer(100, 250, 150)
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.maps.rules import Formula
-from hartley.engines.tables.sources import open_table
+from hartley.boxes.box import Interval
+from hartley.boxes.expression import parse_expression
 from hartley.errors import OptionError
-from hartley.policies.quantizers.elementary_functions import arithmetic_tree, outside
-from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.expression import parse_expression
+from hartley.policies.vector import arithmetic_tree, outside
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
+from hartley.tables.release_rules import Formula
 
 
 def evaluated(tree, x):

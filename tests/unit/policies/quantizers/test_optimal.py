@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.expression import as_expression, mean, parse_expression, variables
+from hartley.boxes.volume import volume
 from hartley.errors import OptionError
-from hartley.policies.quantizers.candidate_edges import QueryRange, Slots
-from hartley.policies.quantizers.optimal import CutQuantizer, optimal_quantizer
-from hartley.policies.quantizers.sorted_values import SortedValues
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.expression import as_expression, mean, parse_expression, variables
-from hartley.ranges.boxes.volume import volume
+from hartley.policies.optimal import (
+    CutQuantizer,
+    QueryRange,
+    Slots,
+    SortedValues,
+    optimal_quantizer,
+)
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.policies.quantizers.calibration import (
+from hartley.policies.quantizer import (
+    UniformQuantizer,
     cells_reached,
     levels_for_bits,
     levels_for_error,
     levels_for_indistinguishability,
     outputs_telling,
 )
-from hartley.policies.quantizers.quantizer import UniformQuantizer
 
 NUMBERS = st.fractions(-50, 50, max_denominator=12)
 POSITIVE = st.fractions(Fraction(1, 20), 50, max_denominator=20)

@@ -8,19 +8,21 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley import UniformQuantizer, verify_exhaustively
+from hartley.boxes.box import Box
+from hartley.boxes.zonotope import Zonotope
 from hartley.errors import OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
-from hartley.policies.quantizers.calibration import cells_reached
-from hartley.policies.quantizers.grid_levels import (
+from hartley.policies.quantizer import cells_reached
+from hartley.policies.vector import (
+    CellBounds,
+    VectorQuantizer,
     ball_volume_above,
     balls_needed,
+    cells_needed,
     grid_within_error,
     levels_within_outputs,
 )
-from hartley.policies.quantizers.vector import CellBounds, VectorQuantizer, cells_needed
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.zonotope import Zonotope
 
 
 def box_of(*lengths):

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.datasets.people import people
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.records import lattice
-from hartley.policies.records.generalisation import anonymize
-from hartley.studies.anonymity import anonymity
+from hartley.policies import generalisation as lattice
+from hartley.policies.generalisation import anonymize
+from hartley.studies.look.anonymity import anonymity
+from hartley.tables.opening import open_table
 
 JOBS = {
     "cook": ["food", "work"],

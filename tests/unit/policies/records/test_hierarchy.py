@@ -2,12 +2,12 @@
 
 import pytest
 
-from hartley.adversaries.homogeneity import Similarity
-from hartley.engines.tables.sources import open_table
+from hartley.attacks.homogeneity import Similarity
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.policies.records.generalisation import anonymize
-from hartley.policies.records.hierarchy import nested_levels, read_hierarchy
-from hartley.studies.anonymity import anonymity
+from hartley.policies.generalisation import anonymize
+from hartley.policies.hierarchy import nested_levels, read_hierarchy
+from hartley.studies.look.anonymity import anonymity
+from hartley.tables.opening import open_table
 
 TABLE = open_table({"job": ["SECRET-cook", "SECRET-nurse", None, "SECRET-smith"]})
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from hartley import anonymize, microaggregate
-from hartley.engines.tables.periods import in_periods, period_name
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, OptionError
-from hartley.policies.records.hierarchy import key_levels, nested_levels
-from hartley.policies.records.hierarchy_rules import mask_codes, merge_rare
+from hartley.policies.hierarchy import key_levels, mask_codes, merge_rare, nested_levels
+from hartley.tables.opening import open_table
+from hartley.tables.reading import in_periods, period_name
 
 
 def people(rows=300, seed=4):

@@ -10,7 +10,7 @@ from rich.console import Console
 from hartley import OptionError, anonymity, anonymize
 from hartley.reports.document import render_html
 from hartley.reports.pages.anonymity import print_anonymized
-from hartley.studies.microdata import check_release
+from hartley.studies.look.records import check_release
 
 
 def roles_of(**columns):

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hartley.policies.records import lattice
-from hartley.policies.records.hierarchy import key_levels
-from hartley.policies.records.lattice import KeyPoints, search_lattice
+from hartley.policies import generalisation as lattice
+from hartley.policies.generalisation import KeyPoints, search_lattice
+from hartley.policies.hierarchy import key_levels
 
 
 def table_of(seed):

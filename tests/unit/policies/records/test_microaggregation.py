@@ -10,11 +10,15 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.tables.sources import open_table
 from hartley.errors import ColumnError, InputError, OptionError, TableError
-from hartley.policies.records.group_averages import released_groups
-from hartley.policies.records.microaggregation import mdav, mu_approx, univariate_microaggregation
-from hartley.policies.records.points import read_records
+from hartley.policies.microaggregation import (
+    mdav,
+    mu_approx,
+    read_records,
+    released_groups,
+    univariate_microaggregation,
+)
+from hartley.tables.opening import open_table
 
 METHODS = [
     mdav,

@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.boxes import cut_box as cells
+from hartley.boxes.box import Box
+from hartley.boxes.cut_box import CutBox, volumes_reported
+from hartley.boxes.expression import variables
+from hartley.boxes.volume import Volume, volume
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.measures.guessing import guessing_leakage
-from hartley.ranges.boxes import cut_box as cells
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.cut_box import CutBox, volumes_reported
-from hartley.ranges.boxes.expression import variables
-from hartley.ranges.boxes.volume import Volume, volume
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings, strategies as st
 
-from hartley.errors import OptionError
-from hartley.ranges.boxes import array_intervals as outward
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.enclosure import (
+from hartley.boxes import intervals as outward
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.enclosure import (
     Frame,
     attained_range,
     check_defined,
@@ -21,7 +20,8 @@ from hartley.ranges.boxes.enclosure import (
     range_bounds,
     range_of,
 )
-from hartley.ranges.boxes.expression import Expression, parse_expression, variables
+from hartley.boxes.expression import Expression, parse_expression, variables
+from hartley.errors import OptionError
 
 NAMES = ("x", "y")
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=16)

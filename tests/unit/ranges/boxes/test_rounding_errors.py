@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.engines.maps.column_map import apply_map
-from hartley.engines.maps.rules import Formula
-from hartley.engines.tables.sources import open_table
+from hartley.boxes.box import Interval
+from hartley.boxes.expression import parse_expression
+from hartley.boxes.intervals import double_error, running_error
 from hartley.errors import OptionError
-from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.expression import parse_expression
-from hartley.ranges.boxes.rounding_errors import double_error, running_error
+from hartley.tables.column_map import apply_map
+from hartley.tables.opening import open_table
+from hartley.tables.release_rules import Formula
 
 TEXTS = ["x/10 + y*y", "(x - y)**5 / 7", "abs(x)*max(y, 1/3) - min(x, 0.1)", "x/(y + 3) - x*y"]
 RANGES = {"x": (-2, 3), "y": ("0.1", 7)}

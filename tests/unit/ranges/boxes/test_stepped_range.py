@@ -3,9 +3,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
+from hartley.boxes.box import CategoryList, SteppedRange
 from hartley.errors import OptionError
-from hartley.ranges.boxes.category_list import CategoryList
-from hartley.ranges.boxes.stepped_range import SteppedRange
 
 ENDS = st.fractions(-9, 9, max_denominator=30)
 

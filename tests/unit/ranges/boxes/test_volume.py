@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.expression import Expression, parse_expression, variables
+from hartley.boxes.volume import Volume, volume
 from hartley.errors import OptionError
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.expression import Expression, parse_expression, variables
-from hartley.ranges.boxes.volume import Volume, volume
 
 SQUARE = Box.cube(0, 1, size=2)
 parts = st.fractions(min_value=-3, max_value=3, max_denominator=6)

@@ -6,12 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.boxes.expression import parse_expression
-from hartley.ranges.polynomials.convex_extremes import convex_extremes, is_convex
-from hartley.ranges.polynomials.critical_values import quadratic_extremes
-from hartley.ranges.polynomials.exact_range import known_range
-from hartley.ranges.polynomials.polynomial import Polynomial
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.exact_range import convex_extremes, is_convex, known_range
+from hartley.boxes.expression import parse_expression
+from hartley.boxes.polynomial import Polynomial, quadratic_extremes
 
 
 def variance(size):

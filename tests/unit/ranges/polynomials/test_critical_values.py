@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.ranges.boxes.box import Box, Interval
-from hartley.ranges.polynomials.critical_values import (
+from hartley.boxes.box import Box, Interval
+from hartley.boxes.polynomial import (
     Bracket,
+    Polynomial,
     curve_extremes,
     largest,
     least,
     quadratic_extremes,
 )
-from hartley.ranges.polynomials.polynomial import Polynomial
 
 
 def horner(coefficients, x):

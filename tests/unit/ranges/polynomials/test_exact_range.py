@@ -8,13 +8,13 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.boxes.box import Box
+from hartley.boxes.enclosure import range_bounds
+from hartley.boxes.exact_range import known_range
+from hartley.boxes.expression import Expression, parse_expression
 from hartley.errors import OptionError
 from hartley.guarantees.answers import reach_bounds
-from hartley.policies.quantizers.calibration import levels_for_error
-from hartley.ranges.boxes.box import Box
-from hartley.ranges.boxes.enclosure import range_bounds
-from hartley.ranges.boxes.expression import Expression, parse_expression
-from hartley.ranges.polynomials.exact_range import known_range
+from hartley.policies.quantizer import levels_for_error
 
 
 def variance(people):

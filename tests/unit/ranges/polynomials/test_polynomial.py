@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.expression import Expression, parse_expression
-from hartley.ranges.polynomials.polynomial import Polynomial
+from hartley.boxes.box import Interval
+from hartley.boxes.expression import Expression, parse_expression
+from hartley.boxes.polynomial import Polynomial
 
 NAMES = ("x", "y", "z")
 numbers = st.fractions(-3, 3, max_denominator=4)

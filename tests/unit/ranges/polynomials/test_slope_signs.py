@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.boxes.box import Interval
-from hartley.ranges.boxes.expression import Expression, parse_expression
-from hartley.ranges.polynomials.slope_signs import slope_signs
+from hartley.boxes.box import Interval
+from hartley.boxes.expression import Expression, parse_expression
+from hartley.boxes.polynomial import slope_signs
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from hartley import Relation
 from hartley.errors import OptionError
-from hartley.ranges.relations import confusability
-from hartley.ranges.relations.confusability import ConfusabilityGraph
+from hartley.ranges import classes as confusability
+from hartley.ranges.classes import ConfusabilityGraph
 
 
 @st.composite

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.kernels.pairs import PairTally
-from hartley.ranges.relations import counting as summary
-from hartley.ranges.relations.counting import Pairs, Summary
+from hartley.ranges import counting as summary
+from hartley.ranges.counting import Pairs, Summary
 
 
 @st.composite

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hartley.engines.counting import pairs as counting
-from hartley.engines.tables.sources import open_table
-from hartley.engines.tables.view import prepare
 from hartley.errors import EngineError
-from hartley.ranges.relations.counting import tally_pairs
+from hartley.ranges.counting import tally_pairs
+from hartley.tables import counts as counting
+from hartley.tables.opening import open_table
+from hartley.tables.view import prepare
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import hartley
 from hartley import ROW, ColumnError, OptionError, Relation, TableError, open_table
-from hartley.ranges.relations import counting as origin
+from hartley.ranges import counting as origin
 
 PEOPLE = {
     "age": [31, 32, 47, 47, None],
@@ -28,8 +28,8 @@ def _no_counting(monkeypatch):
     def explode(*_: object, **__: object) -> None:
         raise AssertionError("the pairs were counted")
 
-    monkeypatch.setattr("hartley.engines.counting.pairs.distinct_counts", explode)
-    monkeypatch.setattr("hartley.ranges.relations.counting.tally_pairs", explode)
+    monkeypatch.setattr("hartley.tables.counts.distinct_counts", explode)
+    monkeypatch.setattr("hartley.ranges.counting.tally_pairs", explode)
 
 
 @pytest.mark.usefixtures("_no_counting")
@@ -49,7 +49,7 @@ def test_nothing_is_counted_before_a_measure_asks(secret, from_rows, monkeypatch
 
 
 def test_pairs_are_counted_once_for_all_measures(monkeypatch, measures_of):
-    from hartley.engines.counting import pairs as counting
+    from hartley.tables import counts as counting
 
     calls = []
     count = counting.distinct_counts

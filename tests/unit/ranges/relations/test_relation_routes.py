@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hartley import OptionError, Relation, overlap_partition, worst_attribute
-from hartley.engines.counting import pairs as counting
-from hartley.ranges.relations import counting as origin
-from hartley.ranges.relations.counting import Summary
+from hartley.ranges import counting as origin
+from hartley.ranges.counting import Summary
+from hartley.tables import counts as counting
 
 ROWS = 240
 POOLS = {

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley import ROW, ColumnError, Relation
-from hartley.engines.tables.table import Kind
-from hartley.engines.tables.view import ViewColumn
-from hartley.ranges.relations.values import encode_arrow, encode_list
+from hartley.engines.table import Kind
+from hartley.ranges.joint_range import encode_arrow, encode_list
+from hartley.tables.view import ViewColumn
 
 PLAIN = ViewColumn("x", Kind.REAL, None, None, None, 0)
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.datasets.people import people
-from hartley.engines.coded.copying import code_table
-from hartley.engines.tables.sources import open_table
+from hartley.engines.coded_table import code_table
 from hartley.errors import InputError, TableError
-from hartley.ranges.schema.draft import draft_schema, rounded_range
-from hartley.ranges.schema.schema import Schema
+from hartley.schema.draft import draft_schema, rounded_range
+from hartley.schema.schema import Schema
+from hartley.tables.opening import open_table
 
 
 def read(text: str) -> Schema:

@@ -6,16 +6,16 @@ from fractions import Fraction
 import pytest
 
 from hartley import anonymize, microaggregate, pram
-from hartley.engines.tables.reading_options import ReadingOptions
-from hartley.engines.tables.table import Kind
+from hartley.engines.table import Kind
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.ranges.schema.roles import (
+from hartley.schema.roles import (
     ColumnRole,
     Roles,
     chosen_columns,
     open_with_roles,
     write_roles,
 )
+from hartley.tables.reading import ReadingOptions
 
 FILE = """\
 confirmed = false          # nothing is released by a draft

@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.tables.combinations import combination_range
-from hartley.ranges.tables.inference import Inference
-from hartley.ranges.tables.programme import Proposal, TableProgramme
-from hartley.ranges.tables.system import HIGH, LOW, LinearSystem, NoTableFits, weighted_sums
+from hartley.knowledge.cover import combination_range
+from hartley.knowledge.table_bounds import Inference
+from hartley.knowledge.table_system import (
+    HIGH,
+    LOW,
+    LinearSystem,
+    NoTableFits,
+    Proposal,
+    TableProgramme,
+    weighted_sums,
+)
 
 FACTORS = st.integers(-4, 4).filter(bool)
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.engines.crosstabs.crosstab import Crosstab, PublishedCell, Rounding
-from hartley.engines.crosstabs.description import CategoryTree
-from hartley.kernels.propagation import FAR
-from hartley.ranges.tables.cover import cover
-from hartley.ranges.tables.inference import Inference
-from hartley.ranges.tables.system import HIGH, LOW, LinearSystem, NoTableFits
+from hartley.kernels.sums import FAR
+from hartley.knowledge.cover import cover
+from hartley.knowledge.table_bounds import Inference
+from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits
+from hartley.tables.crosstab import Crosstab, PublishedCell, Rounding
+from hartley.tables.described import CategoryTree
 
 
 def published(dims, cells, name="a", where=None):
@@ -255,7 +255,7 @@ def test_without_highspy_the_ends_are_the_same(monkeypatch):
     stated = {keys: (value, value) for keys, value in with_margins(table).items()}
     for keys in [("1", "0"), ("1", "2"), ("2", "0"), ("2", "2")]:
         stated[keys] = 0, None
-    monkeypatch.setattr("hartley.ranges.tables.programme.find_spec", lambda _: None)
+    monkeypatch.setattr("hartley.knowledge.table_system.find_spec", lambda _: None)
     of = intervals(["r", "c"], stated)
     ends = [of(*keys) for keys in [("1", "0"), ("1", "2"), ("2", "0"), ("2", "2")]]
     assert ends == [(0, 25), (5, 30), (0, 25), (4, 29)]

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.transcripts.equations import Block, KindLines, RecordEquations
+from hartley.knowledge.transcript import Block, KindLines, RecordEquations
 
 
 @st.composite

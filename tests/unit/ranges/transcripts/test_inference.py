@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.ranges.tables.programme import Proposal, TableProgramme
-from hartley.ranges.transcripts.possible_records import one_row_left, possible_records
-from hartley.ranges.transcripts.relaxation import Relaxation
-from hartley.ranges.transcripts.transcript import Group, Told, Transcript
+from hartley.knowledge.table_system import Proposal, TableProgramme
+from hartley.knowledge.transcript import Group, Told, Transcript, one_row_left, possible_records
+from hartley.knowledge.transcript_bounds import Relaxation
 
 RECORDS = 5
 AGES = np.arange(RECORDS)

@@ -8,8 +8,8 @@ import pytest
 
 from hartley.agent.ledger import open_ledger
 from hartley.errors import InputError, OptionError
-from hartley.service.accounts import Role, open_accounts
-from hartley.service.accounts.identity import verifier_of
+from hartley.service.accounts import open_accounts
+from hartley.service.identity import Role, verifier_of
 
 BY = {"by": "owner"}
 

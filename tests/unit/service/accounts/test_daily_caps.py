@@ -8,15 +8,15 @@ from hypothesis import given, strategies as st
 
 from hartley.errors import EngineError, NotPermitted, Refused
 from hartley.exact import floor_power
-from hartley.service.accounts import Identity, Role, TokenScope
-from hartley.service.accounts.daily_caps import check_cap
+from hartley.service.accounts import check_cap
+from hartley.service.identity import Identity, Role, TokenScope
 
 
 @pytest.fixture
 def spend(accounts, hands, monkeypatch):
     """Charge an account: spend(question, cells) -> the charge, at the time of the test."""
     monkeypatch.setattr(
-        "hartley.agent.ledger.stores.chain.now",
+        "hartley.trusted.ledger.chain.now",
         lambda: hands.time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
     )
     for dataset in ("people", "patients"):
@@ -87,7 +87,7 @@ def test_a_new_day_begins_at_midnight_utc(accounts, spend, hands):
 def test_a_worker_that_opens_later_counts_the_day_from_the_rows(
     accounts, other_worker, spend, hands, monkeypatch
 ):
-    monkeypatch.setattr("hartley.service.accounts.daily_caps.PAGE", 3)
+    monkeypatch.setattr("hartley.service.accounts.PAGE", 3)
     spend(0, 8)
     hands.move(days=1)
     for number in range(1, 9):
@@ -100,7 +100,7 @@ def test_a_worker_that_opens_later_counts_the_day_from_the_rows(
 def test_a_store_that_fails_on_the_way_leaves_no_part_of_a_day(accounts, spend, monkeypatch):
     for number in range(5):
         spend(number, 2)
-    monkeypatch.setattr("hartley.service.accounts.daily_caps.PAGE", 2)
+    monkeypatch.setattr("hartley.service.accounts.PAGE", 2)
     accounts._daily._begin("")  # as after a start
     real, calls = accounts.ledger.store.read, []
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from hartley.errors import InputError, OptionError, Refused
-from hartley.service.accounts.keyed_requests import KeyedRequest
+from hartley.service.identity import KeyedRequest
 
 
 def keyed(account="ana", key="k1", digest="d1"):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from hartley.errors import InputError
-from hartley.service.accounts import TokenScope
+from hartley.service.identity import TokenScope
 
 BY = {"by": "owner"}
 

@@ -6,7 +6,8 @@ import pytest
 
 from hartley.agent.ledger import open_ledger
 from hartley.errors import EngineError, HartleyError
-from hartley.service.accounts import open_accounts, tables
+from hartley.service import account_tables as tables
+from hartley.service.accounts import open_accounts
 
 PRESENT = tables.STEPS
 STEP = "ALTER TABLE hartley_service_accounts ADD COLUMN email TEXT;\n"

@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import EngineError, InputError, OptionError
-from hartley.service.accounts import Role, TokenScope
-from hartley.service.accounts.identity import new_token, token_id_of, verifier_of, widest_scope
+from hartley.service.identity import (
+    Role,
+    TokenScope,
+    new_token,
+    token_id_of,
+    verifier_of,
+    widest_scope,
+)
 
 BY = {"by": "owner"}
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from hartley.agent.questions.batch import to_plain
-from hartley.agent.quotes import questions_of
+from hartley.trusted.precision import questions_of
+from hartley.trusted.questions.batch import to_plain
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("console")]
 
@@ -173,7 +173,7 @@ def test_the_history_has_pages(house):
     window = house.window(house.analyst("jana", bits="2"))
     for _ in range(3):
         window.ask("SELECT COUNT(*) FROM people WHERE age >= 33", "1")
-    from hartley.service.console import ask_routes
+    from hartley.service.console import ask as ask_routes
 
     size, ask_routes.PAGE = ask_routes.PAGE, 1
     try:

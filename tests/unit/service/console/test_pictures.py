@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 from hypothesis import given, strategies as st
 
-from hartley.service.console.pictures import (
+from hartley.service.console.pages import (
     FLOOR,
     THINNEST,
     DrawnPrice,

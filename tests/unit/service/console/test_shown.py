@@ -7,23 +7,26 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.answers.cells import read
-from hartley.agent.asking import price
-from hartley.agent.planning_agent import Agent
-from hartley.agent.price_curve import price_curve
-from hartley.agent.questions.question import parse
+from hartley.agent.agent import Agent
+from hartley.agent.curve import price_curve
+from hartley.agent.quoting import price
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.ranges.schema.schema import Schema
-from hartley.service.console.answers import answer_tables, caption, whole_range
-from hartley.service.console.budget_page import PaidQuestion, budget_view
-from hartley.service.console.copies import copied_texts
-from hartley.service.console.dataset_card import dataset_card
-from hartley.service.console.prices import priced_question
-from hartley.service.console.questions import read_bits, read_curve
-from hartley.service.console.refusals import shown_refusal
-from hartley.service.console.roundings import bits_due, error_words
-from hartley.service.shown import shown_table
+from hartley.schema.schema import Schema
+from hartley.service.console.ask import read_bits, read_curve
+from hartley.service.console.cards import (
+    PaidQuestion,
+    answer_tables,
+    budget_view,
+    caption,
+    dataset_card,
+    priced_question,
+    whole_range,
+)
+from hartley.service.console.pages import bits_due, copied_texts, error_words, shown_refusal
+from hartley.service.replies import shown_table
+from hartley.trusted.cells import read
+from hartley.trusted.questions.question import parse
 
 SCHEMA = Schema.read(
     {

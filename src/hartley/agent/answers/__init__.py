@@ -1,1 +1,0 @@
-"""Answers: from integer totals to cells, to intervals, to what is shown."""

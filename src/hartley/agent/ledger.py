@@ -1,0 +1,576 @@
+"""Ledger: holds a TrustedLedger; overview, export, backup."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from hartley.agent.replay import replay, verify
+from hartley.errors import EngineError, InputError, OptionError
+from hartley.files import unwritable, whole_file
+from hartley.trusted.ledger.chain import find, find_population, read_fund
+from hartley.trusted.ledger.charging import plan, read_batch
+from hartley.trusted.ledger.ledger import Ledger as ChargingLedger, State, open_store, read_state
+from hartley.trusted.ledger.rows import (
+    FIELDS,
+    FORMAT,
+    STRANGE,
+    Entry,
+    Head,
+    broken,
+    canonical,
+    committed_answers,
+    problem_of_schema,
+    question_digest,
+    read_integer,
+    terms_of,
+    unreadable,
+)
+from hartley.trusted.ledger.state import read_standing
+from hartley.trusted.ledger.store import FIRST, PAGE, check_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from hartley.agent.replay import LedgerReport, MayAnswer, OpenFactor, Replay, Reprice
+    from hartley.trusted.ledger.charging import Reservation
+    from hartley.trusted.ledger.rows import Terms
+    from hartley.trusted.ledger.state import Population
+    from hartley.trusted.ledger.store import LedgerStore, Transaction
+
+
+# --- overview -------------------------------------------------------------------------------------
+# What the owner of a ledger is shown: overviews, charges, populations, pending questions.
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The state of a dataset in a few numbers, and how much was asked."""
+
+    state: State
+    batches: int
+    """The number of paid batches."""
+    questions: int
+    """Questions in them."""
+    broken: str | None
+    """Why the promise is broken, if a row of an earlier version broke it."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One batch that was paid for."""
+
+    sequence: int
+    time: str
+    analyst: str
+    version: str
+    questions: tuple[Any, ...]
+    answers: tuple[str | None, ...]
+    """Cell indices as text, 'null' for NULL; None if there is no answer yet."""
+    cells: int
+    """The charge to the dataset, for the type of the public columns that costs most; for an
+    analyst, that to the analyst's account.
+    """
+    note: str | None
+    due: Fraction = Fraction(1)
+    """By which factor the largest product of charges grew: that of the dataset, or the account."""
+
+
+def read_overview(transaction: Transaction, dataset: str) -> Overview:
+    """Return the state of a dataset and how much was asked, without reading charges."""
+    state = read_state(transaction, dataset)
+    return Overview(
+        state,
+        *transaction.charges(dataset),
+        broken=_broken_promise(transaction.schemas(dataset)),
+    )
+
+
+def _broken_promise(rows: Iterable[Entry]) -> str | None:
+    """Return which row changed a schema in a way that is not allowed, if there is one."""
+    before: Terms | None = None
+    for row in rows:
+        standing = read_standing(row)[0]
+        try:
+            terms = terms_of(row.told["schema"])
+            charged = standing.open // read_integer(row.cells) * standing.spent > 1
+            problem = (
+                None
+                if before is None
+                else problem_of_schema(before, terms, row.told, charged=charged, rows=standing.rows)
+            )
+        except STRANGE:
+            raise unreadable(row) from None
+        if problem:
+            return f"row {row.sequence} changed the schema, and {problem}"
+        before = terms
+    return None
+
+
+def add_budgets(transaction: Transaction) -> tuple[int, Fraction]:
+    """Return the number of budgets in the ledger, counting a shared one once, and their sum."""
+    budgets: dict[tuple[str, str], list[Fraction]] = {}
+    for row in transaction.latest_of_all():
+        standing = read_standing(row)[0]
+        shared = standing.population
+        key = ("dataset", row.dataset) if shared is None else ("population", shared)
+        budgets.setdefault(key, []).append(standing.budget)
+    bits = Fraction(0)
+    for (kind, name), listed in budgets.items():
+        fund = transaction.latest("", name) if kind == "population" else None
+        bits += sum(listed) if fund is None else min(sum(listed), read_fund(fund).budget)
+    return len(budgets), bits
+
+
+def list_populations(transaction: Transaction) -> list[Population]:
+    """Return the state of every population."""
+    populations = [find_population(transaction, name) for name in transaction.populations()]
+    return [population for population in populations if population is not None]
+
+
+def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
+    """Return the charged questions about the present version that have no answer."""
+    waiting = []
+    standing = find(transaction, dataset).standing
+    for row in transaction.unanswered(dataset):
+        entry = transaction.entry(row)
+        assert entry is not None  # unanswered() joins with the rows
+        try:
+            about, questions = (entry.told["version"], entry.schema), entry.told["questions"]
+        except STRANGE:
+            raise unreadable(entry) from None
+        if about == (standing.version, standing.schema):  # otherwise its data are gone
+            batch = read_batch(dataset, entry.analyst, questions)
+            waiting.append(plan(transaction, batch).reservation(row))
+    return waiting
+
+
+def list_charges(transaction: Transaction, dataset: str, analyst: str | None) -> list[Charge]:
+    """Return every paid batch, or those of one analyst, with the answers in the rows."""
+    find(transaction, dataset)
+    charges: list[tuple[Entry, Fraction]] = []
+    answers: dict[str, str] = {}
+    spent: dict[str, int] = {}
+    for entry in transaction.checked(dataset):
+        answers |= committed_answers(entry)
+        standing, account = read_standing(entry)
+        holder, after = ("", standing.spent) if analyst is None else (entry.account, account.spent)
+        if entry.kind == "reserve" and analyst in {None, entry.analyst}:
+            charges.append((entry, Fraction(after, spent.get(holder, 1))))
+        spent[holder] = after
+    return [_charge(*charge, answers, own=analyst is not None) for charge in charges]
+
+
+def _charge(entry: Entry, due: Fraction, answers: Mapping[str, str], *, own: bool) -> Charge:
+    try:
+        version, questions = entry.told["version"], tuple(entry.told["questions"])
+        digests = [
+            question_digest(entry.dataset, version, entry.schema, canonical(question))
+            for question in questions
+        ]
+        return Charge(
+            sequence=entry.sequence,
+            time=entry.time,
+            analyst=entry.analyst,
+            version=version,
+            questions=questions,
+            answers=tuple(answers.get(digest) for digest in digests),
+            cells=read_integer(entry.account_cells if own else entry.cells),
+            note=entry.told.get("note"),
+            due=due,
+        )
+    except STRANGE:
+        raise unreadable(entry) from None
+
+
+# --- lines ----------------------------------------------------------------------------------------
+# The rows of a ledger as a file of JSON lines.
+
+LONGEST_LINE = 2**28
+"""The longest line in characters; a row holds a batch of questions and a few large numbers."""
+
+
+def write_lines(transaction: Transaction, path: Path) -> int:
+    """Write every row to a file; return how many."""
+    rows = 0
+    last = transaction.last()
+    end = {"sequence": 0, "hash": ""} if last is None else vars(Head(last.sequence, last.hash))
+    with path.open("x", encoding="ascii", newline="\n") as file:
+        file.write(canonical({"ledger": "hartley", "format": FORMAT, **end}) + "\n")
+        for entry in transaction.entries():
+            file.write(canonical(dict(zip(FIELDS, entry.fields, strict=True))) + "\n")
+            rows += 1
+    return rows
+
+
+def read_lines(path: Path) -> Iterator[Entry]:
+    """Read the rows that were written."""
+    with path.open(
+        encoding="ascii", errors="replace"
+    ) as file:  # rows never contain invalid characters
+        first = _parsed(_line(file, path), path)
+        try:
+            if first["ledger"] != "hartley" or type(first["format"]) is not int:
+                raise _unreadable(path)
+            end = Head(first["sequence"], first["hash"]) if first["sequence"] != 0 else None
+        except (*STRANGE, InputError):
+            raise _unreadable(path) from None
+        if not check_format(first["format"], f"'{path}'"):
+            raise _unreadable(path)
+        last = None
+        while line := _line(file, path):
+            last = _entry(line, path)
+            yield last
+        if (last and (last.sequence, last.hash)) != (end and (end.sequence, end.hash)):
+            raise InputError(
+                f"The file '{path}' does not end with the row that it names as its last",
+                hint="it was cut off or changed; give another copy",
+            )
+
+
+def _line(file: TextIO, path: Path) -> str:
+    line = file.readline(LONGEST_LINE)
+    if len(line) == LONGEST_LINE:
+        raise _unreadable(path)
+    return line
+
+
+def _parsed(line: str, path: Path) -> Any:  # noqa: ANN401 - any JSON value
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise _unreadable(path) from None
+
+
+def _entry(line: str, path: Path) -> Entry:
+    try:
+        entry = Entry(**_parsed(line, path))
+    except TypeError:
+        raise _unreadable(path) from None
+    if type(entry.sequence) is not int or not all(isinstance(v, str) for v in entry.fields[1:]):
+        raise _unreadable(path)
+    return entry
+
+
+def _unreadable(path: Path) -> InputError:
+    return InputError(
+        f"The file '{path}' is not an exported ledger",
+        hint="give a file that 'hartley ledger export' or 'hartley ledger backup' wrote",
+    )
+
+
+# --- backup ---------------------------------------------------------------------------------------
+# Exports, saved heads, backups and restores of a ledger.
+
+SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did."""
+
+    rows: int
+    """Rows in the ledger now."""
+    added: int
+    forgotten: int
+    """Rows that the ledger lost; more than 0 only if that was forced."""
+    head: Head | None
+
+
+def export(store: LedgerStore, path: Path) -> int:
+    """Write every row as JSON lines; return how many."""
+    rows_written: list[int] = []
+    _whole(path, lambda part: rows_written.append(store.read(lambda t: write_lines(t, part))))
+    return rows_written[0]
+
+
+def back_up(store: LedgerStore, path: Path) -> None:
+    """Write a snapshot of the ledger: a file for SQLite, otherwise JSON lines."""
+
+    def write(part: Path) -> None:
+        if not store.copy_to(part):
+            store.read(lambda transaction: write_lines(transaction, part))
+
+    _whole(path, write, private=True)
+
+
+def save_head(head: Head | None, path: Path) -> None:
+    """Write the head of the chain to a file, to be kept elsewhere; it replaces an older head."""
+    if head is None:
+        raise OptionError("The ledger is empty and has no head", hint="record something first")
+    _whole(path, lambda part: part.write_text(head.to_json() + "\n"), replace=True)
+
+
+LONGEST_HEAD = 10_000
+
+
+def read_head(path: Path) -> Head:
+    """Read a head that was saved to a file."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LONGEST_HEAD).decode()
+    except (OSError, ValueError):
+        raise InputError(f"The head '{path}' cannot be read", hint="check the path") from None
+    return Head.from_json(text)
+
+
+def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restored:
+    """Restore a ledger from a backup or an export.
+
+    The chain of the backup is checked first. Rows are only added: if the ledger has rows that the
+    backup lacks, nothing is changed unless forced, since their charges would be forgotten.
+    """
+    # Checked before the ledger is locked, and compared with a second reading inside.
+    state, report = replay(read_backup(source))
+    if not report.holds and not (force and report.intact):
+        raise EngineError(
+            f"The backup '{source}' fails its check: {report.problem}",
+            hint="nothing was changed; force it only if there is no other backup, since its "
+            "promise is broken"
+            if report.intact
+            else "give another backup; nothing was changed",
+        )
+
+    def work(transaction: Transaction) -> Restored:
+        shared_rows, lacking = _compare(transaction.entries(), read_backup(source))
+        if lacking and not force:
+            raise OptionError(
+                f"The ledger has {lacking} rows that the backup lacks",
+                hint="their charges would be lost and the promise void; force it only if nobody "
+                "saw their answers",
+            )
+        if lacking:
+            store.wipe(transaction)
+            shared_rows = 0
+        _add(transaction, read_backup(source), state, shared_rows)
+        if transaction.head() != report.head:
+            raise broken("the backup changed while it was read")
+        return Restored(report.rows, report.rows - shared_rows, lacking, report.head)
+
+    return store.write(work)
+
+
+def read_backup(path: Path) -> Iterator[Entry]:
+    """Read the rows of a backup or an export; the file itself is not changed."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE))
+    except OSError:
+        raise InputError(f"The file '{path}' cannot be read", hint="check the path") from None
+    if start != SQLITE:
+        yield from read_lines(path)
+        return
+    from hartley.trusted.ledger.sqlite import SqliteLedgerStore, copy_with_log
+
+    with tempfile.TemporaryDirectory(prefix="hartley-") as folder:
+        try:
+            copied = copy_with_log(path, Path(folder))
+        except OSError as error:
+            raise unwritable(f"A copy of '{path}' in {folder}", error) from None
+        store = SqliteLedgerStore(Path(copied), create=False)
+        try:
+            store.read(lambda transaction: transaction.last())
+            yield from _pages(store)
+        finally:
+            store.close()
+
+
+def _pages(store: LedgerStore) -> Iterator[Entry]:
+    start = FIRST
+    while page := store.read(partial(_page, start=start)):
+        yield from page
+        start = page[-1].sequence + 1
+
+
+def _page(transaction: Transaction, start: int) -> list[Entry]:
+    return list(islice(transaction.entries(start), PAGE))
+
+
+def _compare(present: Iterable[Entry], backup: Iterable[Entry]) -> tuple[int, int]:
+    """Return how many first rows are the same, and how many others the present ledger has."""
+    same = lacking = 0
+    others = iter(backup)
+    for entry in present:
+        if lacking or entry != next(others, None):
+            lacking += 1
+        else:
+            same += 1
+    return same, lacking
+
+
+def _add(transaction: Transaction, entries: Iterable[Entry], state: Replay, common: int) -> None:
+    """Append the missing rows unchanged, and index them."""
+    for entry in entries:
+        if entry.sequence > common:
+            transaction.append(entry)
+    for (digest, account), row in state.asked.items():
+        if row > common:
+            transaction.note_asked([digest], account, row)
+    for digest, (answer, row) in state.answers.items():
+        if row > common:
+            transaction.note_answers({digest: answer}, row)
+
+
+def _whole(
+    path: Path,
+    write: Callable[[Path], object],
+    *,
+    replace: bool = False,
+    private: bool = False,
+) -> None:
+    """Write a file completely or not at all; an existing file is not overwritten by accident."""
+    if path.exists() and not replace:
+        raise OptionError(f"The file '{path}' exists", hint="give it another name")
+    if not path.absolute().parent.is_dir():
+        raise OptionError(f"The folder of '{path}' does not exist", hint="create it first")
+    with whole_file(path, private=private) as half:
+        half.unlink()  # the writer creates the file
+        write(half)
+
+
+# --- auditable ledger -----------------------------------------------------------------------------
+# The ledger that ``hartley.open_ledger`` opens: it charges, and is shown, checked and kept.
+#
+# Overviews, verification, exports, backups and restores read rows that are already written, and
+# no answer rests on them. They are added here, so that what ``hartley.trusted.agent`` can reach
+# stays small.
+
+
+class AuditableLedger(ChargingLedger):
+    """A durable, append-only, hash-chained record, used by many threads and processes at once.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = open_ledger(folder.name + "/ledger.db")
+        >>> _ = ledger.record("people", "created", {"bits": 3, "schema": {}, "rows": 5000})
+        >>> _ = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
+        >>> [charge.cells for charge in ledger.history("people")], len(ledger.pending("people"))
+        ([2], 1)
+        >>> ledger.verify().holds
+        True
+        >>> ledger.close(); folder.cleanup()
+    """
+
+    # --- what its owner is shown ---
+
+    def overview(self, dataset: str) -> Overview:
+        """Return the state of a dataset and how much was asked, without reading the charges."""
+        return self.read(lambda t: read_overview(t, dataset))
+
+    def added_budgets(self) -> tuple[int, Fraction]:
+        """Return the number of budgets, counting a shared one once, and their sum in bits.
+
+        If all datasets are about the same people, that sum can be learned about one of them.
+        """
+        return self.read(add_budgets)
+
+    def populations(self) -> list[Population]:
+        """Return the state of every population: datasets about the same people with one budget."""
+        return self.read(list_populations)
+
+    def pending(self, dataset: str) -> list[Reservation]:
+        """Return the charged questions about the present version that have no answer."""
+        return self.read(lambda t: list_pending(t, dataset))
+
+    def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
+        """Return every paid batch; for an analyst, only those with the analyst's own charges."""
+        return self.read(lambda t: list_charges(t, dataset, analyst))
+
+    # --- checking and keeping ---
+
+    def verify(
+        self,
+        reprice: Reprice | None = None,
+        head: Head | None = None,
+        *,
+        open_factor: OpenFactor | None = None,
+        may_answer: MayAnswer | None = None,
+        since: Head | None = None,
+    ) -> LedgerReport:
+        """Replay every row: hashes, balances, repeats, and prices if they can be computed.
+
+        Args:
+            reprice: a function from a schema, questions and the version of the rules to cells.
+            head: a saved end of the chain.
+            open_factor: a function from a schema and the version of the rules to the price of its
+                open columns.
+            may_answer: a function that tells whether a question can have an answer.
+            since: the end of the chain at the last verification; only the rows after it are
+                replayed.
+
+        Detects every edit, removal, insertion and swap of rows, unless all later hashes were
+        recomputed; with a head that was saved elsewhere, everything before that head.
+        Linear in the number of rows.
+        """
+        report = self._store.read(
+            lambda t: verify(t, reprice, head, open_factor, since, may_answer)
+        )
+        self._store.flush()  # what is given out names rows that stay
+        return report
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write every row to a new file of JSON lines; return how many."""
+        rows = export(self._store, Path(path))
+        self._store.flush()
+        return rows
+
+    def save_head(self, path: str | os.PathLike[str]) -> Head:
+        """Write the end of the chain to a file, to be kept apart from the ledger."""
+        head = self.head()
+        save_head(head, Path(path))
+        assert head is not None
+        return head
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a snapshot to a new file; questions may go on meanwhile."""
+        back_up(self._store, Path(path))
+        self._store.flush()
+
+    def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
+        """Add the rows of a backup or an export; rows are never lost unless forced."""
+        done = restore(self._store, Path(path), force=force)
+        self.seen = done.head
+        return done
+
+
+Ledger = AuditableLedger
+"""The public name."""
+
+
+def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> AuditableLedger:
+    """Open a ledger: a file, ``sqlite:///file`` or ``postgresql://user@host/database``.
+
+    Args:
+        address: a file or a database; a path after three slashes is relative, after four absolute.
+        create: whether to create the ledger if it does not exist.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with open_ledger(folder + "/ledger.db") as ledger:
+        ...         ledger.datasets()
+        []
+    """
+    return AuditableLedger(open_store(address, create=create))
+
+
+def opened_ledger(
+    ledger: ChargingLedger | str | os.PathLike[str], *, create: bool
+) -> ChargingLedger:
+    """Return a ledger that is open already as it is, and open one that is named."""
+    if isinstance(ledger, ChargingLedger):
+        return ledger
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise OptionError(
+            "The ledger is neither a path, an address nor an open ledger",
+            hint="name the file of the ledger, for example 'ledger.db'",
+        )
+    return open_ledger(ledger, create=create)

@@ -1,0 +1,329 @@
+"""Quotes: what questions would cost, from public things alone; price() is ``hartley price``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hartley.agent.known import known_words
+from hartley.agent.ledger import opened_ledger
+from hartley.errors import OptionError, Refused
+from hartley.exact import bits_at_least
+from hartley.results.answer import certificate_of
+from hartley.results.quote import ErrorsIf, NextPrices, Quote, Useful
+from hartley.schema.schema import Schema
+from hartley.text import bits_down, bits_up, counted, verb_for
+from hartley.trusted.precision import (
+    MOST_KEPT,
+    Desk,
+    check_same_schema,
+    questions_of,
+    vacuous_labels,
+)
+from hartley.trusted.pricing.conditional_price import GivenPrice, given_words
+from hartley.trusted.pricing.price import next_limits, price as price_of
+from hartley.trusted.questions.batch import to_plain
+from hartley.trusted.questions.question import NumberKind
+
+SOME_ROWS = (10, 100, 1000)
+"""For these numbers of rows a quote names errors that depend on a private number of rows."""
+UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
+"""Numbers whose error does not depend on how many rows count."""
+MOST_NEARBY = 16
+"""In a batch of more texts, the next useful prices are not searched for."""
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hartley.trusted.agent import TrustedAgent
+    from hartley.trusted.ledger.charging import Offer
+    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.trusted.precision import Wish
+    from hartley.trusted.pricing.regions import PublicParts
+    from hartley.trusted.questions.batch import Question
+    from hartley.trusted.questions.question import Selection
+
+
+def price(  # noqa: PLR0913 - what a price rests on, each by name
+    questions: str | Wish | Sequence[str | Wish],
+    schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+    error: object = None,
+    bits: object = None,
+    min_rows: object = None,
+    analyst: str | None = None,
+    vacuous: bool = False,
+) -> Quote:
+    """Return what questions would cost, from the public schema alone; nothing is spent.
+
+    Args:
+        questions: SQL, a wish, or a list of them: a batch.
+        schema: a ``Schema``, a dict or the path of a TOML file.
+        ledger: the ledger, for what would be charged now and the number of rows.
+        rows: the public number of rows, if there is no ledger.
+        error: the largest error that the answers may have.
+        bits: the price of each question, instead of an error. By default, the schema's.
+        min_rows: how many rows must count for the error, if their number is private.
+        analyst: the analyst who would ask.
+        vacuous: whether to accept answers that say no more than the schema; otherwise the quote
+            names them, with the next price that reveals more.
+
+    Example:
+        >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
+        >>> people = {"table": {"name": "people"}, "columns": age}
+        >>> price("SELECT AVG(age) FROM people", people, rows=1000, bits=1).bits
+        1.0
+    """
+    with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
+        plans = desk.plan(questions, error, bits, min_rows)
+        return quote(desk, plans, opened, analyst, vacuous=vacuous)
+
+
+@contextmanager
+def open_desk(
+    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    rows: int | None = None,
+) -> Iterator[tuple[Desk, Ledger | None]]:
+    """Open what prices are computed from: a desk that knows only what is public, and the ledger.
+
+    Args:
+        schema: a ``Schema``, a dict or the path of a TOML file; or an open ``Agent``, whose own
+            desk and ledger are then used.
+        ledger: the ledger, for the number of rows and earlier charges.
+        rows: the public number of rows, if there is no ledger.
+    """
+    if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
+        desk = getattr(schema, "desk", None)
+        if not isinstance(desk, Desk):
+            raise OptionError(
+                "The schema is neither a Schema, a dict or a path, nor an open Agent",
+                hint="name the TOML file of the schema",
+            )
+        yield desk, schema.ledger
+        return
+    public = Schema.read(schema)
+    opened = None if ledger is None else opened_ledger(ledger, create=False)
+    try:
+        state = None if opened is None else opened.state(public.name)
+        if state is not None:
+            check_same_schema(public, state)
+        public_rows = rows if state is None else state.rows
+        most = public.max_rows if public.rows == "private" else public_rows
+        if most is None:
+            raise OptionError(
+                "The number of rows is not known, and errors depend on it",
+                hint="give rows= (--rows), or the ledger of the table",
+            )
+        if most < 1:
+            raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
+        yield Desk(public, most), opened
+    finally:
+        if opened is not None and opened is not ledger:
+            opened.close()
+
+
+class ChargeLimit(NamedTuple):
+    """What a charge must keep beside the budget, and how to say it."""
+
+    holds: Callable[[PublicParts], bool]
+    """Whether it leaves room for what a batch costs every type of the public columns."""
+    words: str
+    """What is left of it, as the end of a sentence."""
+
+
+def quote(  # noqa: PLR0913 - what a quote rests on, each by name
+    desk: Desk,
+    plans: Sequence[Selection],
+    ledger: Ledger | None = None,
+    analyst: str | None = None,
+    *,
+    vacuous: bool = False,
+    name_rows: bool = True,
+    limits: Sequence[ChargeLimit] = (),
+) -> Quote:
+    """Return the price of plans: alone and, with a ledger, what would be charged now.
+
+    Numbers that would say no more than the schema are named with the next price that reveals
+    more, unless ``vacuous`` accepts them. With ``name_rows``, the explanation names rows of the
+    ledger by their numbers, which count the rows of all accounts. ``limits`` are what a charge must
+    keep beside the budgets of the ledger, such as a daily cap.
+    """
+
+    def in_known_cells(plan: Selection) -> Selection:
+        return plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+
+    plans = [in_known_cells(plan) for plan in plans]
+    questions = questions_of(plans)
+    priced = price_of(questions, desk.schema)
+    offer = None
+    if ledger is not None:
+        # The account may have enough left when the dataset or its population has not.
+        offer = ledger.offer(
+            desk.schema.name,
+            analyst,
+            [to_plain(question) for question in questions],
+            desk.prices(questions),
+        )
+    exceeded = None if offer is None else _exceeded(offer, limits)
+    texts = tuple(plan.text for plan in plans)
+    labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
+    useful = tuple(
+        desk.useful(plan, some, _cells_alone(desk, plan, plans, priced.cells)) if some else ()
+        for plan, some in zip(plans, labels, strict=True)
+    )
+    return Quote(
+        texts=texts,
+        cells=priced.cells,
+        bits_alone=priced.bits,
+        bits=priced.bits
+        if offer is None
+        else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
+        affordable=None if offer is None else offer.refusal is None and exceeded is None,
+        errors=tuple(desk.errors(plan) for plan in plans),
+        levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
+        remaining=None if offer is None else offer.balance.remaining,
+        refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
+        exceeded=exceeded,
+        explanation="\n".join(
+            [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
+        ),
+        given=() if offer is None else offer.terms.account_given or (),
+        certificate=certificate_of(texts, priced.cells, desk.schema),
+        vacuous=labels,
+        useful=useful,
+        errors_if=tuple(errors_if(desk, plan) for plan in plans),
+        next_prices=tuple(
+            _nearby(desk, plan, first, plans, priced.cells, in_known_cells)
+            for plan, first in zip(plans, useful, strict=True)
+        ),
+    )
+
+
+def _exceeded(offer: Offer, limits: Sequence[ChargeLimit]) -> str | None:
+    """Say which limit beside the budgets a charge would exceed; a repeat is not charged."""
+    if not offer.unpaid:
+        return None
+    cost = bits_up(bits_at_least(offer.terms.account_cells))
+    words = (each.words for each in limits if not each.holds(offer.terms.account_parts))
+    return next((f"The question costs {cost} and {each}" for each in words), None)
+
+
+def explain(
+    desk: Desk, plans: Sequence[Selection], ledger: Ledger, analyst: str | None = None
+) -> str:
+    """Say in words what an account would be charged now, what is free, and if it is covered."""
+    questions = questions_of(desk.known_plans(plans, ledger, analyst))
+    plain = [to_plain(question) for question in questions]
+    offer = ledger.offer(desk.schema.name, analyst, plain, desk.prices(questions))
+    unpaid = [questions[at] for at in offer.unpaid]
+    lines = _told_words(desk, questions, offer)
+    if unpaid:
+        due = offer.terms.due
+        end = f"It costs {bits_up(bits_at_least(due.numerator, due.denominator))}; "
+        end += f"{bits_down(offer.balance.remaining)} left, so it is covered."
+        if offer.refusal is not None:
+            end = f"{offer.refusal.problem}, so it is refused."
+        lines = [price_of(unpaid, desk.schema).explain(), *lines, end]
+    return "\n".join(lines)
+
+
+def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+    """Return the price of one plan of a batch."""
+    return together if len(plans) == 1 else price_of(plan.questions, desk.schema).cells
+
+
+def _told_words(
+    desk: Desk, questions: Sequence[Question], offer: Offer | None, *, name_rows: bool = True
+) -> list[str]:
+    """Say what the asking account was charged for before, and how that lowers what is due."""
+    if offer is None:
+        return []
+    terms, lines = offer.terms, []
+    unpaid = [questions[at] for at in offer.unpaid]
+    repeated = len(questions) - len(unpaid)
+    if repeated:
+        verb = verb_for(repeated, "was")
+        lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
+    if terms.account_given:
+        given = GivenPrice(terms.account_cells, price_of(unpaid, desk.schema), terms.account_given)
+        rows = desk.earlier.questions(terms.account_given)
+        known = known_words(unpaid, rows, desk.schema)
+        lines.append(f"{given_words(given, name_rows=name_rows)} {known}".rstrip())
+    if terms.due < terms.account_cells:
+        due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
+        lines.append(
+            "Charges add up for each value of the public columns, and the largest sum counts: it "
+            f"grows by {due}."
+        )
+    return lines
+
+
+def errors_if(desk: Desk, plan: Selection) -> tuple[ErrorsIf, ...]:
+    """Return the errors of numbers of a private number of rows, if at least so many count."""
+    if all(item.kind in UNDIVIDED for item in plan.items):
+        return ()
+    certain = desk.errors(plan)
+    wished = {item.min_rows for item in plan.items if item.min_rows is not None}
+    numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= desk.rows} or {desk.rows}
+    table = []
+    for rows in sorted(numbers):
+        pairs = zip(desk.errors(plan, at_least=rows), certain, strict=True)
+        errors = tuple(error for error, sure in pairs if error != sure)
+        table += [ErrorsIf(rows, errors)] if errors else []
+    return tuple(table)
+
+
+def _nearby(  # noqa: PLR0913, PLR0917 - what a search starts from
+    desk: Desk,
+    plan: Selection,
+    first: Sequence[Useful],
+    plans: Sequence[Selection],
+    together: int,
+    known: Callable[[Selection], Selection],
+) -> NextPrices:
+    """Return the next prices of one plan of a batch, unless the search takes long."""
+    if first:  # vacuous for less: there is no useful price below
+        return NextPrices(above=first[0])
+    if len(plans) > MOST_NEARBY or len(plan.questions) > MOST_KEPT:  # searches take long
+        return NextPrices()
+    return _next_prices(desk, plan, _cells_alone(desk, plan, plans, together), known)
+
+
+def _next_prices(
+    desk: Desk, plan: Selection, cells: int, known: Callable[[Selection], Selection]
+) -> NextPrices:
+    """Return the next prices of a plan at which some error changes, and say more or less."""
+    below, above = next_limits(plan.questions, desk.schema, plan.coarse_counts)
+    return NextPrices(
+        _price_within(desk, plan, below, known) if below else None,
+        None if above is None else _price_within(desk, plan, max(above, cells + 1), known),
+    )
+
+
+def _price_within(
+    desk: Desk, plan: Selection, limit: int, known: Callable[[Selection], Selection]
+) -> Useful | None:
+    """Return the errors within a limit of cells; None if they stay, or say nothing."""
+    try:
+        other = plan.with_steps(desk.steps_within(plan, limit))
+    except Refused:
+        return None
+    if vacuous_labels(other, public_count=desk.public_count):
+        return None
+    answered = known(other)
+    errors, certain = (desk.errors(answered, fullest=full) for full in (True, False))
+    if (errors, certain) == (desk.errors(plan, fullest=True), desk.errors(plan)):
+        return None
+    rows = None if errors == certain else desk.rows
+    return Useful(price_of(other.questions, desk.schema).cells, errors, rows)
+
+
+def levels(question: Question) -> int:
+    """Return the number of cells of a statistic."""
+    return int((question.most - question.least) / question.step) + 1

@@ -1,1 +1,0 @@
-"""From resolved questions to exact integers, computed by the engine with the coded copy."""

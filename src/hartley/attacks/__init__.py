@@ -1,0 +1,1 @@
+"""WHO TRIES TO LEARN MORE."""

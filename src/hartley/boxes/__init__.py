@@ -1,0 +1,1 @@
+"""WHAT COULD BE TRUE, for numbers in intervals."""

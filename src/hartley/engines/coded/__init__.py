@@ -1,1 +1,0 @@
-"""Integer-coded copies of tables, and the one gate through which statements reach them."""

@@ -1,1 +1,0 @@
-"""Distinct pairs, classes and exact totals, counted where the rows are."""

@@ -1,1 +1,0 @@
-"""Published tables: reading them, and what each published cell says."""

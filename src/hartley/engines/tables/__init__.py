@@ -1,1 +1,0 @@
-"""Opening tables from files, data frames and databases, and preparing their columns."""

@@ -1,0 +1,425 @@
+"""Combinations of columns that single a record out, none of whose parts does: minimal uniques.
+
+Columns are taken one after the other. Records that agree on the columns so far form a segment, and
+a segment is split by the next column; the last two columns of a combination split it in one pass,
+with a table of their cells. Records of a segment that agree on all columns to come are merged, so
+that combinations of narrow columns cost a pass over few cells instead of all records. Combinations
+of one size are looked at where all smaller ones are known; one bit per record says whether a
+combination singles it out.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from math import comb, prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hartley.kernels.pairs import compiled, merged_cells, places_of_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    Bits = NDArray[np.uint8]
+    Part = tuple[int, NDArray[np.int32]]
+
+
+MOST_CELLS = 2**16
+"""A segment is merged into no more cells: their keys have two bytes."""
+
+
+class FoundUniques:
+    """Pairs of a record and a combination of columns, smaller combinations first."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        """Each combination, one bit per column, with the records that it singles out."""
+
+    @cached_property
+    def records(self) -> NDArray[np.int32]:
+        """The records of all pairs, those of a combination beside each other."""
+        return np.concatenate([np.empty(0, np.int32), *(records for _, records in self.parts)])
+
+    @cached_property
+    def combinations(self) -> NDArray[np.uint64]:
+        """The combinations of all pairs."""
+        masks = np.array([combination for combination, _ in self.parts], np.uint64)
+        return np.repeat(masks, np.diff(self.starts))
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the records of each combination begin among all, and the end."""
+        return np.cumsum([0, *(records.size for _, records in self.parts)], dtype=np.int64)
+
+    def times_of_size(self, size: int, rows: int) -> NDArray[np.int64]:
+        """Count the combinations of a size that single each record out.
+
+        Example:
+            >>> found = FoundUniques([(1, np.array([2, 0], "i4")), (3, np.array([1], "i4"))])
+            >>> found.times_of_size(1, 3)
+            array([1, 0, 1])
+        """
+        times = np.zeros(rows, np.int32)
+        for combination, records in self.parts:
+            if combination.bit_count() == size:
+                _count(times, records)
+        return times.astype(np.int64)
+
+    def least_sizes(self, rows: int) -> NDArray[np.uint8]:
+        """Return the size of the smallest combination that singles each record out; 255: none does.
+
+        Example:
+            >>> found = FoundUniques([(1, np.array([2], "i4")), (3, np.array([0], "i4"))])
+            >>> found.least_sizes(3)
+            array([  2, 255,   1], dtype=uint8)
+        """
+        least = np.full(rows, 255, np.uint8)
+        for combination, records in reversed(self.parts):  # smaller ones come first, and count
+            _overwrite(least, records, combination.bit_count())
+        return least
+
+
+def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:
+    """Return codes from 0 to the largest one in the narrowest type: fewer bytes are read.
+
+    Example:
+        >>> narrow_codes(np.array([0, 300]), 300).dtype
+        dtype('uint16')
+    """
+    return codes.astype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.int32)
+
+
+def size_of_search(columns: int, rows: int, largest: int) -> tuple[int, int]:
+    """Return how many combinations a search looks at, and how many bytes it keeps.
+
+    The bytes say whom each combination of one column less than the largest singles out.
+
+    Example:
+        >>> size_of_search(15, 1_000_000, 4)
+        (1940, 56875455)
+    """
+    combinations = sum(comb(columns, size) for size in range(1, largest + 1))
+    return combinations, comb(columns, largest - 1) * (rows // 8 + 1)
+
+
+def minimal_uniques(
+    codes: Sequence[NDArray[Any]],
+    largest: int,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> FoundUniques:
+    """Return every minimal combination of up to ``largest`` columns that singles a record out.
+
+    Exact: a record is singled out if no other agrees with it on all columns of a combination, and
+    the combination is minimal if none of its parts does that. At most 64 columns; narrow codes
+    (``uint8``) are read fastest, and columns with many values should come first.
+
+    Example:
+        >>> found = minimal_uniques([np.array([0, 0, 1], "u1"), np.array([0, 1, 1], "u1")], 2)
+        >>> found.records.tolist(), found.combinations.tolist()
+        ([2, 0, 1], [1, 2, 3])
+    """
+    rows = codes[0].size if codes else 0
+    sizes = range(1, min(largest, len(codes)) + 1)
+    everybody = _AgreeingRecords(
+        np.array([0, rows], np.uint64), list(codes), np.arange(rows, dtype=np.int32), None
+    )
+    parts: list[Part] = []
+    smaller: dict[int, Bits] = {}
+    done = 0
+    for size in sizes:
+        search = _UniquesOfSize(codes, size, smaller, keep=size < sizes[-1])
+        with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="hartley-uniques") as pool:
+            for part in pool.map(partial(search.from_column, everybody), range(len(codes))):
+                parts += part
+                done += 1
+                progress(done / (len(codes) * len(sizes)))
+        smaller = search.bits
+    return FoundUniques(parts)
+
+
+class _AgreeingRecords(NamedTuple):
+    """Records that agree on some columns, in segments.
+
+    Those of a segment that agree on all columns to come may be merged into a cell.
+    """
+
+    starts: NDArray[np.uint64]
+    """Where each segment begins, and the end of the last one."""
+    codes: list[NDArray[Any]]
+    """Every column that may follow, segment by segment."""
+    records: NDArray[np.int32]
+    """The number of the record at each place."""
+    held: NDArray[np.int64] | None
+    """What each cell holds, with places before they were merged; None: nothing is merged."""
+
+
+class _UniquesOfSize:
+    """The combinations of one size."""
+
+    def __init__(
+        self, codes: Sequence[NDArray[Any]], size: int, smaller: dict[int, Bits], *, keep: bool
+    ) -> None:
+        self.widths = [int(column.max(initial=0)) + 1 for column in codes]
+        self.narrow = [column.dtype == np.uint8 for column in codes]
+        self.size, self.smaller, self.keep = size, smaller, keep
+        self.bytes = codes[0].size // 8 + 1
+        self.bits: dict[int, Bits] = {}
+        """Whom a combination or a part of it singles out, where it is anybody."""
+
+    def from_column(self, everybody: _AgreeingRecords, column: int) -> list[Part]:
+        """Look at the combinations whose first column is a given one."""
+        if self.size == 1:
+            order = everybody.records
+            return self._by_column(everybody, order, everybody.starts, column, 1 << column)
+        return self._below(self._merge(everybody, column), column, 0)
+
+    def _below(self, node: _AgreeingRecords, column: int, before: int) -> list[Part]:
+        """Look at the combinations that add a column, and then later ones, to those before."""
+        combination, columns = before | 1 << column, len(self.widths)
+        missing = self.size - combination.bit_count()
+        if columns - column - 1 < missing:
+            return []  # too few columns follow
+        if missing == 1:
+            return self._pairs_from(node, column, before)
+        order, starts = self._split(node, column)
+        later = [
+            _gathered(codes, order) if at > column else codes[:0]
+            for at, codes in enumerate(node.codes)
+        ]
+        if node.held is None:
+            finer = _AgreeingRecords(starts, later, _gathered(node.records, order), None)
+        else:
+            finer = node._replace(starts=starts, codes=later, held=_gathered(node.held, order))
+        parts = []
+        for following in range(column + 1, columns):
+            finer = self._merge(finer, following)
+            parts += self._below(finer, following, combination)
+        return parts
+
+    def _split(
+        self, node: _AgreeingRecords, column: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+        tally = np.zeros(self.widths[column], np.int32)
+        return _split(node.starts, node.codes[column], tally, tally.copy())
+
+    def _merge(self, node: _AgreeingRecords, first: int) -> _AgreeingRecords:
+        """Merge the records of each segment that agree on a column and all later ones.
+
+        Done where there are few cells, and several combinations to look for among them.
+        """
+        widths, amount = self.widths[first:], node.codes[first].size
+        cells = prod(widths)
+        few = cells <= MOST_CELLS and cells * (node.starts.size - 1) <= amount
+        if not few or len(widths) < 3 or not all(self.narrow[first:]):
+            return node
+        keys = node.codes[first].astype(np.uint16)
+        for width, codes in zip(widths[1:], node.codes[first + 1 :], strict=True):
+            _extend(keys, width, codes)
+        starts, keys, held = merged_cells(node.starts, keys, node.held, cells)
+        values = np.unravel_index(np.arange(cells), widths)
+        later = [_gathered(value.astype(np.uint8), keys) for value in values]
+        chosen = [codes[:0] for codes in node.codes[:first]]
+        return node._replace(starts=starts, codes=chosen + later, held=held)
+
+    def _pairs_from(self, node: _AgreeingRecords, column: int, before: int) -> list[Part]:
+        """Look at the combinations of the columns before, a given one and one that follows."""
+        parts: list[Part] = []
+        wide = []
+        for second in range(column + 1, len(self.widths)):
+            if not (self.narrow[column] and self.narrow[second]):
+                wide.append(second)
+                continue
+            places = places_of_pair(
+                node.starts,
+                node.codes[column],
+                node.codes[second],
+                (self.widths[column], self.widths[second]),
+                node.held,
+            )
+            parts += self._noted(before | 1 << column | 1 << second, node.records, places)
+        if wide:
+            # A table of all pairs of codes would be too large: segments are split further.
+            order, starts = self._split(node, column)
+            for second in wide:
+                combination = before | 1 << column | 1 << second
+                parts += self._by_column(node, order, starts, second, combination)
+        return parts
+
+    def _by_column(
+        self,
+        node: _AgreeingRecords,
+        order: NDArray[np.int32],
+        starts: NDArray[np.uint64],
+        column: int,
+        combination: int,
+    ) -> list[Part]:
+        """Look at one combination: a column splits segments of an order of places."""
+        tally = np.zeros(self.widths[column], np.int32)
+        places = _alone(order, starts, node.codes[column], tally, tally.copy())
+        return self._noted(combination, node.records, places)
+
+    def _noted(
+        self, combination: int, records: NDArray[np.int32], places: NDArray[np.int32]
+    ) -> list[Part]:
+        """Note whom a combination singles out, and return those whom no part of it does."""
+        if not (places.size or self.keep):
+            return []
+        members = (1 << at for at in range(combination.bit_length()) if combination >> at & 1)
+        parts = (self.smaller.get(combination & ~member) for member in members)
+        bits = [part for part in parts if part is not None]
+        if not bits:
+            alone, known = _gathered(records, places), np.zeros(self.bytes, np.uint8)
+        else:
+            known = bits[0].copy() if len(bits) > 1 or self.keep else bits[0]
+            for more in bits[1:]:
+                known |= more
+            alone = _unknown(places, records, known)
+        if self.keep and (bits or alone.size):
+            _set_bits(known, alone)
+            self.bits[combination] = known
+        return [(combination, alone)] if alone.size else []
+
+
+@compiled
+def _gathered(codes: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
+    """Return the codes at some places; other threads go on meanwhile."""
+    gathered = np.empty(order.size, codes.dtype)
+    for i in range(order.size):
+        gathered[i] = codes[np.uint64(order[i])]
+    return gathered
+
+
+@compiled
+def _extend(keys: NDArray[np.uint16], width: int, codes: NDArray[np.uint8]) -> None:
+    """Make keys of some columns keys of one more column."""
+    for i in range(keys.size):
+        keys[i] = keys[i] * np.uint16(width) + codes[i]
+
+
+@compiled
+def _split(
+    starts: NDArray[np.uint64],
+    codes: NDArray[Any],
+    tally: NDArray[np.int32],
+    touched: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Split segments by a column; records that are alone are left out, since nobody joins them."""
+    finer = np.empty(codes.size, np.int32)
+    ends = np.empty(codes.size // 2 + 1, np.uint64)
+    placed, made = 0, 0
+    ends[0] = 0
+    for segment in range(starts.size - 1):
+        first, last = starts[segment], starts[segment + 1]
+        different = 0
+        for i in range(first, last):
+            code = np.uint64(codes[i])
+            if tally[code] == 0:
+                touched[different] = code
+                different += 1
+            tally[code] += 1
+        # From here on a tally is where the next record of its value goes; -1: it is alone.
+        for t in range(different):
+            code = np.uint64(touched[t])
+            count = tally[code]
+            if count == 1:
+                tally[code] = -1
+            else:
+                tally[code] = placed
+                placed += count
+                made += 1
+                ends[made] = placed
+        for i in range(first, last):
+            code = np.uint64(codes[i])
+            if tally[code] >= 0:
+                finer[tally[code]] = i
+                tally[code] += 1
+        for t in range(different):
+            tally[touched[t]] = 0
+    return finer[:placed].copy(), ends[: made + 1].copy()
+
+
+@compiled
+def _alone(  # noqa: C901, PLR0912 - one loop over places, compiled
+    order: NDArray[np.int32],
+    starts: NDArray[np.uint64],
+    codes: NDArray[Any],
+    tally: NDArray[np.int32],
+    touched: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Return the places of an order that a column makes the only ones of their segment."""
+    alone = np.empty(1024, np.int32)
+    amount = 0
+    for segment in range(starts.size - 1):
+        first, last = starts[segment], starts[segment + 1]
+        size = np.int64(last - first)
+        if size == 2 and codes[order[first]] == codes[order[last - np.uint64(1)]]:
+            continue  # most segments are pairs
+        different = 0
+        singles = 0
+        if size > 2 * tally.size:
+            # Without a question per place: a long segment has nearly all values anyway.
+            for i in range(first, last):
+                tally[codes[order[i]]] += 1
+            for code in range(tally.size):
+                touched[code] = code
+                singles += tally[code] == 1
+            different = tally.size
+        else:
+            for i in range(first, last):
+                code = codes[order[i]]
+                if tally[code] == 0:
+                    touched[different] = code
+                    different += 1
+                    singles += 1
+                elif tally[code] == 1:
+                    singles -= 1
+                tally[code] += 1
+        if singles:
+            if amount + singles >= alone.size:
+                larger = np.empty(2 * alone.size + singles, np.int32)
+                larger[:amount] = alone[:amount]
+                alone = larger
+            for i in range(first, last):
+                if tally[codes[order[i]]] == 1:
+                    alone[amount] = order[i]
+                    amount += 1
+        for t in range(different):
+            tally[touched[t]] = 0
+    return alone[:amount].copy()
+
+
+@compiled
+def _unknown(
+    places: NDArray[np.int32], records: NDArray[np.int32], known: Bits
+) -> NDArray[np.int32]:
+    """Return the records at some places, but those known."""
+    unknown = np.empty(places.size + 1, np.int32)
+    amount = 0
+    for place in places:
+        record = records[np.uint64(place)]
+        unknown[amount] = record
+        amount += 1 - (known[np.uint64(record) >> np.uint64(3)] >> (record & 7) & 1)
+    return unknown[:amount].copy()
+
+
+@compiled
+def _set_bits(bits: Bits, records: NDArray[np.int32]) -> None:
+    for record in records:
+        bits[record >> 3] |= np.uint8(1 << (record & 7))
+
+
+@compiled
+def _overwrite(sizes: NDArray[np.uint8], records: NDArray[np.int32], size: int) -> None:
+    for record in records:
+        sizes[np.uint64(record)] = size
+
+
+@compiled
+def _count(times: NDArray[np.int32], records: NDArray[np.int32]) -> None:
+    for record in records:
+        times[np.uint64(record)] += 1

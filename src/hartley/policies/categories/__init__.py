@@ -1,1 +1,0 @@
-"""Categories merged into groups."""

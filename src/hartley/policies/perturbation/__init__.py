@@ -1,1 +1,0 @@
-"""Random perturbation of categories: matrices, draws, what they leak, what they let estimate."""

@@ -1,1 +1,0 @@
-"""Numbers released as cells: uniform and optimal quantizers, and budgets shared among them."""

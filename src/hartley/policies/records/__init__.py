@@ -1,1 +1,0 @@
-"""Policies that make whole records equal: generalisation and microaggregation."""

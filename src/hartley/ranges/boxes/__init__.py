@@ -1,1 +1,0 @@
-"""Continuous ranges: boxes, queries over them, certified enclosures and volumes."""

@@ -1,1 +1,0 @@
-"""Exact ranges of queries over a box: polynomials, their critical values, and what is enclosed."""

@@ -1,1 +1,0 @@
-"""Finite joint ranges: relations, partitions, classes, distributions, systems that move."""

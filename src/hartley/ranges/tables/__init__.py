@@ -1,1 +1,0 @@
-"""Published tables: which whole tables fit all that they state."""

@@ -1,1 +1,0 @@
-"""What answers leave possible: consistent records, bounds with proofs."""

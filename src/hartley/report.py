@@ -1,0 +1,189 @@
+"""What a result says: headline, tiles, sections, tables, charts (new; with today's charts)."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+# --- readable -------------------------------------------------------------------------------------
+# Results that can be read: a short text for print(), and the same as HTML for a notebook.
+
+WIDTH = 100
+
+
+class ReadableResult:
+    """A result that says itself what it is, in a headline and sentences.
+
+    Example:
+        >>> class Counted(ReadableResult):
+        ...     headline = "Everybody shares a class with 4 others."
+        ...     sentences = ("The smallest class has 5 records.",)
+        >>> print(Counted())
+        Everybody shares a class with 4 others.
+        • The smallest class has 5 records.
+        >>> Counted()._repr_html_()[:50]
+        '<p><b>Everybody shares a class with 4 others.</b><'
+    """
+
+    def _headline_and_sentences(self) -> tuple[str, list[str]]:
+        return str(getattr(self, "headline", "")), [*map(str, getattr(self, "sentences", ()))]
+
+    def __str__(self) -> str:
+        headline, sentences = self._headline_and_sentences()
+        paragraphs = [(headline, ""), *((f"• {sentence}", "  ") for sentence in sentences)]
+        return "\n".join(
+            "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
+            for text, indent in paragraphs
+        )
+
+    def _repr_html_(self) -> str:
+        headline, sentences = self._headline_and_sentences()
+        points = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        return f"<p><b>{html.escape(headline)}</b></p>" + (f"<ul>{points}</ul>" if points else "")
+
+
+# --- chart ----------------------------------------------------------------------------------------
+# Charts as plain numbers, so that code that computes them needs no drawing package.
+
+Kind: TypeAlias = Literal["line", "points", "steps", "bars", "band"]
+Dash: TypeAlias = Literal["solid", "dashed", "dotted"]
+Value: TypeAlias = float | str
+
+CSV_COLUMNS = ("panel", "series", "x", "y", "low", "high")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line, row of points or group of bars.
+
+    A band fills the space between ``low`` and ``high``; elsewhere they are the ends of error bars.
+    If ``x`` are texts, they are the names of places on the axis, in that order.
+    """
+
+    label: str
+    x: tuple[Value, ...]
+    y: tuple[float, ...]
+    kind: Kind = "line"
+    dash: Dash = "solid"
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    tone: int | None = None
+    """The colour: series of one tone belong together. By default, each has its own."""
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """The cells of one number along a line."""
+
+    name: str
+    low: float
+    high: float
+    levels: int
+    edges: tuple[float, ...]
+    """The inner edges; empty if there are too many to be seen."""
+    reach: float | None = None
+    """How far one person moves the number, if it is about many people."""
+    width: float = 0.0
+    """The width of a cell; if they differ, that of the narrowest."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a column of categories, each with its label."""
+
+    name: str
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Values over a grid, row by row from the bottom, shown as shades."""
+
+    label: str
+    values: tuple[tuple[float, ...], ...]
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    def cells(self) -> Iterator[tuple[float, float, float]]:
+        """Return the middle of every cell of the grid with its value, row by row.
+
+        Example:
+            >>> list(Heat("people", ((1.0, 2.0),), 0, 4, 0, 1).cells())
+            [(1.0, 0.5, 1.0), (3.0, 0.5, 2.0)]
+        """
+        rows = len(self.values)
+        for i, row in enumerate(self.values):
+            y = self.bottom + (self.top - self.bottom) * (i + 0.5) / rows
+            for j, value in enumerate(row):
+                yield self.left + (self.right - self.left) * (j + 0.5) / len(row), y, value
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...] = ()
+    title: str = ""
+    x_log: bool = False
+    y_log: bool = False
+    heat: Heat | None = None
+    marks: tuple[tuple[str, float], ...] = ()
+    """Heights at which a thin line goes across, each with its name."""
+    from_zero: bool = False
+    """Whether the vertical axis begins at zero."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture of one or more panels, side by side.
+
+    Example:
+        >>> line = Series("age", (1.0, 2.0), (0.5, 0.25))
+        >>> print(Chart("Leakage", (Panel("step", "bits", (line,)),)).csv(), end="")
+        panel,series,x,y,low,high
+        bits,age,1.0,0.5,,
+        bits,age,2.0,0.25,,
+    """
+
+    title: str
+    panels: tuple[Panel, ...]
+    note: str = ""
+    synthetic: bool = False
+    """Whether the data were made by a generator: the picture then says so."""
+    source: str = ""
+    """Where the data come from, if their name does not say it."""
+    across: int = 2
+    """The largest number of panels side by side."""
+
+    def csv(self) -> str:
+        """Return the numbers of the picture as lines of comma-separated values."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        shaded = any(panel.heat is not None for panel in self.panels)
+        mark = ("synthetic",) if self.synthetic else ()
+        writer.writerow(
+            (*CSV_COLUMNS, *(("value",) if shaded else ()), *(("data",) if mark else ()))
+        )
+        for panel in self.panels:
+            name = panel.title or panel.y_label
+            if panel.heat is not None:
+                for x, y, value in panel.heat.cells():
+                    writer.writerow((name, panel.heat.label, x, y, "", "", value, *mark))
+            for series in panel.series:
+                lows: Sequence[Value] = series.low or ("",) * len(series.x)
+                highs: Sequence[Value] = series.high or ("",) * len(series.x)
+                for row in zip(series.x, series.y, lows, highs, strict=True):
+                    writer.writerow((name, series.label, *row, *(("",) if shaded else ()), *mark))
+        return out.getvalue()

@@ -1,0 +1,1 @@
+"""WHAT COMES BACK: data only, the same for agent, service and client."""

@@ -1,0 +1,301 @@
+"""A quote: the price of a batch, the largest errors of its answers, and the next useful prices."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hartley.exact import bits_at_least
+from hartley.text import first_of, marked_bits, price_words, rounded
+from hartley.trusted.ledger.rows import write_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from hartley.guarantees.promise import Certificate
+
+
+# --- useful ---------------------------------------------------------------------------------------
+# A useful price: from it on, answers say more than the schema.
+
+MOST_NAMED = 3
+"""At most this many numbers are named in a sentence."""
+
+
+def _roughly(error: Fraction) -> str:
+    """Write an error with two significant digits, rounded up."""
+    size = 1
+    while error * size < 10:
+        size *= 10
+    whole = math.ceil(error * size)
+    cut = 10 ** (len(str(whole)) - 2)
+    return rounded(Fraction(-(-whole // cut) * cut, size))
+
+
+def useful_words(prices: Sequence[Useful]) -> str:
+    """Describe the prices at which answers say more than the schema, and their errors.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> print(useful_words([Useful(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
+        2 bits give ±10 if all 5,000 rows count
+    """
+    rows = next((useful.rows for useful in prices if useful.rows is not None), None)
+    return ", ".join(map(str, prices)) + ("" if rows is None else f" if all {rows:,} rows count")
+
+
+@dataclass(frozen=True)
+class Useful:
+    """A price from which answers say more than the schema, and their errors at that price.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> print(Useful(4, (("AVG(income)", Fraction("9.99")),)))
+        2 bits give ±10
+    """
+
+    cells: int
+    errors: tuple[tuple[str, Fraction], ...]
+    """The label of each number that would be vacuous for less, and its error."""
+    rows: int | None = None
+    """The number of rows for which the errors hold; None if they hold for any number."""
+
+    @property
+    def bits_alone(self) -> float:
+        """The price to wish for, if nothing was asked before: log2 of the cells."""
+        return bits_at_least(self.cells)
+
+    @property
+    def bits(self) -> float:
+        """The former name of ``bits_alone`` here; it goes with the next version."""
+        return self.bits_alone
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the price as plain values, ready for JSON."""
+        return {
+            "bits_alone": self.bits_alone,
+            "bits": self.bits,
+            "errors": {label: str(error) for label, error in self.errors},
+            "if_so_many_rows_count": self.rows,
+        }
+
+    def __str__(self) -> str:
+        numbers = [
+            (label, f"±{_roughly(error)}" if error else "the exact number")
+            for label, error in self.errors
+        ]
+        words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
+        price = marked_bits(self.bits_alone)
+        gives = "gives" if price == "1 bit" else "give"
+        return f"{price} {gives} {first_of(words, MOST_NAMED, joint=' and ', rest='...')}"
+
+
+# --- quote ----------------------------------------------------------------------------------------
+
+
+class ErrorsIf(NamedTuple):
+    """The errors of numbers that depend on a private number of rows, if so many rows count."""
+
+    rows: int
+    errors: tuple[tuple[str, Fraction], ...]
+
+
+class NextPrices(NamedTuple):
+    """The next prices of a question at which some error changes; None where there is none."""
+
+    below: Useful | None = None
+    above: Useful | None = None
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def sentence(self, *, after_others: bool = False) -> str:
+        """Name the prices, which are alone: after other questions, less may be charged."""
+        prices = [price for price in self if price is not None]
+        noun = "price" if len(prices) == 1 else "prices"
+        alone = " alone" if after_others else ""
+        return f"Next useful {noun}{alone}: {useful_words(prices)}." if prices else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prices as plain values, ready for JSON."""
+        return {
+            name: None if price is None else price.to_dict()
+            for name, price in zip(self._fields, self, strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Quote:
+    """The price of a batch and the largest errors of its answers; nothing is spent."""
+
+    texts: tuple[str, ...]
+    cells: int
+    """The largest number of different answers that one person's data can produce."""
+    bits_alone: float
+    """The price of these answers if the account had asked nothing before: log2 of the cells."""
+    bits: float
+    """What would be charged now, after all that the account was charged before: the ``bits`` of the
+    answer. Without a ledger, the same as ``bits_alone``."""
+    affordable: bool | None
+    """Whether the budget covers what would be charged, exactly, and in a service also what the
+    account may spend today; None without a ledger."""
+    errors: tuple[tuple[tuple[str, Fraction], ...], ...]
+    """For every text, the label of each of its numbers and the worst-case error."""
+    levels: tuple[tuple[int, ...], ...]
+    """For every text, the number of cells of each of its integer statistics."""
+    remaining: float | None
+    """The bits left in the budget; None without a ledger."""
+    explanation: str
+    """The atoms and factors behind the price, in words."""
+    certificate: Certificate
+    vacuous: tuple[tuple[str, ...], ...] = ()
+    """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
+    such a text unless called with ``vacuous=True``."""
+    useful: tuple[tuple[Useful, ...], ...] = ()
+    """For every text with such numbers, the next prices that reveal something."""
+    refusal: str | None = None
+    """Which budget does not cover what would be charged, in words; None if all do."""
+    exceeded: str | None = None
+    """Which other limit would be exceeded, such as a daily cap, in words; None if none would."""
+    given: tuple[int, ...] = ()
+    """The rows of the asking account that the price rests on. ``ask(..., given=quote)`` prices from
+    them, and never charges more than ``bits``."""
+    errors_if: tuple[tuple[ErrorsIf, ...], ...] = ()
+    """For every text, the errors if at least so many rows count, where their number is private."""
+    next_prices: tuple[NextPrices, ...] = ()
+    """For every text, the next prices below and above its own at which some error changes; not
+    searched for in batches of more than 16 texts, nor for a text with more than 100 statistics."""
+
+    @property
+    def due(self) -> float | None:
+        """The former name of ``bits``, None without a ledger; it goes with the next version."""
+        return None if self.affordable is None else self.bits
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the quote as plain values, ready for JSON.
+
+        ``due_bits`` is the former name of ``bits``, and goes with the next version.
+        """
+        return {
+            "cells": write_integer(self.cells),
+            "bits_alone": self.bits_alone,
+            "bits": self.bits,
+            "due_bits": self.due,
+            "given": list(self.given),
+            "remaining_bits": self.remaining,
+            "affordable": self.affordable,
+            "refusal": self.refusal or self.exceeded,
+            "questions": [
+                {
+                    "text": text,
+                    "levels": [write_integer(level) for level in levels],
+                    "worst_errors": {label: str(error) for label, error in errors},
+                    "vacuous": list(vacuous),
+                    "useful_prices": [useful.to_dict() for useful in prices],
+                    "errors_if_rows_count": {
+                        str(some.rows): {label: str(error) for label, error in some.errors}
+                        for some in if_rows
+                    },
+                    "next_prices": nearby.to_dict(),
+                }
+                for text, levels, errors, vacuous, prices, if_rows, nearby in zip(
+                    self.texts,
+                    self.levels,
+                    self.errors,
+                    self.vacuous or ((),) * len(self.texts),
+                    self.useful or ((),) * len(self.texts),
+                    self.errors_if or ((),) * len(self.texts),
+                    self.next_prices or (NextPrices(),) * len(self.texts),
+                    strict=True,
+                )
+            ],
+            "certificate": self.certificate.to_dict(),
+        }
+
+    def __rich__(self) -> Table:
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, caption=self._caption)
+        for name in ("", "worst-case error"):
+            table.add_column(name)
+        for cells in self._lines():
+            table.add_row(*map(escape, cells))
+        return table
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(label)}</td><td>{error}</td></tr>"
+            for label, error in self._lines()
+        )
+        head = "<thead><tr><th></th><th>worst-case error</th></tr></thead>"
+        return f"<table>{head}<tbody>{rows}</tbody></table><p>{html.escape(self._caption)}</p>"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [
+            (label, (f"±{rounded(error, up=True)}" if error else "exact") + self._if_rows(k, label))
+            for k, errors in enumerate(self.errors)
+            for label, error in errors
+        ]
+
+    def _if_rows(self, text: int, label: str) -> str:
+        """Say which error a number has if at least so many rows count."""
+        words = [
+            f"{rounded(error, up=True)} if {'' if place else 'at least '}{some.rows:,}"
+            f"{'' if place else ' rows count'}"
+            for place, some in enumerate(self.errors_if[text] if self.errors_if else ())
+            for name, error in some.errors
+            if name == label
+        ]
+        return f"; {', '.join(words)}" if words else ""
+
+    @property
+    def _caption(self) -> str:
+        now = marked_bits(self.bits)
+        if self.bits < self.bits_alone:
+            now = f"{now} now, {marked_bits(self.bits_alone)} alone"
+        rest = "" if self.remaining is None else f", {marked_bits(self.remaining, up=False)} left"
+        return "\n".join([f"{now}{rest}", *self._remarks()])
+
+    def __str__(self) -> str:
+        lines = [price_words(self.bits, self.bits_alone)]
+        lines += [
+            f"{label}: "
+            + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
+            + self._if_rows(k, label)
+            for k, errors in enumerate(self.errors)
+            for label, error in errors
+        ]
+        lines += self._remarks()
+        if self.remaining is not None:
+            lines.append(f"Left: {marked_bits(self.remaining, up=False, words=True)}.")
+        refusal = self.refusal or self.exceeded
+        if refusal is not None:
+            lines.append(f"It would be refused: {refusal}.")
+        return "\n".join(lines)
+
+    def _remarks(self) -> list[str]:
+        """Name the vacuous numbers, and the next prices at which some error changes."""
+        vacuous = [
+            f"Vacuous: {first_of(labels, MOST_NAMED, rest='...')} would say no more than the schema"
+            + (f"; {useful_words(prices)}." if prices else ".")
+            for labels, prices in zip(self.vacuous, self.useful, strict=True)
+            if labels
+        ]
+        firsts = [
+            f"First useful price: {marked_bits(some[0].bits_alone)}."
+            for some in self.useful
+            if some
+        ]
+        nearby = [
+            nearby.sentence(after_others=self.bits < self.bits_alone)
+            for prices, nearby in zip(self.useful, self.next_prices, strict=False)
+            if not prices and any(nearby)
+        ]
+        return vacuous + firsts + nearby

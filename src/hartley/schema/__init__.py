@@ -1,0 +1,1 @@
+"""WHAT EVERYBODY MAY KNOW of a table."""

@@ -1,0 +1,451 @@
+"""The roles of the columns of a table, in one file that all commands read: roles.toml.
+
+The file says which column identifies people, which are keys that others may know, which are
+confidential, and how the table is to be read. A draft is made by ``scan`` and refused by everything
+until its owner has confirmed it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction  # noqa: TC003 - a doctest uses it
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.table import Table, names_of
+from hartley.errors import ColumnError, InputError, OptionError
+from hartley.exact import parse_step
+from hartley.files import parse_toml, read_text_file
+from hartley.tables.opening import open_table
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions, check_periods, is_period
+from hartley.tables.view import as_texts, run
+from hartley.text import decimal_text, first_of, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ROLES = ("identifier", "key", "confidential", "kept", "weight", "household")
+MOST_LEVELS = 20
+_COLUMN = ("role", "levels", "mask", "hierarchy", "rare")
+_RULES = ("levels", "mask", "hierarchy", "rare")
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """The role of one column, and the rule by which it is coarsened if it is a key."""
+
+    name: str
+    role: str
+    levels: tuple[Fraction | str, ...] = ()
+    """Widths of nesting bins of numbers, or periods of dates, from narrow to wide."""
+    mask: int | None = None
+    """How many characters at the end of a code the first level hides; each further level hides
+    one more."""
+    hierarchy: Path | None = None
+    """A CSV file with the groups of every value."""
+    rare: tuple[int, ...] = ()
+    """Values in fewer rows than this are merged, level by level."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The roles of the columns of a table, and how it is read.
+
+    Example:
+        >>> roles = Roles.read({
+        ...     "confirmed": True,
+        ...     "columns": {"person": {"role": "identifier"}, "age": {"role": "key"}},
+        ... })
+        >>> roles.named("identifier"), roles.named("key")
+        (('person',), ('age',))
+    """
+
+    confirmed: bool
+    columns: Mapping[str, ColumnRole]
+    reading: ReadingOptions = AS_WRITTEN
+    file: str = "the roles"
+    """The name of the file, for messages."""
+
+    @classmethod
+    def read(cls, source: Roles | Mapping[str, Any] | str | os.PathLike[str]) -> Roles:
+        """Read roles from a TOML file or from a dict of the same form; a draft is read too."""
+        if isinstance(source, Roles):
+            return source
+        if isinstance(source, Mapping):
+            return _read(source, "the roles", Path())
+        if not isinstance(source, (str, os.PathLike)):
+            raise OptionError(
+                f"A {type(source).__name__} holds no roles",
+                hint="pass Roles, a dict or the path of a TOML file",
+            )
+        path = Path(source)
+        if not os.path.exists(path):  # noqa: PTH110 - names of any length
+            raise InputError(
+                f"The roles {path.name} cannot be read",
+                hint="check the path; hartley scan TABLE --draft roles.toml makes a first one",
+            )
+        text = read_text_file(path, what="roles", kind=InputError)
+        content = parse_toml(text, what=f"roles {path.name}", kind=InputError)
+        return _read(content, f"the roles {path.name}", path.parent)
+
+    @classmethod
+    def confirmed_by_owner(
+        cls, source: Roles | Mapping[str, Any] | str | os.PathLike[str]
+    ) -> Roles:
+        """Read roles, and refuse a draft."""
+        roles = cls.read(source)
+        if not roles.confirmed:
+            raise OptionError(
+                f"{_begun(roles.file)} are a draft that nobody has confirmed",
+                hint="correct every role, then write confirmed = true at the top",
+            )
+        return roles
+
+    def named(self, *roles: str) -> tuple[str, ...]:
+        """Return the columns that have one of some roles, in the order of the file."""
+        return tuple(column.name for column in self.columns.values() if column.role in roles)
+
+    def role_of(self, column: str) -> str | None:
+        """Return the role of a column; None for one that has none."""
+        return self.columns[column].role if column in self.columns else None
+
+    def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
+        """Raise an error for an identifier among columns: it leaves the table in no form."""
+        # Spelled in another case, the engine would find it all the same.
+        hidden = {name.lower() for name in self.named("identifier")}
+        for column in columns:
+            if column.lower() in hidden:
+                raise OptionError(
+                    f"Column '{column}' is an identifier and is never {doing}",
+                    hint=f"leave it out, or give it another role in {self.file}",
+                )
+
+
+RolesSource = Roles | Mapping[str, Any] | str | os.PathLike[str]
+"""Roles, a dict of the form of a file, or the path of one."""
+
+
+def open_with_roles(
+    source: object, roles: RolesSource, *, unit: str | None = None
+) -> tuple[Table, Roles]:
+    """Open a table as its confirmed roles say: read by their options, and without identifiers.
+
+    Everything that takes roles opens its table here, so that an identifier reaches no measure and
+    no release, whoever names it.
+
+    Args:
+        source: anything that ``open_table`` opens, or a table already open.
+        roles: the roles; a draft is refused.
+        unit: the column that says whose row it is, which an agent needs and never shows.
+
+    Example:
+        >>> roles = {"confirmed": True, "columns": {"name": {"role": "identifier"}}}
+        >>> table, _ = open_with_roles({"name": ["Ann", "Bob"], "age": [30, 40]}, roles)
+        >>> table.columns
+        ('age',)
+    """
+    confirmed = Roles.confirmed_by_owner(roles)
+    table = source if isinstance(source, Table) else open_table(source, reading=confirmed.reading)
+    hidden = [name for name in confirmed.named("identifier") if name != unit]
+    for name in confirmed.columns:
+        if name not in hidden and name not in table.columns:
+            raise ColumnError(
+                f"Column '{name}' of {confirmed.file} is not in {table.name}",
+                hint=f"the columns are {first_of(table.columns, 12)}",
+            )
+    # Spelled in another case, the engine would find it all the same.
+    lower = {name.lower() for name in hidden}
+    dropped = [name for name in table.columns if name.lower() in lower]
+    _refuse_lost_identifiers(table, confirmed, hidden, dropped)
+    table = as_texts(table, _codes(table, confirmed))
+    if not dropped:
+        return table, confirmed
+    if len(dropped) == len(table.columns):
+        raise ColumnError(
+            f"Every column of {table.name} is an identifier, so that nothing is left",
+            hint=f"give a column another role in {confirmed.file}",
+        )
+    texts = None if table.texts is None else table.texts.drop(*dropped)
+    shown = replace(
+        table,
+        expression=table.expression.drop(*dropped),
+        texts=texts,
+        hidden=table.hidden | {*dropped},
+    )
+    return shown, confirmed
+
+
+def _codes(table: Table, roles: Roles) -> list[str]:
+    """Return the columns of CSV files whose digits are codes: masked ones, and those like 01067.
+
+    Read as numbers they would lose their zeros, and be averaged.
+    """
+    if table.texts is None:
+        return []
+    released = [
+        column
+        for column in roles.columns.values()
+        if column.role in {"key", "confidential", "kept"}
+        and column.name in table.columns
+        and table.kind(column.name).numeric
+        and not column.levels  # bins are of numbers, however these are written
+    ]
+    masked = [column.name for column in released if column.mask is not None]
+    others = [column.name for column in released if column.mask is None]
+    if not others:
+        return masked
+    zeros = {f"c{i}": table.texts[n].re_search("^[+-]?0[0-9]").any() for i, n in enumerate(others)}
+    answers = run(table, table.texts.aggregate(**zeros).to_pyarrow).to_pylist()[0]
+    return [*masked, *(name for i, name in enumerate(others) if answers[f"c{i}"])]
+
+
+def _refuse_lost_identifiers(
+    table: Table, roles: Roles, hidden: Sequence[str], dropped: Sequence[str]
+) -> None:
+    """Raise an error for an identifier that is missing where a column without a role stands.
+
+    It may be that column, misspelled or renamed. What was released by the roles has neither.
+    """
+    present = {name.lower() for name in (*dropped, *table.hidden)}
+    lost = [name for name in hidden if name.lower() not in present]
+    others = [name for name in table.columns if name not in roles.columns and name not in dropped]
+    if lost and others:
+        raise ColumnError(
+            f"The identifier '{lost[0]}' of {roles.file} is not in {table.name}",
+            hint=f"give {first_of(others, 4)} a role, or leave '{lost[0]}' out of {roles.file}",
+        )
+
+
+def open_for(source: object, roles: RolesSource | None) -> tuple[Table, Roles | None]:
+    """Open a table, by its roles where there are some."""
+    return (open_table(source), None) if roles is None else open_with_roles(source, roles)
+
+
+def chosen_columns(
+    roles: Roles | None, given: str | Sequence[str] | None, *which: str, what: str
+) -> tuple[str, ...]:
+    """Return the columns that were named, or else those that have a role.
+
+    Args:
+        roles: the roles of the table; None without any.
+        given: the columns that the caller named; None for those of the roles.
+        which: the roles whose columns are meant.
+        what: what they are called if there are none; nothing is missed if it is empty.
+
+    Example:
+        >>> roles = Roles.read({"columns": {"age": {"role": "key"}}})
+        >>> chosen_columns(roles, None, "key", what="key"), chosen_columns(None, "sex", what="key")
+        (('age',), ('sex',))
+    """
+    columns = names_of(given) if given is not None else () if roles is None else roles.named(*which)
+    if roles is not None:
+        roles.refuse_identifiers(columns)
+    if not columns and what and given is None:
+        raise OptionError(
+            f"No {what} column is named",
+            hint=f'name one, or give one the role "{which[0]}" in a file of roles'
+            if roles is None
+            else f'name one, or give one the role "{which[0]}" in {roles.file}',
+        )
+    return columns
+
+
+def write_roles(
+    columns: Iterable[tuple[ColumnRole, str]],
+    reading: ReadingOptions,
+    *,
+    without_role: Sequence[tuple[str, str]] = (),
+) -> str:
+    r"""Return the text of a draft, with a comment for every column.
+
+    Args:
+        columns: every column with its role, and why it has it.
+        reading: how the table is read.
+        without_role: columns that get no role and are therefore not released, and why.
+
+    Example:
+        >>> age = ColumnRole("age", "key", levels=(Fraction(5),))
+        >>> text = write_roles([(age, "its name")], ReadingOptions())
+        >>> print("\n".join(text.splitlines()[-4:]))
+        # its name
+        [columns.age]
+        role = "key"
+        levels = [5]
+    """
+    lines = [*HEADER.splitlines(), "confirmed = false", "", "[reading]"]
+    lines += [
+        f"null = {_text(list(reading.null))}",
+        f"trim = {_text(reading.trim)}",
+        f"encoding = {_text(reading.encoding)}",
+        f"decimal = {_text(reading.decimal)}",
+    ]
+    others = reading.to_dict()
+    lines += [
+        f"{name} = {_text(value)}"
+        for name, value in others.items()
+        if name not in {"null", "trim", "encoding", "decimal"}
+    ]
+    for column, why in columns:
+        lines += ["", f"# {_comment(why)}", *_column_lines(column)]
+    if without_role:
+        lines += ["", "# These columns have no role, and are not released; remove # to give one."]
+    for name, why in without_role:
+        lines += ["#", f"# {_comment(why)}", f"# [columns.{_key(name)}]", '# role = "kept"']
+    return "\n".join(lines) + "\n"
+
+
+HEADER = """\
+# A DRAFT, made by looking at the data. Look at every column and correct its role:
+#   identifier    never released          key        others may know it: it is coarsened
+#   confidential  released, but measured  kept       released as it is
+#   weight        a sampling weight       household  which people live together
+# A column without a role is not released. Then write confirmed = true below.
+"""
+
+
+def _column_lines(column: ColumnRole) -> list[str]:
+    lines = [f"[columns.{_key(column.name)}]", f"role = {_text(column.role)}"]
+    if column.levels:
+        shown = [
+            _text(level) if isinstance(level, str) else decimal_text(level)
+            for level in column.levels
+        ]
+        lines.append(f"levels = [{', '.join(shown)}]")
+    if column.mask is not None:
+        lines.append(f"mask = {column.mask}")
+    if column.rare:
+        lines.append(f"rare = {_text(list(column.rare))}")
+    if column.hierarchy is not None:
+        lines.append(f"hierarchy = {_text(str(column.hierarchy))}")
+    return lines
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _comment(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --- reading ----------------------------------------------------------------------------------
+
+
+def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
+    _refuse_unknown(content, ("confirmed", "reading", "columns"), file)
+    confirmed = content.get("confirmed", False)
+    if not isinstance(confirmed, bool):
+        raise OptionError(
+            f"The setting confirmed of {file} is not true or false", hint="write confirmed = true"
+        )
+    columns = content.get("columns", {})
+    if not isinstance(columns, Mapping) or not columns:
+        raise OptionError(
+            f"{_begun(file)} name no column", hint='write [columns.NAME] and role = "key"'
+        )
+    return Roles(
+        confirmed,
+        {str(name): _column(str(name), fields, file, folder) for name, fields in columns.items()},
+        _reading(content.get("reading", {}), file),
+        file,
+    )
+
+
+def _reading(fields: object, file: str) -> ReadingOptions:
+    if not isinstance(fields, Mapping):
+        raise OptionError(f"The reading of {file} is no section", hint="begin it with [reading]")
+    try:
+        return ReadingOptions.from_dict(fields)
+    except OptionError as error:
+        raise OptionError(f"{error.problem} in {file}", hint=error.hint) from None
+
+
+def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
+    where = f"Column '{name}' of {file}"
+    if not isinstance(fields, Mapping):
+        raise OptionError(
+            f"{where} has no role", hint=f'write [columns.{_key(name)}] and role = "key"'
+        )
+    _refuse_unknown(fields, _COLUMN, where)
+    role = fields.get("role")
+    if role not in ROLES:
+        close = difflib.get_close_matches(str(role), ROLES, n=1)
+        raise OptionError(
+            f"{where} has {'no role' if role is None else 'an unknown role'}",
+            hint=f"did you mean {close[0]}?" if close else f"choose {listed(ROLES, joint='or')}",
+        )
+    given = [rule for rule in _RULES if rule in fields]
+    if len(given) > 1:
+        raise OptionError(f"{where} has {listed(given)}", hint="give one of them")
+    if given and role not in {"key", "confidential"}:
+        raise OptionError(
+            f"{where} has {given[0]}, but is {'an' if role == 'identifier' else 'a'} {role}",
+            hint="only keys are coarsened: leave it out, or make it a key",
+        )
+    if given and role == "confidential" and given != ["hierarchy"]:
+        raise OptionError(
+            f"{where} has {given[0]}, but is confidential",
+            hint="a confidential column can have a hierarchy alone",
+        )
+    hierarchy = fields.get("hierarchy")
+    if hierarchy is not None and not isinstance(hierarchy, str):
+        raise OptionError(f"{where} has a hierarchy that is no file", hint="use quotes")
+    return ColumnRole(
+        name,
+        role,
+        levels=_levels(fields.get("levels", ()), name, where),
+        mask=_mask(fields.get("mask"), where),
+        hierarchy=None if hierarchy is None else folder / hierarchy,
+        rare=_rare(fields.get("rare", ()), where),
+    )
+
+
+def _levels(levels: object, name: str, where: str) -> tuple[Fraction | str, ...]:
+    if not isinstance(levels, (list, tuple)) or len(levels) > MOST_LEVELS:
+        raise OptionError(f"{where} has levels that are no list", hint="write levels = [5, 10, 20]")
+    if any(map(is_period, levels)):
+        return check_periods(levels, where)
+    return tuple(parse_step(level, column=name) for level in levels)
+
+
+def _mask(mask: object, where: str) -> int | None:
+    if mask is None:
+        return None
+    if isinstance(mask, bool) or not isinstance(mask, int) or mask < 1:
+        raise OptionError(f"{where} has a mask that hides no character", hint="write mask = 2")
+    return mask
+
+
+def _rare(rare: object, where: str) -> tuple[int, ...]:
+    sizes = (rare,) if isinstance(rare, int) else rare
+    if (
+        not isinstance(sizes, (list, tuple))
+        or any(isinstance(size, bool) or not isinstance(size, int) or size < 2 for size in sizes)
+        or list(sizes) != sorted(set(sizes))
+    ):
+        raise OptionError(
+            f"{where} merges rare values below sizes that do not grow from 2 on",
+            hint="write rare = [10, 100]",
+        )
+    return tuple(sizes)
+
+
+def _refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in fields:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
+            raise OptionError(f"{_begun(where)} has an unknown setting '{key}'", hint=hint)

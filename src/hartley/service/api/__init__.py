@@ -1,1 +1,0 @@
-"""The routes of the service, each a thin layer over what an account can do."""

@@ -1,0 +1,399 @@
+"""The pages of owners and auditors: datasets, accounts, tokens, the ledger and the audit log."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import Response  # noqa: TC002 - FastAPI reads the types of routes
+from starlette.requests import Request  # noqa: TC002 - likewise
+
+from hartley.errors import HartleyError
+from hartley.service.console.pages import (
+    PREFIX,
+    bits_due,
+    draw_gauge,
+    due_number,
+    exact_bits,
+    left_number,
+)
+from hartley.service.console.visits import (
+    PageRoute,
+    page,
+    parse_bits,
+    require_again,
+    see_other,
+    visit_of,
+)
+from hartley.service.identity import Role
+from hartley.service.replies import ServiceError, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hartley.service.console.visits import Visit
+
+owner_router = APIRouter(prefix=f"{PREFIX}/owner", include_in_schema=False, route_class=PageRoute)
+PAGE = 20
+"""Rows of a page of the audit log."""
+SHORT_VERSION = 12
+LOOK_AGAIN = "1"
+"""Seconds after which a running verification is looked at again."""
+
+
+# --- the overview ---
+
+
+@owner_router.get("")
+async def owner_page(request: Request, job: str = "", before: int | None = None) -> Response:
+    """Show datasets, accounts, the ledger and the audit log; auditors see the last two."""
+    return await _overview(await visit_of(request), job, before)
+
+
+async def _overview(
+    visit: Visit,
+    job: str = "",
+    before: int | None = None,
+    *,
+    status: int = 200,
+    failed: str | None = None,
+) -> Response:
+    acts, identity = visit.administration, visit.identity
+    acts.require(identity, Role.OWNER, Role.AUDITOR)
+    may_change = identity.role is Role.OWNER
+
+    def work() -> dict[str, Any]:
+        head = None
+        with suppress(ServiceError):  # an empty ledger has none
+            head = acts.head(identity)
+        rows, older, newest = _audit_page(visit, before)
+        return {
+            "datasets": [_dataset_line(visit, name) for name in visit.service.visible(identity)]
+            if may_change
+            else [],
+            "accounts": [_account_line(each) for each in acts.accounts(identity)]
+            if may_change
+            else [],
+            "head": head,
+            "audit": rows,
+            "audit_older": older,
+            "audit_newest": newest,
+        }
+
+    content = await visit.service.lanes.quick(work)
+    verification = None
+    if job:
+        begun = await visit.service.lanes.quick(lambda: acts.verification(identity, job))
+        verification = _shown_verification(begun)
+    response = page(
+        "owner.html",
+        await visit.frame("Owner" if may_change else "Audit"),
+        status,
+        may_change=may_change,
+        verification=verification,
+        said=None,
+        failed=failed,
+        **content,
+    )
+    if verification is not None and verification["state"] == "running":
+        # With a place after '#' in the address, a browser would scroll there and load nothing.
+        response.headers["Refresh"] = f"{LOOK_AGAIN}; url={PREFIX}/owner?job={quote(job, safe='')}"
+    return response
+
+
+def _dataset_line(visit: Visit, name: str) -> dict[str, Any]:
+    totals = visit.administration.totals(visit.identity, name)
+    state = visit.service.ledger.state(name)
+    budget, spent = parse_bits(totals["budget_bits"]), totals["spent_bits"]
+    return {
+        "name": name,
+        "version": state.version[:SHORT_VERSION],
+        "rows": "private" if state.rows is None else f"{state.rows:,}",
+        "spent": due_number(spent),
+        "budget": left_number(budget),
+        "gauge": draw_gauge(spent, budget, budget, height=12),
+    }
+
+
+def _account_line(account: Mapping[str, Any]) -> dict[str, Any]:
+    every = "all" if account["role"] == "owner" else "none"
+    return {
+        "name": account["name"],
+        "role": account["role"],
+        "revoked": account["revoked"],
+        "datasets": ", ".join(account["datasets"]) or every,
+    }
+
+
+def _audit_page(visit: Visit, before: int | None) -> tuple[list[dict[str, Any]], int | None, bool]:
+    """Return a page of the audit log, newest first; where the older rows end; whether it is newest.
+
+    The log is read by ascending number, so the end is found by doubling and halving.
+    """
+    acts, identity = visit.administration, visit.identity
+
+    def rows_after(number: int, limit: int) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = acts.audit(identity, after=number, limit=limit)["rows"]
+        return rows
+
+    if before is None:
+        reach = 1
+        while rows_after(reach, 1):
+            reach *= 2
+        low, high = reach // 2, reach
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if rows_after(middle, 1) else (low, middle)
+        end = low
+    else:
+        end = min(max(before - 1, 0), 2**61)
+    start = max(end - PAGE, 0)
+    rows = [row for row in rows_after(start, PAGE) if row["sequence"] <= end]
+    shown = [row | {"time": _time(row["time"])} for row in reversed(rows)]
+    return shown, start + 1 if start and rows else None, before is None
+
+
+def _shown_verification(job: Mapping[str, Any]) -> dict[str, Any]:
+    if job["status"] == "running":
+        return {"state": "running", "tag": "", "words": "This page looks again.", "problems": ()}
+    if job["status"] == "failed":
+        return {
+            "state": "failed",
+            "tag": "bad",
+            "words": f"The verification did not end: {job['problem']}.",
+            "problems": (),
+        }
+    head = job["head"]
+    end = "" if head is None else f" It ends at row {head['sequence']}."
+    return {
+        "state": "holds" if job["holds"] else "does not hold",
+        "tag": "good" if job["holds"] else "bad",
+        "words": f"{job['sentence']}{end}",
+        "problems": ()
+        if job["holds"]
+        else (f"The first row that does not fit is row {job['first_bad_row']}.",),
+    }
+
+
+@owner_router.post("/verify")
+async def verify(request: Request) -> Response:
+    """Begin to compute the whole ledger again."""
+    visit = await visit_of(request)
+    await visit.form()
+    begun = await visit.service.lanes.quick(
+        lambda: visit.administration.begin_verification(visit.identity)
+    )
+    return see_other(f"{PREFIX}/owner?job={begun['job']}")
+
+
+# --- accounts ---
+
+
+@owner_router.post("/accounts")
+async def add_account(request: Request) -> Response:
+    """Add an account."""
+    visit = await visit_of(request)
+    fields = await visit.form()
+    name = fields.get("name", "").strip()
+    try:
+        await visit.service.lanes.quick(
+            lambda: visit.administration.add_account(visit.identity, name, fields.get("role", ""))
+        )
+    except HartleyError as error:
+        if isinstance(error, ServiceError):
+            raise
+        return await _overview(visit, status=422, failed=f"{error.problem}; {error.hint}.")
+    return see_other(_account_address(name))
+
+
+@owner_router.get("/accounts/{name}")
+async def account_page(request: Request, name: str) -> Response:
+    """Show an account: tokens, datasets, allowances."""
+    return await _account(await visit_of(request), name)
+
+
+def _account_address(name: str) -> str:
+    return f"{PREFIX}/owner/accounts/{quote(name, safe='')}"
+
+
+async def _account(
+    visit: Visit,
+    name: str,
+    *,
+    status: int = 200,
+    failed: str | None = None,
+    token: str | None = None,
+) -> Response:
+    acts, identity = visit.administration, visit.identity
+
+    def work() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        account = acts.account(identity, name)
+        lines = []
+        for dataset in visit.service.visible(identity):
+            allowance = acts.totals(identity, dataset)["allowances"].get(name)
+            granted = account["role"] == "owner" or dataset in account["datasets"]
+            if granted or account["role"] == "analyst":
+                lines.append(_allowance_line(dataset, allowance, granted=granted))
+        return account, lines
+
+    account, allowances = await visit.service.lanes.quick(work)
+    cap = account["daily_cap_bits"]
+    return page(
+        "account.html",
+        await visit.frame("Owner"),
+        status,
+        account=account | {"daily_cap": "" if cap is None else exact_bits(cap)},
+        tokens=[_token_line(each) for each in account["tokens"]],
+        allowances=allowances,
+        token=token,
+        said=None,
+        failed=failed,
+    )
+
+
+def _allowance_line(
+    dataset: str, allowance: Mapping[str, Any] | None, *, granted: bool
+) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "granted": granted,
+        "bits": "0" if allowance is None else exact_bits(allowance["allowance_bits"]),
+        "spent": bits_due(0.0 if allowance is None else allowance["spent_bits"]),
+    }
+
+
+def _token_line(token: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "token_id": token["token_id"],
+        "scope": token["scope"],
+        "label": token["label"] or "",
+        "expires": _time(token["expires"]) or "never",
+        "last_used": _time(token["last_used"]) or "never",
+        "revoked": token["revoked"],
+    }
+
+
+def _time(text: str | None) -> str:
+    return "" if text is None else text[:16].replace("T", " ")
+
+
+async def _change(
+    request: Request, name: str, act: Callable[[Visit, Mapping[str, str]], object]
+) -> Response:
+    """Carry out an act about an account, and show the account with what came of it."""
+    visit = await visit_of(request)
+    fields = await visit.form()
+    try:
+        await visit.service.lanes.quick(lambda: act(visit, fields))
+    except HartleyError as error:
+        if isinstance(error, ServiceError) and error.status in {403, 404}:
+            raise
+        return await _account(visit, name, status=422, failed=f"{error.problem}; {error.hint}.")
+    return see_other(_account_address(name))
+
+
+@owner_router.post("/accounts/{name}/tokens")
+async def issue_token(request: Request, name: str) -> Response:
+    """Issue a token and show it this once: it is in no address and no log."""
+    visit = await visit_of(request)
+    fields = await visit.form()
+    days = fields.get("days", "").strip()
+    if days and not (days.isascii() and days.isdecimal() and len(days) < 6 and int(days)):
+        problem = f"'{days[:20]}' is not a number of days; write a whole number, or nothing."
+        return await _account(visit, name, status=422, failed=problem)
+
+    def work() -> dict[str, Any]:
+        return visit.administration.issue_token(
+            visit.identity,
+            name,
+            scope=fields.get("scope", ""),
+            days=int(days) if days else None,
+            label=fields.get("label", "").strip() or None,
+        )
+
+    try:
+        issued = await visit.service.lanes.quick(work)
+    except HartleyError as error:
+        if isinstance(error, ServiceError):
+            raise
+        return await _account(visit, name, status=422, failed=f"{error.problem}; {error.hint}.")
+    return await _account(visit, name, token=issued["token"])
+
+
+@owner_router.post("/accounts/{name}/grant")
+async def grant(request: Request, name: str) -> Response:
+    """Let an account see a dataset."""
+    return await _change(
+        request,
+        name,
+        lambda visit, fields: visit.administration.grant(
+            visit.identity, name, fields.get("dataset", "")
+        ),
+    )
+
+
+@owner_router.post("/accounts/{name}/withdraw")
+async def withdraw(request: Request, name: str) -> Response:
+    """Withdraw a dataset from an account."""
+    return await _change(
+        request,
+        name,
+        lambda visit, fields: visit.administration.withdraw(
+            visit.identity, name, fields.get("dataset", "")
+        ),
+    )
+
+
+@owner_router.post("/accounts/{name}/allowance")
+async def allowance(request: Request, name: str) -> Response:
+    """Set the part of a budget that an account may spend."""
+    return await _change(
+        request,
+        name,
+        lambda visit, fields: visit.administration.set_allowance(
+            visit.identity, fields.get("dataset", ""), name, fields.get("bits", "").strip()
+        ),
+    )
+
+
+@owner_router.post("/accounts/{name}/cap")
+async def daily_cap(request: Request, name: str) -> Response:
+    """Set the bits that an account may spend in a day."""
+    return await _change(
+        request,
+        name,
+        lambda visit, fields: visit.administration.set_daily_cap(
+            visit.identity, name, fields.get("bits", "").strip() or None
+        ),
+    )
+
+
+@owner_router.post("/accounts/{name}/revoke")
+async def revoke_account(request: Request, name: str) -> Response:
+    """Revoke an account, if its name was written again."""
+
+    def act(visit: Visit, fields: Mapping[str, str]) -> None:
+        require_again(fields, name, "account")
+        visit.administration.revoke_account(visit.identity, name)
+
+    return await _change(request, name, act)
+
+
+@owner_router.post("/tokens/{token_id}/revoke")
+async def revoke_token(request: Request, token_id: str) -> Response:
+    """Revoke a token, if the name of its account was written again."""
+    visit = await visit_of(request)
+    visit.administration.require(visit.identity, Role.OWNER)
+    name = (await visit.form()).get("account", "")
+
+    def act(visit: Visit, fields: Mapping[str, str]) -> None:
+        # The account comes from the form: the name that is written again must be the token's own.
+        tokens = visit.administration.account(visit.identity, name)["tokens"]
+        if token_id not in {token["token_id"] for token in tokens}:
+            raise not_found("token")
+        require_again(fields, name, "account")
+        visit.administration.revoke_token(visit.identity, token_id)
+
+    return await _change(request, name, act)

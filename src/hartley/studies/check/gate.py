@@ -1,0 +1,290 @@
+"""Gates for pipelines: whether a result passes, and what stands in reports about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hartley.attacks.differencing import DifferencingFinding
+    from hartley.attacks.finding import AttackEstimate
+    from hartley.ranges.relation import PeopleCounts
+    from hartley.studies.check.check_report import CheckedCell, CheckReport
+    from hartley.studies.look.anonymity import AnonymityReport
+    from hartley.studies.look.audit import AuditReport
+    from hartley.tables.crosstab import Crosstab
+
+FAIL_ON = ("disclosed", "open", "never")
+"""What a check can fail on."""
+FAIL_ON_PEOPLE = ("unique", "few", "given-away", "never")
+"""What an audit and a measurement of anonymity can fail on."""
+FAIL_ON_SUCCESS = ("certain", "possible", "never")
+"""What an attack can fail on."""
+FAIL_ON_SETTLED = ("settled", "open", "never")
+"""What the differencing attack can fail on."""
+MOST_DENOMINATOR = 1000
+
+
+@dataclass(frozen=True)
+class GateFinding:
+    """One reason to stop, without a value of the data."""
+
+    rule: str
+    """disclosed, open, singled-out, above or condition."""
+    message: str
+    file: str
+    line: int = 1
+    place: str = ""
+    """The keys of a cell, or another name inside the file."""
+
+
+@dataclass(frozen=True)
+class GateCase:
+    """One output or table that was tested, and what speaks against it."""
+
+    name: str
+    file: str
+    findings: tuple[GateFinding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.findings
+
+
+def is_above(numerator: int, denominator: int, bits: object) -> bool:
+    """Tell whether a ratio of counts is larger than 2 to the power of so many bits, exactly.
+
+    Example:
+        >>> is_above(8, 1, 3), is_above(9, 1, 3), is_above(3, 1, "1.584"), is_above(3, 1, "1.585")
+        (False, True, True, False)
+    """
+    limit = parse_number(bits, name="the limit in bits")
+    if limit < 0 or limit > 100_000 or limit.denominator > MOST_DENOMINATOR:
+        raise OptionError(
+            f"The limit of {bits} bits is out of reach",
+            hint="give 0 bits or more, with at most three decimals",
+        )
+    power: int = numerator**limit.denominator
+    allowed: int = denominator**limit.denominator << limit.numerator
+    return power > allowed
+
+
+def leakage_of(report: AuditReport | AnonymityReport) -> tuple[int, int]:
+    """Return how many values there are, and how few a release leaves: its leakage as a ratio."""
+    narrowest = getattr(report, "narrowest", None)
+    if narrowest:
+        return int(getattr(report, "secret_values", 0)), int(narrowest[0].secrets_left)
+    return report.rows, int(getattr(report, "k", 1))
+
+
+def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
+    """Return how many values few rows could have, and how few the answers leave, at worst."""
+    ratios = [(d.before, d.after) for d in finding.isolating]
+    return max(ratios, key=lambda ratio: Fraction(*ratio), default=(1, 1))
+
+
+def above_cases(name: str, ratio: tuple[int, int], bits: object) -> list[GateCase]:
+    """Test a ratio against a limit, if there is one; without a limit everything passes."""
+    return [GateCase(name, name, ())] if bits is None else [above_case(name, ratio, bits)]
+
+
+def above_case(name: str, ratio: tuple[int, int], bits: object) -> GateCase:
+    """Test a ratio of counts against a limit in bits."""
+    numerator, denominator = ratio
+    finding = GateFinding("above", f"more is revealed than {bits} bits", name)
+    return GateCase(name, name, (finding,) if is_above(numerator, denominator, bits) else ())
+
+
+def number_case(name: str, number: float, limit: object) -> GateCase:
+    """Test the number of an attack against a limit; without a limit everything passes.
+
+    Example:
+        >>> number_case("t.csv", 0.5, "0.5").passed, number_case("t.csv", 0.5, "0.4999").passed
+        (True, False)
+    """
+    if limit is None:
+        return GateCase(name, name, ())
+    allowed = parse_number(limit, name="the limit")
+    above = not isfinite(number) or Fraction(number) > allowed
+    finding = GateFinding("above", f"the number of the attack is above {limit}", name)
+    return GateCase(name, name, (finding,) if above else ())
+
+
+def check_condition(fail_on: str, words: Sequence[str]) -> None:
+    """Raise an error if a condition to fail on is none of those that a command knows."""
+    if fail_on not in words:
+        raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(words)}")
+
+
+def people_condition(people: PeopleCounts, fail_on: str) -> str | None:
+    """Return why the people in a release do not pass a condition, without a number of them.
+
+    Args:
+        people: how many people are unique, among few, or given away.
+        fail_on: "unique" if nobody else may equal somebody in what is released, "few" if everybody
+            has to be among k or more, "given-away" if nobody's secret may be certain, or "never".
+
+    Example:
+        >>> from hartley.ranges.relation import PeopleCounts
+        >>> people = PeopleCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
+        >>> people_condition(people, "unique"), people_condition(people, "few")
+        (None, 'somebody is among fewer than 5')
+    """
+    check_condition(fail_on, FAIL_ON_PEOPLE)
+    if fail_on == "given-away" and people.given_away is None:
+        raise OptionError(
+            "Whose secret is given away is not known without a secret",
+            hint="name the confidential columns (--confidential)",
+        )
+    reasons = {
+        "unique": (people.unique, "somebody is unique in what is released"),
+        "few": (people.among_few, f"somebody is among fewer than {people.k}"),
+        "given-away": (people.given_away, "somebody's secret is given away"),
+        "never": (0, ""),
+    }
+    number, reason = reasons[fail_on]
+    return reason if number else None
+
+
+def anonymity_condition(report: AnonymityReport, fail_on: str) -> str | None:
+    """Return why the people of a report on anonymity do not pass a condition.
+
+    A confidential value is given away if everybody with the same keys has it.
+
+    Args:
+        report: the report.
+        fail_on: as for ``people_condition``.
+    """
+    shared = [findings.homogeneous_rows for findings in report.confidential]
+    people = replace(report.people, given_away=max(shared, default=None))
+    return people_condition(people, fail_on)
+
+
+def attack_condition(number: AttackEstimate, fail_on: str) -> str | None:
+    """Return why an attack does not pass a condition.
+
+    Args:
+        number: the main number of the attack; zero is that it learns nothing.
+        fail_on: "certain" if the lower end of its interval has to be zero, "possible" if also the
+            upper end has to be, or "never".
+
+    Example:
+        >>> from hartley.attacks.finding import AttackEstimate
+        >>> number = AttackEstimate(0.1, 0.0, 0.2, 0.95)
+        >>> attack_condition(number, "certain"), attack_condition(number, "possible")
+        (None, 'the attack may succeed')
+    """
+    check_condition(fail_on, FAIL_ON_SUCCESS)
+    if fail_on != "never" and number.low > 0:
+        return "the attack succeeds"
+    if fail_on == "possible" and not number.high <= 0:  # a number that is none is no proof
+        return "the attack may succeed"
+    return None
+
+
+def differencing_condition(finding: DifferencingFinding, fail_on: str) -> str | None:
+    """Return why combinations of answers do not pass a condition.
+
+    Args:
+        finding: what they reveal about few rows.
+        fail_on: "settled" if no total of few rows may be settled, "open" if for each of them that
+            has to be proved, or "never".
+    """
+    check_condition(fail_on, FAIL_ON_SETTLED)
+    if fail_on == "never":
+        return None
+    if any(difference.verdict == "settled" for difference in finding.isolating):
+        return "a total of few rows is settled"
+    doubtful = any(difference.verdict == "open" for difference in finding.few)
+    if fail_on == "open" and (doubtful or finding.more_sets):
+        return "a total of few rows is open"
+    return None
+
+
+def with_condition(cases: Sequence[GateCase], reason: str | None) -> list[GateCase]:
+    """Add the reason of a condition to every case, if there is one."""
+    if reason is None:
+        return list(cases)
+    return [
+        replace(case, findings=(*case.findings, GateFinding("condition", reason, case.file)))
+        for case in cases
+    ]
+
+
+def check_cases(
+    report: CheckReport, fail_on: str, fail_above: object = None, *, values: bool = False
+) -> list[GateCase]:
+    """Test every output of a check: one case an output, and one for the bits of a person."""
+    check_condition(fail_on, FAIL_ON)
+    counted = {"disclosed": {"disclosed"}, "open": {"disclosed", "open"}, "never": set()}[fail_on]
+    findings: dict[str, list[GateFinding]] = {name: [] for name, _ in report.outputs}
+    for part in report.statistics:
+        for cell in part.cells:
+            if cell.verdict not in counted and not (cell.suspected and counted):
+                continue
+            for output, file, line in _places(cell, list(findings), part.tables):
+                message = f"{cell.name} is {cell.verdict} under {cell.rule}"
+                if values:
+                    message += f": {cell.interval(part.places)}"
+                rule = "singled-out" if cell.singled_out and cell.certain else cell.verdict
+                findings[output].append(GateFinding(rule, message, file, line, cell.name))
+    files = {t.name: t.path or t.name for part in report.statistics for t in part.tables}
+    cases = [GateCase(name, files.get(name, name), tuple(mine)) for name, mine in findings.items()]
+    if fail_above is not None:
+        if report.effects is None:
+            raise OptionError(
+                "The bits of a person are not known without a schema", hint="give --schema"
+            )
+        cases.append(above_case("bits of a person", (report.effects, 1), fail_above))
+    return cases
+
+
+def _places(
+    cell: CheckedCell, published: list[str], tables: tuple[Crosstab, ...]
+) -> list[tuple[str, str, int]]:
+    """Return where a cell stands; one that no output lists belongs to the last of its own."""
+    paths = {t.name: t.path or t.name for t in tables}
+    places = [(p.output, p.path or p.output, p.line) for p in cell.places if p.output in published]
+    last = max((name for name in paths if name in published), default=published[-1])
+    return places or [(last, paths.get(last, last), 1)]
+
+
+def assert_safe(
+    *paths: object,
+    rules: tuple[str, ...] = ("frequency<10",),
+    fail_on: str = "disclosed",
+    **more: object,
+) -> None:
+    r"""Fail a test if published tables disclose something: for use in a test suite.
+
+    The message names cells and rules, never a number.
+
+    Args:
+        paths: what ``hartley.check`` takes.
+        rules: the rules.
+        fail_on: "disclosed" or "open".
+        more: further arguments of ``hartley.check``.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "a.csv")
+        ...     _ = path.write_text("region,n\nnorth,15\nsouth,12\nTotal,27\n")
+        ...     assert_safe(path)
+    """
+    from hartley.studies.check.check import check
+
+    report = check(*paths, rules=rules, **more)  # type: ignore[arg-type]  # checked there
+    cases = check_cases(report, fail_on)
+    messages = [f"{f.file}:{f.line}: {f.message}" for case in cases for f in case.findings]
+    if messages:
+        raise AssertionError("\n".join([report.headline, *messages]))

@@ -1,0 +1,797 @@
+"""Report how anonymous the records of a table are, and which attacks still succeed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.table import Kind
+from hartley.errors import OptionError
+from hartley.exact import check_base
+from hartley.kernels.classes import ClassCounts
+from hartley.measures import anonymity as measures, anonymity as risks
+from hartley.measures.anonymity import (
+    delta_disclosure,
+    equal_closeness,
+    hierarchical_closeness,
+    ordered_closeness,
+    t_closeness,
+)
+from hartley.measures.registry import MEASURES
+from hartley.policies.hierarchy import nested_levels, read_hierarchy
+from hartley.ranges.classes import count_classes, population_sizes
+from hartley.ranges.relation import FEW, PeopleCounts, check_k
+from hartley.report import ReadableResult
+from hartley.schema.roles import chosen_columns, open_for
+from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
+from hartley.tables.opening import open_table
+from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prepare
+from hartley.text import (
+    counted,
+    direction,
+    percent_at_most,
+    percent_up,
+    rounded,
+    two_decimals_down,
+    two_decimals_up,
+    unit_of,
+    verb_for,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.measures.anonymity import SizeBand
+    from hartley.policies.hierarchy import Level
+    from hartley.ranges.classes import KeyClasses
+    from hartley.schema.roles import RolesSource
+    from hartley.tables.view import View, ViewColumn
+
+    Progress = Callable[[str, float], None]
+    """Called with the name of the current step and the share of it that is done."""
+
+
+# --- anonymity findings ---------------------------------------------------------------------------
+# The report on anonymity: numbers and plain sentences, never a value of the table.
+
+ROUNDED = 1e-9
+"""Far more than the rounding error of a logarithm, far less than the digits shown."""
+SKEWED = 2
+"""A skewness attack succeeds if some value is more than so many times as likely."""
+
+
+def _at_least(number: float) -> str:
+    """Write a number with two decimals, rounded down, and say so where it was."""
+    text = two_decimals_down(number, ROUNDED)
+    return direction(text, number, ROUNDED, words=True) + text
+
+
+@dataclass(frozen=True)
+class ConfidentialFindings:
+    """How much the keys tell about one confidential column: counts and shares, never a value."""
+
+    column: str
+    rows: int
+    """Records that have a value of the column; all numbers are about these."""
+    left_out: int
+    """Records in which the value is missing."""
+    classes: int
+    """Classes that hold a record with a value."""
+    values: int
+    distinct: int
+    """The l of distinct l-diversity and the p of p-sensitive k-anonymity."""
+    entropy: float
+    """The l of entropy l-diversity."""
+    recursive: tuple[tuple[int, Fraction | None], ...]
+    """For some l, the c above which recursive (c, l)-diversity holds; None if it holds for no c."""
+    alpha: Fraction
+    equal_closeness: Fraction
+    ordered_closeness: Fraction | None
+    hierarchical_closeness: Fraction | None
+    kullback_leibler: float
+    delta: float
+    delta_of_present: float
+    homogeneous_classes: int
+    homogeneous_rows: int
+    skewed_classes: int
+    skewed_rows: int
+
+    def sentences(self, unit: str) -> tuple[str, ...]:
+        """Say in plain words which attacks on this column succeed."""
+        name, classes = self.column, counted(self.classes, "class")
+        return (
+            (
+                f"Every class has at least {counted(self.distinct, 'different value')} of {name}, "
+                f"as diverse as {_at_least(self.entropy)} equally frequent ones; "
+                f"one value makes up at most {percent_up(self.alpha)} of a class."
+            ),
+            self._homogeneity,
+            f"Skewness attack on {name}: fails. No class makes a value more than {SKEWED} times "
+            "as likely as in the table."
+            if not self.skewed_rows
+            else f"Skewness attack on {name}: succeeds for {self.skewed_rows:,} of "
+            f"{self.rows:,} records. In {self.skewed_classes:,} of {classes} some value is more "
+            f"than {SKEWED} times as likely as in the table.",
+            (
+                f"Up to {percent_up(self.equal_closeness)} of the records of a class would need "
+                f"another value of {name} for the class to match the table."
+            ),
+            self._exclusion(unit),
+        )
+
+    @property
+    def _homogeneity(self) -> str:
+        if self.values == 1:
+            return f"{self.column} has one value in the whole table, so there is nothing to learn."
+        if not self.homogeneous_rows:
+            return f"Homogeneity attack on {self.column}: fails. No class has one value only."
+        return (
+            f"Homogeneity attack on {self.column}: succeeds for {self.homogeneous_rows:,} of "
+            f"{self.rows:,} records. {self.homogeneous_classes:,} of "
+            f"{counted(self.classes, 'class')} "
+            f"{verb_for(self.homogeneous_classes, 'has')} one value only."
+        )
+
+    def _exclusion(self, unit: str) -> str:
+        if math.isinf(self.delta):
+            present = two_decimals_up(self.delta_of_present, ROUNDED)
+            present = direction(present, self.delta_of_present, ROUNDED, words=True) + present
+            return (
+                f"Some class excludes a value of {self.column}, so delta is infinite; over the "
+                f"values that occur in a class it is {present} {unit}."
+            )
+        return (
+            f"No class excludes a value of {self.column}; shares differ from the table's by up to "
+            f"{two_decimals_up(self.delta, ROUNDED)} {unit} (delta)."
+        )
+
+
+@dataclass(frozen=True)
+class SampledPopulation:
+    """The population that a table is a sample of: its size and its smallest class."""
+
+    table: str
+    rows: int
+    k: int
+    """The smallest size in the population of a class that the table has: the k of a k-map."""
+
+
+@dataclass(frozen=True)
+class AnonymityReport(ReadableResult):
+    """How anonymous the records of a table are, in numbers and in plain sentences.
+
+    It contains only counts and shares, never a value of the table.
+    """
+
+    table: str
+    keys: tuple[str, ...]
+    rows: int
+    classes: int
+    k: int
+    unique: int
+    leakage: float
+    """Non-stochastic leakage with the record as the secret: log of rows over k."""
+    prosecutor: Fraction
+    journalist: Fraction
+    """Without a population, the prosecutor's risk as an upper bound."""
+    marketer: Fraction
+    """Over the population if there is one, else over the table."""
+    population: SampledPopulation | None
+    base: float
+    sizes: tuple[SizeBand, ...]
+    """How many classes and records there are of each size, in bands."""
+    confidential: tuple[ConfidentialFindings, ...]
+    notes: tuple[str, ...]
+    people: PeopleCounts
+    """How many people are unique or stand among few."""
+
+    @property
+    def unit(self) -> str:
+        """What the logarithms count."""
+        return unit_of(self.base)
+
+    @property
+    def p_sensitive(self) -> int | None:
+        """The p of p-sensitive k-anonymity over all confidential columns."""
+        return min((findings.distinct for findings in self.confidential), default=None)
+
+    @property
+    def headline(self) -> str:
+        """The report in one sentence, and one more for each column with missing values."""
+        left_out = (
+            left_out_sentence(findings.left_out, [findings.column], noun="record", of=OF_COLUMN)
+            for findings in self.confidential
+            if findings.left_out
+        )
+        return " ".join((self._sentence, *left_out))
+
+    @property
+    def _sentence(self) -> str:
+        broken = (
+            findings.homogeneous_rows for findings in self.confidential if findings.values > 1
+        )
+        sure = max(broken, default=0)
+        tail = f", but still reveals a confidential value for {counted(sure, 'record')}"
+        return (
+            f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}{tail * (sure > 0)}."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        return (
+            (
+                f"{counted(self.rows, 'record')} {verb_for(self.rows, 'falls')} into "
+                f"{counted(self.classes, 'class')} of equal keys, the smallest of "
+                f"{counted(self.k, 'record')}; "
+                f"{counted(self.unique, 'record')} {verb_for(self.unique, 'is')} unique."
+            ),
+            self.people.sentence,
+            (
+                f"The keys tell up to {two_decimals_up(self.leakage, ROUNDED)} {self.unit} about "
+                "which record is whose (non-stochastic leakage with the record as the secret)."
+            ),
+            self.risk,
+            *(
+                sentence
+                for findings in self.confidential
+                for sentence in findings.sentences(self.unit)
+            ),
+            *self.notes,
+        )
+
+    @property
+    def risk(self) -> str:
+        """The risks of re-identification, in plain words."""
+        sure = (
+            "An adversary who knows that a person is in the table finds the record with a chance "
+            f"of up to {percent_up(self.prosecutor)} (prosecutor)"
+        )
+        everybody = (
+            f"an adversary who looks for everybody finds {percent_at_most(self.marketer)} "
+            "on average (marketer)"
+        )
+        if self.population is None:
+            return (
+                f"{sure}; {everybody}. Without a population the risk from an adversary who does "
+                "not know who is in the table (journalist) is bounded by that of the prosecutor."
+            )
+        return (
+            f"{sure}; one who only knows that the person is among the "
+            f"{counted(self.population.rows, 'person')} of {self.population.table}, with a chance "
+            f"of up to {percent_up(self.journalist)} (journalist); {everybody}."
+        )
+
+    def __getitem__(self, column: str) -> ConfidentialFindings:
+        for findings in self.confidential:
+            if findings.column == column:
+                return findings
+        raise OptionError(
+            f"The report has no confidential column '{column}'",
+            hint=f"it has {', '.join(findings.column for findings in self.confidential) or 'none'}",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON; infinity becomes text."""
+        head = {"format": 1, "headline": self.headline, "unit": self.unit}
+        tail = {
+            "p_sensitive": self.p_sensitive,
+            "people": self.people.to_dict(),
+            "sentences": list(self.sentences),
+        }
+        return head | {name: _plain(value) for name, value in asdict(self).items()} | tail
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return float(value)
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+
+
+# --- anonymity ------------------------------------------------------------------------------------
+
+
+def anonymity(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    *,
+    keys: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None = None,
+    hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
+    population: object = None,
+    base: float = 2,
+    k: int = FEW,
+    roles: RolesSource | None = None,
+    progress: Progress | None = None,
+) -> AnonymityReport:
+    r"""Measure k-anonymity and its refinements, and say which attacks still succeed.
+
+    .. math:: k = \min_i n_i, \quad L_0 = \log_2 \frac{n}{k}
+
+    Records with equal keys form a class; a missing key is a value of its own. Each confidential
+    column is measured by itself, over the records that have a value of it: distinct, entropy and
+    recursive l-diversity, p-sensitivity, alpha, t-closeness by the earth mover's distance (equal,
+    ordered, hierarchical) and by KL, delta-disclosure; values absent from a class count zero
+    there. Fractions are exact, logarithms rounded. One pass over the rows per confidential column.
+    A large table is never loaded: memory grows with the number of cells, classes times values, not
+    with the number of rows.
+
+    Args:
+        table: anything that ``Relation.from_table`` reads, or a table already open.
+        keys: the columns by which somebody could be recognised; with roles, by default the keys.
+        confidential: the columns whose values should stay unknown; with roles, by default the
+            confidential ones.
+        ordered: confidential columns whose values have an order, or for each such column its
+            values in order; numbers and times are ordered if it is left out.
+        hierarchy: for confidential columns, the groups of every value from narrow to wide.
+        population: a table of everybody who could be in the table, with the same keys written in
+            the same way; without one the journalist's risk is bounded by the prosecutor's.
+        base: of the logarithms, 2 counts bits; also that of delta-disclosure.
+        k: people who share their keys with fewer, themselves included, are counted.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
+            household or a sampling weight among them, people are counted by these too, and the
+            keys are held in memory.
+        progress: called with the name of the current step and the share of it that is done.
+
+    Example:
+        >>> ill = ["flu", "flu", "flu", "flu", "hiv", "flu"]
+        >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
+        >>> report = anonymity(ward, keys="age", confidential="ill")
+        >>> print(report.headline)
+        the dict is 3-anonymous over age, but still reveals a confidential value for 3 records.
+        >>> report.leakage, report["ill"].equal_closeness
+        (1.0, Fraction(1, 6))
+    """
+    check_base(base)
+    check_k(k)
+    opened, known_roles = open_for(table, roles)
+    named = (
+        _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
+        _names(chosen_columns(known_roles, confidential, "confidential", what=""), "confidential"),
+    )
+    if known_roles is not None and hierarchy is None:
+        hierarchy = {
+            name: read_hierarchy(role.hierarchy, name, opened)
+            for name in named[1]
+            if (role := known_roles.columns.get(name)) is not None and role.hierarchy is not None
+        }
+    _check_roles(*named, ordered, hierarchy)
+    view = prepare(opened, [*named[0], *named[1]], missing="value")
+    tell = progress or (lambda _what, _share: None)
+    at = list(range(len(named[0])))
+    tell("count", 0.0)
+    findings = []
+    first: ClassCounts | None = None
+    for i, column in enumerate(named[1]):
+        tally = count_classes(view, at, len(at) + i)
+        known = view.columns[len(at) + i]
+        first = first or (None if known.missing else tally.counts)
+        ordering = _ordering(column, known.kind, tally, ordered)
+        levels = _levels(view, known, tally, (hierarchy or {}).get(column))
+        findings.append(_findings(known, tally, ordering, levels, base))
+        tell("count", (i + 1) / len(named[1]))
+    classes = first or count_classes(view, at).counts
+    sampled, held, everybody = _population(view, named[0], classes, population)
+    people = PeopleCounts.of_classes(classes.sizes, k)
+    if counts_more(known_roles):
+        people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
+    tell("count", 1.0)
+    return AnonymityReport(
+        table=opened.name,
+        keys=named[0],
+        rows=classes.rows,
+        classes=len(classes),
+        k=risks.k_anonymity(classes),
+        unique=risks.unique_records(classes),
+        leakage=risks.record_leakage(classes, base=base),
+        prosecutor=risks.prosecutor_risk(classes),
+        journalist=risks.journalist_risk(held),
+        marketer=risks.marketer_risk(sampled, None if everybody is None else held),
+        population=everybody,
+        base=base,
+        sizes=risks.size_bands(classes.sizes),
+        confidential=tuple(findings),
+        people=people,
+        notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
+    )
+
+
+def leaking_release(records: Sequence[object], k: int) -> list[object]:
+    r"""Release records k-anonymously and reveal k of them: Farokhi's counterexample.
+
+    .. math:: \tilde f(x) = (x_1, \dots, x_k, f(x)_{k+1}, \dots, f(x)_n)
+
+    Farokhi 2019, Proposition V.1 (corrected: over continuous records d0 is minus infinity, and
+    L0 and the maximin information are infinite): where the first k records are equal, they may
+    be released as they are, beside any k-anonymous release f of the others, here one that
+    suppresses them. Everybody is indistinguishable from at least k - 1 others, and yet the values
+    of k people are revealed: over records with v possible values L0 = I* = log2 v, the largest
+    possible, which grows with v without bound. Exact. Linear in the number of records.
+
+    Args:
+        records: the records, of which the first k are equal.
+        k: how many must be alike; no others, or at least k, may follow the first k.
+
+    Example:
+        >>> leaking_release([7, 7, 1, 2], 2)
+        [7, 7, '*', '*']
+        >>> from hartley.measures.leakage import nonstochastic_leakage
+        >>> from hartley.ranges.relation import Relation
+        >>> worlds = [[x, x, y, z] for x in range(8) for y in range(8) for z in range(8)]
+        >>> relation = Relation.from_pairs((w[0], tuple(leaking_release(w, 2))) for w in worlds)
+        >>> nonstochastic_leakage(relation)
+        3.0
+    """
+    n = len(records)
+    if k < 1 or n < k or k < n < 2 * k:
+        raise OptionError(
+            f"{counted(n, 'record')} cannot be released this way with k = {k}",
+            hint="give k records, or at least 2k, and a k of 1 or more",
+        )
+    if any(record != records[0] for record in records[:k]):
+        raise OptionError(f"The first {k} records are not equal", hint="put k equal records first")
+    return [*records[:k], *["*"] * (n - k)]
+
+
+# --- input ------------------------------------------------------------------------------------
+
+
+def _names(names: str | Sequence[str], what: str) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    if what == "keys" and not listed:
+        raise OptionError("There is no key column", hint="name at least one column as a key")
+    for i, name in enumerate(listed):
+        if name in listed[:i]:
+            raise OptionError(f"Column '{name}' is named twice", hint="name it once")
+    return listed
+
+
+def _check_roles(
+    keys: Sequence[str],
+    confidential: Sequence[str],
+    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None,
+    hierarchy: Mapping[str, object] | None,
+) -> None:
+    if isinstance(ordered, str):
+        raise OptionError("The ordered columns are not a list", hint="put the name in a list")
+    for column in confidential:
+        if column in keys:
+            raise OptionError(
+                f"Column '{column}' is both a key and confidential", hint="give it one role"
+            )
+    for column in (*(ordered or ()), *(hierarchy or ())):
+        if column not in confidential:
+            raise OptionError(
+                f"Column '{column}' has an order or a hierarchy but is not confidential",
+                hint="name it under confidential, or leave it out",
+            )
+
+
+def _ordering(
+    column: str,
+    kind: Kind,
+    tally: KeyClasses,
+    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None,
+) -> NDArray[np.int64] | None:
+    """Return the place of every value in the order; None of values that have none."""
+    natural = kind.numeric or kind is Kind.TIME if ordered is None else column in ordered
+    if not natural:
+        return None
+    if not isinstance(ordered, Mapping):
+        return np.arange(tally.counts.width)  # the values are listed in their order
+    places = {value: place for place, value in enumerate(ordered[column])}
+    if len(places) < len(ordered[column]) or any(value not in places for value in tally.values):
+        raise OptionError(
+            f"The order of column '{column}' lacks a value that the table has, or has one twice",
+            hint="list every value once",
+        )
+    return np.argsort(np.argsort([places[value] for value in tally.values]))
+
+
+# --- what is found ----------------------------------------------------------------------------
+
+
+def _population(
+    view: View, keys: tuple[str, ...], classes: ClassCounts, population: object
+) -> tuple[ClassCounts, NDArray[np.int64], SampledPopulation | None]:
+    """Return classes, how large they are among everybody, and who that is; or the table itself."""
+    if population is None:
+        return classes, classes.sizes, None
+    everybody = prepare(open_table(population), keys, missing="value")
+    at = {f"c{i}": f"c{i}" for i in range(len(keys))}
+    narrow = replace(
+        view, expression=view.expression.select(**at), columns=view.columns[: len(keys)]
+    )
+    sizes, held = population_sizes(narrow, everybody)
+    sampled = ClassCounts.from_cells(np.arange(sizes.size), np.zeros_like(sizes), sizes)
+    return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
+
+
+def _levels(
+    view: View,
+    column: ViewColumn,
+    tally: KeyClasses,
+    groups: Mapping[object, Sequence[object]] | None,
+) -> list[Level] | None:
+    if groups is None:
+        return None
+    return nested_levels(column.name, tally.values, groups, view.table)
+
+
+def _findings(
+    column: ViewColumn,
+    tally: KeyClasses,
+    ordering: NDArray[np.int64] | None,
+    levels: list[Level] | None,
+    base: float,
+) -> ConfidentialFindings:
+    classes = tally.counts
+    distinct = measures.distinct_diversity(classes)
+    alike, skewed = measures.homogeneous_rows(classes), measures.skewed_rows(classes, SKEWED)
+    moved = ordering is not None and bool((np.diff(ordering) < 0).any())
+    placed = tally.in_order(ordering) if moved and ordering is not None else tally
+    return ConfidentialFindings(
+        column=column.name,
+        rows=classes.rows,
+        left_out=column.missing,
+        classes=len(classes),
+        values=classes.width,
+        distinct=distinct,
+        entropy=measures.entropy_diversity(classes),
+        recursive=tuple(
+            (length, measures.recursive_diversity(classes, length))
+            for length in sorted({2, max(distinct, 2)})
+        ),
+        alpha=measures.alpha_share(classes),
+        equal_closeness=equal_closeness(tally),
+        ordered_closeness=None if ordering is None else ordered_closeness(placed),
+        hierarchical_closeness=None
+        if levels is None
+        else hierarchical_closeness(tally, [level.groups for level in levels]),
+        kullback_leibler=t_closeness(tally, base=base),
+        delta=delta_disclosure(tally, base=base),
+        delta_of_present=measures.delta_of_present(classes, base=base),
+        homogeneous_classes=alike[0],
+        homogeneous_rows=alike[1],
+        skewed_classes=skewed[0],
+        skewed_rows=skewed[1],
+    )
+
+
+# --- anonymity measures ---------------------------------------------------------------------------
+# The measures of a report on anonymity as lines of a table: name, number, meaning.
+
+
+@dataclass(frozen=True)
+class MeasureLine:
+    """One number, as a line of a table shows it."""
+
+    title: str
+    symbol: str
+    shown: str
+    sentence: str
+    share: float | None = None
+    """The share of the worst possible value, for a bar; None if there is no worst value."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attack that learns a confidential value from the keys, and whether it succeeds."""
+
+    title: str
+    column: str
+    succeeds: bool
+    records: int
+    """The number of records for which it succeeds."""
+    of: int
+    """How many records have a value of the column."""
+    sentence: str
+
+
+def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
+    """Return the measures of the classes, which do not depend on confidential columns."""
+    whole = math.log(report.rows, report.base)
+    return (
+        _line(
+            "k_anonymity",
+            f"{report.k:,}",
+            f"Every record shares its keys with at least {counted(report.k - 1, 'other')}."
+            if report.k > 1
+            else "Some record shares its keys with no other.",
+        ),
+        _line(
+            "record_leakage",
+            f"{_up(report.leakage)} {report.unit}",
+            f"About which record is whose; {_up(whole, words=True)} {report.unit} would settle it.",
+            report.leakage / whole if whole else 0.0,
+        ),
+        _line(
+            "unique_records",
+            f"{report.unique:,}",
+            f"Of the records, {percent_at_most(report.unique, report.rows)} share their keys with "
+            "no other."
+            if report.unique
+            else "Every record shares its keys with another.",
+            report.unique / report.rows,
+        ),
+    )
+
+
+def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
+    """Return the chances of finding a person's record by the keys."""
+    everybody = report.population
+    journalist = (
+        "Finds a person who may or may not be in the table. No population is given, so the "
+        "prosecutor's risk is the upper bound."
+        if everybody is None
+        else f"Finds a person who is known to be among the {everybody.rows:,} people of "
+        f"{everybody.table}, of whom {everybody.k:,} or more share every released key."
+    )
+    return (
+        _risk(
+            "prosecutor_risk",
+            report.prosecutor,
+            "Finds a person who is known to be in the table, in the worst case.",
+        ),
+        _risk("journalist_risk", report.journalist, journalist),
+        # Without a population the sizes N of its classes are those of the table, n.
+        _risk(
+            "marketer_risk",
+            report.marketer,
+            "Looks for everybody at once: the share of the records found on average.",
+            symbol=None if everybody else "mean 1/nᵢ",
+        ),
+    )
+
+
+def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> MeasureLine:
+    return _line(name, percent_at_most(risk, words=False), sentence, float(risk), symbol=symbol)
+
+
+def _up(number: float, *, words: bool = False) -> str:
+    """Write a logarithm with two decimals, and mark that it was rounded up."""
+    text = two_decimals_up(number, ROUNDED)
+    return direction(text, number, ROUNDED, words=words) + text
+
+
+def _down(number: float) -> str:
+    """Write a number with two decimals, and mark that it was rounded down."""
+    text = two_decimals_down(number, ROUNDED)
+    return direction(text, number, ROUNDED) + text
+
+
+def _line(  # noqa: PLR0913 - each is one part of the line
+    name: str,
+    shown: str,
+    sentence: str,
+    share: float | None = None,
+    *,
+    title: str | None = None,
+    symbol: str | None = None,
+) -> MeasureLine:
+    """Return the line of a measure, with its title and symbol from the registry."""
+    entry = MEASURES[name]
+    return MeasureLine(title or entry.title, symbol or entry.symbol, shown, sentence, share)
+
+
+def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureLine, ...]:
+    """Return the measures of one confidential column."""
+    closeness = (
+        ("equal_closeness", findings.equal_closeness, "values equally far apart"),
+        ("ordered_closeness", findings.ordered_closeness, "values as far apart as in their order"),
+        (
+            "hierarchical_closeness",
+            findings.hierarchical_closeness,
+            "values as far apart as their groups",
+        ),
+    )
+    return (
+        _line(
+            "distinct_diversity",
+            f"{findings.distinct:,}",
+            f"Different values in every class, of {findings.values:,} in all; also the p of "
+            "p-sensitive k-anonymity.",
+        ),
+        _line(
+            "entropy_diversity",
+            _down(findings.entropy),
+            "The least diverse class is as diverse as this many equally frequent values.",
+        ),
+        *(_recursive(length, least) for length, least in findings.recursive),
+        _line(
+            "alpha_share",
+            percent_at_most(findings.alpha, words=False),
+            "The largest share of one value in a class.",
+            float(findings.alpha),
+        ),
+        *(
+            _line(
+                name,
+                direction(rounded(t, 4, up=True), t) + rounded(t, 4, up=True),
+                f"Earth mover's distance of the worst class to the table, {words}.",
+                float(t),
+            )
+            for name, t, words in closeness
+            if t is not None
+        ),
+        _line(
+            "t_closeness",
+            f"{_up(findings.kullback_leibler)} {unit}",
+            "Kullback-Leibler divergence of the worst class from the table.",
+        ),
+        _delta(findings, unit),
+    )
+
+
+def _recursive(length: int, least: Fraction | None) -> MeasureLine:
+    return _line(
+        "recursive_diversity",
+        "none" if least is None else f"> {two_decimals_up(float(least), ROUNDED)}",
+        f"No c is enough: a class has fewer than {length} values."
+        if least is None
+        else "It holds for every c above this number, which is rounded up.",
+        title=MEASURES["recursive_diversity"].title.replace("(c, l)", f"(c, {length})"),
+    )
+
+
+def _delta(findings: ConfidentialFindings, unit: str) -> MeasureLine:
+    if math.isinf(findings.delta):
+        return _line(
+            "delta_disclosure",
+            "∞",
+            "Some class excludes a value; over the values that occur in a class it is "
+            f"{_up(findings.delta_of_present, words=True)} {unit}.",
+            1.0,
+        )
+    return _line(
+        "delta_disclosure",
+        f"{_up(findings.delta)} {unit}",
+        "The largest log ratio of the share of a value in a class to that in the table.",
+    )
+
+
+def attacks(report: AnonymityReport) -> tuple[Attack, ...]:
+    """Return every attack on every confidential column, and for how many records it succeeds."""
+    return tuple(attack for findings in report.confidential for attack in _attacks(findings))
+
+
+def _attacks(findings: ConfidentialFindings) -> tuple[Attack, ...]:
+    given_away = findings.homogeneous_rows if findings.values > 1 else 0
+    alike, skewed = findings.homogeneous_classes, findings.skewed_classes
+    classes = counted(findings.classes, "class")
+    return (
+        Attack(
+            "homogeneity",
+            findings.column,
+            given_away > 0,
+            given_away,
+            findings.rows,
+            f"{alike:,} of {classes} {verb_for(alike, 'has')} one value only."
+            if given_away
+            else "No class has one value only."
+            if findings.values > 1
+            else "The table has one value only, so there is nothing to learn.",
+        ),
+        Attack(
+            "skewness",
+            findings.column,
+            findings.skewed_rows > 0,
+            findings.skewed_rows,
+            findings.rows,
+            f"In {skewed:,} of {classes} some value is more than {SKEWED} times "
+            "as likely as in the table."
+            if skewed
+            else f"No class makes a value more than {SKEWED} times as likely as in the table.",
+        ),
+    )

@@ -1,0 +1,657 @@
+"""Audit a table: what a released column tells about a secret one."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.errors import ColumnError, OptionError
+from hartley.exact import log_ratio, parse_step
+from hartley.measures.guessing import maximal_guessing_leakage, worst_attribute
+from hartley.measures.hypothesis import analyse_hypothesis
+from hartley.measures.leakage import (
+    maximal_leakage,
+    maximin_information,
+    mutual_information,
+    nonstochastic_leakage,
+)
+from hartley.measures.registry import AUDITED, MEASURES, AuditFacts
+from hartley.ranges.joint_range import ListedValues, encode_list
+from hartley.ranges.relation import FEW, ROW, PeopleCounts, Relation, RowType, check_k
+from hartley.report import ReadableResult
+from hartley.tables.view import bin_numbers
+from hartley.text import direction, listed, rounded, two_decimals_up, unit_of, value_text, verb_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.measures.registry import Certainty
+    from hartley.schema.roles import Roles, RolesSource
+
+    Progress = Callable[[str, float], None]
+    """Called with the name of the current step and the share of it that is done."""
+
+
+# --- findings -------------------------------------------------------------------------------------
+# Every measure of a relation that an audit reports, with what its number means.
+
+DOUBLES = 1e-9
+"""A logarithm may miss a whole number by less than this."""
+
+
+@dataclass(frozen=True)
+class MeasureFinding:
+    """One measure: its value, how certain it is and what it means."""
+
+    name: str
+    title: str
+    symbol: str
+    value: float
+    certainty: Certainty
+    """Exact; an upper bound; or an estimate from the frequencies of the rows."""
+    sentence: str
+
+    @property
+    def shown(self) -> str:
+        """The value with four decimals: leakage is rounded up, remaining uncertainty down."""
+        if not math.isfinite(self.value):
+            return str(self.value)
+        return rounded(Fraction(self.value), 4, up=not MEASURES[self.name].is_left)
+
+    @property
+    def marked(self) -> str:
+        """The same with a sign where it was rounded: at most (≤), at least (≥)."""
+        return direction(self.shown, self.value, DOUBLES) + self.shown
+
+    @property
+    def in_words(self) -> str:
+        """The same for a sentence, with words where it was rounded."""
+        return direction(self.shown, self.value, DOUBLES, words=True) + self.shown
+
+
+def find_all(
+    relation: Relation, *, base: float = 2
+) -> tuple[tuple[MeasureFinding, ...], list[str]]:
+    """Return every measure that audits report of a relation, and notes on how they were computed.
+
+    Example:
+        >>> from hartley.ranges.relation import Relation
+        >>> findings, notes = find_all(Relation.from_pairs([(0, "a"), (1, "a"), (2, "b")]))
+        >>> findings[1].shown, findings[1].sentence, notes
+        ('1.0000', 'The least telling released value leaves 2 values possible.', [])
+    """
+    facts = AuditFacts.of(relation)
+    findings = tuple(
+        MeasureFinding(
+            entry.name,
+            entry.title,
+            entry.symbol,
+            entry.function(relation, base=base),
+            entry.certainty,
+            entry.sentence(facts),
+        )
+        for entry in AUDITED
+        if entry.sentence is not None
+    )
+    return findings, [note for entry in AUDITED if entry.note and (note := entry.note(facts))]
+
+
+# --- sweep ----------------------------------------------------------------------------------------
+# The privacy-utility curve: leakage against distortion for many steps of one column.
+
+MOST_STEPS = 1000
+LARGEST_REGROUPED = 5_000_000
+"""Up to so many distinct pairs the steps regroup them in memory; beyond, the engine counts anew."""
+
+MISSING_BIN = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """What a release in bins of one step tells, and how far it is from the truth."""
+
+    step: str
+    distortion: float
+    """The largest distance between a value and the middle of its bin."""
+    released_values: int
+    nonstochastic_leakage: float
+    maximal_guessing_leakage: float
+    maximin_information: float
+    maximal_leakage: float
+    mutual_information: float
+    given_away: int
+    """People of whom a single secret is left possible."""
+    among_few: int
+    """People who share their released values with fewer than k, themselves included."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A released column and the steps to try on it."""
+
+    column: str
+    steps: tuple[Fraction, ...]
+
+    @classmethod
+    def parse(cls, wish: Mapping[str, str | Sequence[object]] | None) -> Sweep | None:
+        """Read a wish such as {"age": "1:50"}, {"age": "0.5:5:0.5"} or {"age": [1, 2, 5]}.
+
+        Example:
+            >>> Sweep.parse({"age": "1:3"}).steps
+            (Fraction(1, 1), Fraction(2, 1), Fraction(3, 1))
+        """
+        if not wish:
+            return None
+        if len(wish) > 1:
+            raise OptionError(
+                f"The sweep names {len(wish)} columns", hint="sweep one column at a time"
+            )
+        ((column, steps),) = wish.items()
+        if isinstance(steps, str):
+            return cls(column, _parse_range(column, steps))
+        steps = list(steps)
+        if not steps:
+            raise OptionError(
+                f"The sweep of column '{column}' has no step", hint="write for example 1:50"
+            )
+        return cls(column, tuple(parse_step(step, column=column) for step in steps))
+
+
+def _parse_range(column: str, text: str) -> tuple[Fraction, ...]:
+    """Read LOW:HIGH or LOW:HIGH:BY."""
+    parts = text.split(":")
+    if len(parts) not in (2, 3):
+        raise OptionError(
+            f"The sweep of column '{column}' is not of the form LOW:HIGH",
+            hint="write for example 1:50 or 0.5:5:0.5",
+        )
+    low, high, by = (parse_step(part.strip(), column=column) for part in (*parts, "1")[:3])
+    if high < low:
+        raise OptionError(
+            f"The sweep of column '{column}' ends before it begins",
+            hint="write the smaller step first, for example 1:50",
+        )
+    count = int((high - low) / by) + 1
+    if count > MOST_STEPS:
+        raise OptionError(
+            f"The sweep of column '{column}' has {count:,} steps, more than {MOST_STEPS:,}",
+            hint="give a larger increment, LOW:HIGH:BY",
+        )
+    return tuple(low + i * by for i in range(count))
+
+
+def sweep_steps(
+    open_relation: Callable[[dict[str, object]], Relation],
+    sweep: Sweep,
+    *,
+    base: float = 2,
+    k: int = FEW,
+    progress: Progress | None = None,
+) -> tuple[SweepPoint, ...]:
+    """Measure the release of one column in bins of every wanted step.
+
+    Args:
+        open_relation: gives the relation with some bins for the swept column, or with none.
+        sweep: the column and its steps.
+        base: of the logarithms.
+        k: people who share their released values with fewer are counted.
+        progress: called with the share of the steps that is done.
+    """
+    for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
+        open_relation({sweep.column: step})  # refuses what cannot be binned
+    plain = open_relation({})
+    at = plain.released_names.index(sweep.column)
+    columns = plain.released_values.columns()
+    numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
+    points: list[SweepPoint] = []
+    for step, relation in _relations(open_relation, plain, sweep, numbers, at):
+        points.append(_measure(relation, step, _distortion(numbers, step), base, k))
+        if progress is not None:
+            progress("sweep", len(points) / len(sweep.steps))
+    return tuple(points)
+
+
+def _relations(
+    open_relation: Callable[[dict[str, object]], Relation],
+    plain: Relation,
+    sweep: Sweep,
+    numbers: NDArray[np.float64],
+    at: int,
+) -> Iterator[tuple[Fraction, Relation]]:
+    """Give the relation of every step, from one listing of the pairs where they are few."""
+    few = plain.summary.pairs <= LARGEST_REGROUPED
+    columns = plain.released_values.columns()
+    others, _ = encode_list(zip(*(c for i, c in enumerate(columns) if i != at), strict=True), "")
+    if others.size == 0:
+        others = np.zeros(numbers.size, np.int64)
+    for step in sweep.steps:
+        if not few:
+            yield step, open_relation({sweep.column: step})
+            continue
+        bins = np.full(numbers.size, MISSING_BIN)
+        present = ~np.isnan(numbers)
+        bins[present] = bin_numbers(numbers[present], step)
+        _, codes = np.unique(bins, return_inverse=True)
+        distinct, groups = np.unique(others * numbers.size + codes, return_inverse=True)
+        yield step, plain.regroup(groups, ListedValues(distinct.tolist(), plain.released_names))
+
+
+def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
+    """Return the largest distance between a value and the middle of its bin."""
+    present = numbers[~np.isnan(numbers)]
+    middles = (2 * bin_numbers(present, step) + 1) * step.numerator / (2 * step.denominator)
+    return float(np.abs(present - middles).max(initial=0.0))
+
+
+def people_of(relation: Relation, k: int) -> PeopleCounts:
+    """Count the people whom a release gives away or leaves among few: a row is a person.
+
+    Example:
+        >>> from hartley.ranges.relation import Relation
+        >>> relation = Relation.from_pairs([("flu", "F"), ("flu", "F"), ("hiv", "M"), ("flu", "M")])
+        >>> people_of(relation, 3).given_away, people_of(relation, 3).among_few
+        (2, 4)
+    """
+    summary = relation.summary
+    return PeopleCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
+
+
+def _measure(
+    relation: Relation, step: Fraction, distortion: float, base: float, k: int
+) -> SweepPoint:
+    people = people_of(relation, k)
+    assert people.given_away is not None
+    return SweepPoint(
+        given_away=people.given_away,
+        among_few=people.among_few,
+        step=_step_text(step),
+        distortion=distortion,
+        released_values=relation.summary.released,
+        nonstochastic_leakage=nonstochastic_leakage(relation, base=base),
+        maximal_guessing_leakage=maximal_guessing_leakage(relation, base=base),
+        maximin_information=maximin_information(relation, base=base),
+        maximal_leakage=maximal_leakage(relation, base=base),
+        mutual_information=mutual_information(relation, base=base),
+    )
+
+
+def _step_text(step: Fraction) -> str:
+    """Write a step as files keep it: readable as a double, so never as a fraction."""
+    return str(step.numerator) if step.denominator == 1 else f"{float(step):g}"
+
+
+# --- audit ----------------------------------------------------------------------------------------
+
+
+NARROWEST = 10
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """A released value and how far it narrows the secret."""
+
+    released: Any
+    secrets_left: int
+    rows: int
+    bits: float
+
+
+@dataclass(frozen=True)
+class HypothesisFinding:
+    """What can be decided about a hypothesis from the release."""
+
+    hypothesis: str
+    decide_true: int
+    decide_false: int
+    ambiguous: int
+    performance_bound: float
+    privacy: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class AuditReport(ReadableResult):
+    """Everything that an audit found, in numbers and in plain sentences.
+
+    Values that could point at a person do not appear: of the secret side there are only counts.
+    """
+
+    table: str
+    secret: tuple[str, ...]
+    secret_is_record: bool
+    released: tuple[str, ...]
+    bins: dict[str, str]
+    missing: str
+    rows: int
+    rows_dropped: int
+    left_out: str
+    """Which rows were left out because a value is missing; empty where none were."""
+    secret_values: int
+    released_values: int
+    pairs: int
+    base: float
+    findings: tuple[MeasureFinding, ...]
+    narrowest: tuple[Narrowing, ...]
+    worst_attribute: str
+    hypothesis: HypothesisFinding | None
+    sweep: tuple[SweepPoint, ...]
+    sweep_column: str | None
+    notes: tuple[str, ...]
+    people: PeopleCounts
+    """How many people the release gives away or leaves among few, beside the worst case."""
+
+    @property
+    def headline(self) -> str:
+        """The audit in one sentence, and one more where rows are left out of it."""
+        return f"{self._sentence} {self.left_out}".rstrip()
+
+    @property
+    def _sentence(self) -> str:
+        leaked = two_decimals_up(self["nonstochastic_leakage"].value)
+        total = two_decimals_up(self["hartley_entropy"].value)
+        fewest = self.narrowest[0].secrets_left
+        secret = "the record" if self.secret_is_record else _columns(self.secret)
+        released = _columns(self.released)
+        noun = "record" if self.secret_is_record else "value"
+        if fewest == self.secret_values:
+            tell = verb_for(len(self.released), "tells")
+            return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
+        return (
+            f"{released} can tell up to {leaked} of the {total} {self.unit} of {secret}: "
+            f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
+            f"{verb_for(fewest, 'stays')} possible."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The measures one by one, the worst attribute, and notes about how they came about."""
+        measured = (
+            f"{one.title}: {one.in_words} {self.unit}. {one.sentence}" for one in self.findings
+        )
+        tested = () if self.hypothesis is None else (self.hypothesis.sentence,)
+        return (*measured, f"Worst attribute: {self.worst_attribute}", *tested, *self.notes)
+
+    @property
+    def unit(self) -> str:
+        """What the numbers count."""
+        return unit_of(self.base)
+
+    def __getitem__(self, name: str) -> MeasureFinding:
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        raise OptionError(
+            f"The report has no measure '{name}'",
+            hint=f"it has {', '.join(finding.name for finding in self.findings)}",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON; infinity becomes text."""
+        head = {"format": 1, "headline": self.headline, "unit": self.unit}
+        fields = {name: _plain(value) for name, value in asdict(self).items()}
+        return head | fields | {"people": self.people.to_dict()}
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(finding.title)}</td><td>{html.escape(finding.symbol)}</td>"
+            f"<td style='text-align:right'>{finding.marked}</td>"
+            f"<td style='text-align:left'>{html.escape(finding.sentence)}</td></tr>"
+            for finding in self.findings
+        )
+        return (
+            f"<p><b>{html.escape(self.headline)}</b></p><table><thead><tr><th>Measure</th>"
+            f"<th></th><th>{self.unit}</th><th>Meaning</th></tr></thead><tbody>{rows}</tbody>"
+            "</table>"
+        )
+
+
+def audit(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    *,
+    secret: str | Sequence[str] | RowType | None = None,
+    released: str | Sequence[str] | None = None,
+    bins: Mapping[str, object] | None = None,
+    missing: str = "released",
+    hypothesis: str | None = None,
+    sweep: Mapping[str, str | Sequence[object]] | None = None,
+    base: float = 2,
+    k: int = FEW,
+    roles: RolesSource | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Measure what released columns tell about secret ones.
+
+    Args:
+        table: anything that ``Relation.from_table`` reads, or a table already open.
+        secret: the column or columns that should stay secret, or ``hartley.ROW``; with roles, by
+            default the confidential ones.
+        released: the column or columns that are released; with roles, by default the keys.
+        bins: for numeric columns, the width of the bins in which they are released; for dates a
+            period such as "month" or "year".
+        missing: "released" makes missing a released value, since a reader of the release sees it,
+            and leaves out rows whose secret is missing; "value" makes it a value of both sides;
+            "drop" leaves out every row with a missing value.
+        hypothesis: a condition over the secret columns, such as "age >= 50".
+        sweep: for one released numeric column the steps to try, as "1:50" or as a list.
+        base: of the logarithms; 2 counts bits.
+        k: people who share their released values with fewer, themselves included, are counted.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
+            household or a sampling weight among them, people are counted by these too, and the
+            columns are held in memory.
+        memory_limit: above this, for example "1GB", the engine counts and spills to disk.
+        progress: called with the name of the current step and the share of it that is done.
+
+    Example:
+        >>> people = {"age": [31, 32, 47, 48], "sex": ["F", "F", "M", "M"]}
+        >>> report = audit(people, secret="age", released="sex")
+        >>> print(report.headline)
+        sex can tell up to 1.00 of the 2.00 bits of age: at worst 2 of 4 values stay possible.
+        >>> report["maximin_information"].value
+        1.0
+    """
+    from hartley.tables.opening import open_table
+
+    named: Roles | None = None
+    if roles is None and secret is not None and released is not None:
+        opened = open_table(table)
+    else:  # an audit of named columns needs no code of roles
+        from hartley.schema.roles import chosen_columns, open_for
+
+        opened, named = open_for(table, roles)
+        if not isinstance(secret, RowType):
+            secret = chosen_columns(named, secret, "confidential", what="secret")
+        released = chosen_columns(named, released, "key", what="released")
+    wish = Sweep.parse(sweep)
+
+    def relate(steps: dict[str, object]) -> Relation:
+        return Relation.from_table(
+            opened,
+            secret=secret,
+            released=released,
+            bins=steps,
+            missing=missing,
+            memory_limit=memory_limit,
+        )
+
+    check_k(k)
+    relation = relate(dict(bins or {}))
+    _check_sweep(relation, wish)
+    summary = relation.compute(None if progress is None else lambda share: progress("count", share))
+    if summary.secrets == 1:
+        what = f"'{_columns(relation.secret_names)}' holds one value only, so there is nothing to "
+        if secret is ROW:
+            what = "is the record, of which the table holds one only, so there is nothing left to "
+        raise ColumnError(f"The secret {what}tell about it", hint="choose another secret")
+    findings, notes = find_all(relation, base=base)
+    points: tuple[SweepPoint, ...] = ()
+    if wish is not None:
+        others = {name: step for name, step in (bins or {}).items() if name != wish.column}
+        points = sweep_steps(
+            lambda steps: relate(others | steps), wish, base=base, k=k, progress=progress
+        )
+    view = relation.view
+    assert view is not None
+    people = people_of(relation, k)
+    if named is not None:
+        people = _by_roles(people, opened, relation, named, bins or {}, missing)
+    return AuditReport(
+        table=opened.name,
+        secret=relation.secret_names,
+        secret_is_record=secret is ROW,
+        released=relation.released_names,
+        bins={name: str(step) for name, step in (bins or {}).items()},
+        missing=missing,
+        rows=summary.rows,
+        rows_dropped=view.dropped,
+        left_out=view.left_out_sentence,
+        secret_values=summary.secrets,
+        released_values=summary.released,
+        pairs=summary.pairs,
+        base=base,
+        findings=findings,
+        narrowest=_narrowest(relation, base),
+        worst_attribute=_worst(relation),
+        hypothesis=None if hypothesis is None else _test(relation, hypothesis, base),
+        sweep=points,
+        sweep_column=None if wish is None else wish.column,
+        notes=(*_notes(relation), *notes),
+        people=people,
+    )
+
+
+def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
+    people: PeopleCounts,
+    table: Table,
+    relation: Relation,
+    roles: Roles,
+    bins: Mapping[str, object],
+    missing: str,
+) -> PeopleCounts:
+    """Count people by households and sampling weights too, over the same rows as the audit."""
+    from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
+
+    if not counts_more(roles):
+        return people
+    secret = tuple(name for name in relation.secret_names if name in table.columns)
+    needed = {"released": secret, "value": (), "drop": (*secret, *relation.released_names)}
+    steps = {name: str(step) for name, step in bins.items()}
+    exposure = record_exposure(
+        table, relation.released_names, bins=steps, roles=roles, needed=needed[missing]
+    )
+    return with_exposure(people, exposure)
+
+
+def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
+    if wish is not None and wish.column not in relation.released_names:
+        raise ColumnError(
+            f"The sweep names column '{wish.column}', which is not released",
+            hint=f"sweep one of {', '.join(relation.released_names)}",
+        )
+
+
+def _narrowest(relation: Relation, base: float) -> tuple[Narrowing, ...]:
+    """Return the released values that leave fewest secrets possible, the rarest rows first."""
+    summary = relation.summary
+    key = summary.secret_sizes * (summary.rows + 1) + summary.released_rows
+    last = min(NARROWEST, key.size) - 1
+    order = np.flatnonzero(key <= np.partition(key, last)[last])
+    order = order[np.argsort(key[order], kind="stable")][:NARROWEST]
+    values = relation.released_values.take(order)
+    return tuple(
+        Narrowing(
+            released=value,
+            secrets_left=int(summary.secret_sizes[code]),
+            rows=int(summary.released_rows[code]),
+            bits=log_ratio(summary.secrets, int(summary.secret_sizes[code]), base=base),
+        )
+        for code, value in zip(order.tolist(), values, strict=True)
+    )
+
+
+def _worst(relation: Relation) -> str:
+    """Describe the attribute that leaks most, without naming a secret."""
+    worst = worst_attribute(relation)
+    if worst.merged_count == relation.summary.secrets:
+        return "No attribute of the secret is narrowed at all."
+    if worst.merged_count == 1:
+        return (
+            f"The secret itself: the release of {value_text(worst.released)} leaves one of its "
+            f"{worst.values:,} values possible."
+        )
+    return (
+        f"An attribute with {worst.values:,} values: whether the secret is among the "
+        f"{worst.merged_count:,} that the release of {value_text(worst.released)} leaves possible, "
+        "and otherwise which one it is. That release gives it away in one trial."
+    )
+
+
+def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding:
+    analysis = analyse_hypothesis(relation, hypothesis, base=base)
+    counts = analysis.counts
+    decided, outputs = counts["true"] + counts["false"], sum(counts.values())
+    if decided == 0:
+        sentence = f"No released value decides whether {hypothesis}."
+    else:
+        sentence = (
+            f"{decided:,} of {outputs:,} released values decide for certain whether {hypothesis}: "
+            f"{counts['true']:,} prove it, {counts['false']:,} refute it."
+        )
+    return HypothesisFinding(
+        hypothesis,
+        counts["true"],
+        counts["false"],
+        counts["ambiguous"],
+        analysis.performance_bound,
+        analysis.privacy,
+        sentence,
+    )
+
+
+def _notes(relation: Relation) -> list[str]:
+    """Say what a reader should know about how the numbers came about."""
+    view, summary = relation.view, relation.summary
+    notes: list[str] = []
+    both = [name for name in relation.secret_names if name in relation.released_names]
+    if both:
+        notes.append(
+            f"Warning: {_columns(tuple(both))} {verb_for(len(both), 'is')} secret and also "
+            "released, so the release gives it away; hint: leave it out of one side."
+        )
+    if view is not None:
+        notes += view.missing_notes
+    if summary.released == 1:
+        notes.append(
+            f"The released side '{_columns(relation.released_names)}' holds one value only, so it "
+            "tells nothing; hint: check that this is the column you mean to release."
+        )
+    if relation.note:
+        notes.append(relation.note)
+    return notes
+
+
+def _columns(names: tuple[str, ...]) -> str:
+    if len(names) > 5:
+        return f"the {len(names)} columns {value_text(names[0])} to {value_text(names[-1])}"
+    return listed(map(value_text, names))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
+    """Turn nested values into what JSON holds."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

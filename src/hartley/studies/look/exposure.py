@@ -1,0 +1,454 @@
+"""Whom a release exposes, record by record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.table import Kind, run
+from hartley.errors import ColumnError, EngineError, TableError
+from hartley.exact import parse_step
+from hartley.files import content_of
+from hartley.ranges.classes import combine_codes, encode_column
+from hartley.ranges.relation import PeopleCounts, check_k, household_codes, is_missing
+from hartley.schema.roles import Roles
+from hartley.tables.counts import released_sizes, secrets_by_class
+from hartley.tables.opening import open_table
+from hartley.tables.reading import ReadingOptions, in_periods, is_period
+from hartley.tables.view import as_texts, prepare
+from hartley.tables.writing import write_arrow
+from hartley.text import counted, percent_at_most
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.schema.roles import RolesSource
+    from hartley.studies.look.audit import AuditReport
+
+    _Encoded = tuple[NDArray[np.int64], list[Any]]
+
+
+# --- record exposure ------------------------------------------------------------------------------
+# How exposed every record is: by itself, with its household, and estimated by sampling weights.
+
+
+@dataclass(frozen=True, eq=False)
+class RecordExposure:
+    """How exposed every record is: by itself, with its household, and estimated by weights."""
+
+    alike: NDArray[np.int64]
+    """How many records share what is known about each."""
+    household_alike: NDArray[np.int64] | None = None
+    """The least such number in the household: who finds one member finds the others."""
+    estimated_risk: NDArray[np.float64] | None = None
+    """The chance to be found in the population: see ``population_risk``. With households, the
+    chance that one member at least is found, each independently of the others."""
+    expected: float | None = None
+    """The estimated number of records that are found, if everybody is looked for."""
+
+    @property
+    def least_alike(self) -> NDArray[np.int64]:
+        """How many share what is known about the most exposed member of the household."""
+        return self.alike if self.household_alike is None else self.household_alike
+
+
+def record_exposure(
+    table: object,
+    columns: Sequence[str],
+    *,
+    bins: Mapping[str, str] | None = None,
+    roles: RolesSource | None = None,
+    needed: Sequence[str] = (),
+) -> RecordExposure:
+    """Return how exposed every record is by some columns, a missing value being a value.
+
+    With a household in the roles, a record is as exposed as the most exposed member of its
+    household; somebody whose household is missing lives alone. With a sampling weight, the first
+    one of the roles, the risk that somebody in the population is the one in the table is estimated:
+    see ``population_risk``; in a household it is the chance that one member at least is found. That
+    is an estimate, never a bound. The columns are held in memory; linear in the rows, but for
+    sorting.
+
+    Args:
+        table: anything that ``open_table`` opens.
+        columns: what is known about people.
+        bins: widths of bins, or periods, of some of them.
+        roles: the confirmed roles.
+        needed: columns whose missing values leave a row out.
+
+    Example:
+        >>> roles = {"confirmed": True, "columns": {
+        ...     "age": {"role": "key"}, "home": {"role": "household"}, "w": {"role": "weight"}}}
+        >>> people = {"age": [30, 30, 40], "home": ["a", "b", "b"], "w": [10, 30, 4]}
+        >>> exposure = record_exposure(people, ["age"], roles=roles)
+        >>> exposure.alike, exposure.household_alike
+        (array([2, 2, 1]), array([2, 1, 1]))
+        >>> exposure.estimated_risk.round(3), round(exposure.expected, 3)
+        (array([0.044, 0.486, 0.486]), 0.551)
+    """
+    opened = open_table(table)
+    confirmed = None if roles is None else Roles.confirmed_by_owner(roles)
+    household = () if confirmed is None else confirmed.named("household")
+    weight = None if confirmed is None else _weight_column(confirmed)
+    more = [*household, *([] if weight is None else [weight])]
+    encoded = encoded_columns(opened, [*columns, *more, *needed], bins or {})
+    present = np.ones(encoded[0][0].size, bool)
+    for codes, values in encoded[len(columns) + len(more) :]:
+        present &= ~is_missing(codes, values)
+    encoded = [(codes[present], values) for codes, values in encoded]
+    classes = class_codes(encoded[: len(columns)])
+    alike = np.bincount(classes)[classes]
+    estimated, expected, household_alike = None, None, None
+    if weight is not None:
+        weights = _weights(*encoded[len(columns) + len(household)], weight, opened)
+        mass = np.bincount(classes, weights).astype(float)
+        estimated = population_risk(np.bincount(classes), mass)[classes]
+        expected = float(estimated.sum())
+    if household:
+        homes = household_codes(encoded[len(columns) : len(columns) + len(household)])
+        least = np.full(int(homes.max(initial=-1)) + 1, alike.size)
+        np.minimum.at(least, homes, alike)
+        household_alike = least[homes]
+        if estimated is not None:
+            with np.errstate(divide="ignore"):  # who is certainly found
+                hidden = np.bincount(homes, np.log1p(-estimated))
+            estimated = -np.expm1(hidden)[homes]
+    return RecordExposure(alike, household_alike, estimated, expected)
+
+
+def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Estimate the risk to be found in the population, by the sampling weights of those alike.
+
+    f records are alike and their weights sum to F, so that a share of p = f / F was sampled. How
+    many are alike in the population is then f and a negative binomial number, and the risk is the
+    mean of one over it,
+
+    .. math:: r_f = \frac{p}{f} \sum_{k \ge 0} (1 - p)^k \Big/ \binom{f + k}{k}
+
+    Benedetti and Franconi 1998: an estimate. It is at most 1/f, which it is where the weights sum
+    to f or less. Accurate to 13 digits; linear in the number of classes.
+
+    Args:
+        alike: how many records are alike, class by class.
+        mass: the sums of their weights.
+
+    Example:
+        >>> population_risk(np.array([1, 2, 3]), np.array([1.0, 200.0, 300.0])).round(6)
+        array([1.      , 0.009631, 0.004953])
+    """
+    f = alike.astype(float)
+    p = f / np.maximum(mass, f)
+    q = 1 - p
+    term: NDArray[np.float64] = p / f
+    risk = term
+    for k in range(1, 60):  # the terms of many records, or of a large share, vanish soon
+        term = term * (q * k / (f + k))
+        risk = risk + term
+    slow = (alike < 40) & (q > 0.5)
+    odds = p[slow] / q[slow]
+    step = -odds * np.log(p[slow])  # r_1; r_f+1 = (1/f - r_f) p / (1 - p), which damps errors
+    few = risk[slow]
+    for size in range(1, 40):
+        few = np.where(alike[slow] == size, step, few)
+        step = odds * (1 / size - step)
+    risk[slow] = few
+    return risk
+
+
+def with_exposure(people: PeopleCounts, exposure: RecordExposure) -> PeopleCounts:
+    """Return counts of people with what households and sampling weights add to them.
+
+    Example:
+        >>> from hartley.ranges.relation import PeopleCounts
+        >>> counts = PeopleCounts.of_classes(np.array([1, 2]), 2)
+        >>> exposure = RecordExposure(np.array([2, 2, 1]), np.array([2, 1, 1]), expected=0.3)
+        >>> with_exposure(counts, exposure).household_among_few
+        2
+    """
+    least = exposure.household_alike
+    return replace(
+        people,
+        household_among_few=None if least is None else int((least < people.k).sum()),
+        expected=exposure.expected,
+    )
+
+
+def counts_more(roles: Roles | None) -> bool:
+    """Tell whether roles name a household or a sampling weight."""
+    return roles is not None and bool(roles.named("household", "weight"))
+
+
+def _weight_column(roles: Roles) -> str | None:
+    """Return the first sampling weight of the file: a survey may have weights of households too."""
+    return next(iter(roles.named("weight")), None)
+
+
+def _weights(
+    codes: NDArray[np.int64], values: Sequence[Any], column: str, table: Table
+) -> NDArray[np.float64]:
+    """Return the weight of every record; raise an error if one is no positive number."""
+    if not table.kind(column).numeric:
+        raise ColumnError(
+            f"Column '{column}' of {table.name} is a sampling weight, but holds no numbers",
+            hint='give it another role than "weight"',
+        )
+    numbers = np.array([np.nan if value is None else float(value) for value in values])
+    weights = numbers[codes]
+    wrong = int((~(np.isfinite(weights) & (weights > 0))).sum())
+    if wrong:
+        raise ColumnError(
+            f"The sampling weight '{column}' of {table.name} is missing or not positive in "
+            f"{counted(wrong, 'row')}",
+            hint='correct it, or give it another role than "weight"',
+        )
+    return weights
+
+
+def encoded_columns(
+    table: Table, columns: Sequence[str], bins: Mapping[str, str]
+) -> list[_Encoded]:
+    """Return for every column the codes of the records, and the values in order."""
+    periods = {name: step for name, step in bins.items() if is_period(step)}
+    steps = {name: parse_step(s, column=name) for name, s in bins.items() if name not in periods}
+    binned = in_periods(table, {n: p for n, p in periods.items() if n in columns})
+    view = prepare(binned, columns, steps=[steps.get(name) for name in columns], missing="value")
+    data = run(table, view.expression.to_pyarrow)
+    return [encode_column(data.column(f"c{i}")) for i in range(len(columns))]
+
+
+def class_codes(encoded: Sequence[_Encoded]) -> NDArray[np.int64]:
+    """Return one code a record, equal exactly where all columns are."""
+    combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
+    return np.unique(combined, return_inverse=True)[1]
+
+
+# --- record risks ---------------------------------------------------------------------------------
+# How easily each record is found or given away, as a table to keep beside the data.
+
+
+@dataclass(frozen=True, eq=False)
+class RecordRisks:
+    """One line for every record, in the order of the table; rows are counted from 1.
+
+    No value of a record is in it. It is as confidential as the table: it names whom to look for.
+    """
+
+    table: Any
+    """An Arrow table."""
+    sources: tuple[str, ...] = ()
+    """The files of the table, which nothing may overwrite."""
+
+    @classmethod
+    def of_classes(
+        cls,
+        sizes: NDArray[np.int64],
+        sources: tuple[str, ...] = (),
+        **more: Any,  # noqa: ANN401 - further columns
+    ) -> RecordRisks:
+        """Return the risks of records, given how many share what is known about each.
+
+        Example:
+            >>> RecordRisks.of_classes(np.array([1, 2, 2])).table["risk"].to_pylist()
+            [1.0, 0.5, 0.5]
+        """
+        return cls.of_exposure(RecordExposure(sizes), sources, **more)
+
+    @classmethod
+    def of_exposure(
+        cls,
+        exposure: RecordExposure,
+        sources: tuple[str, ...] = (),
+        **more: Any,  # noqa: ANN401 - further columns
+    ) -> RecordRisks:
+        """Return the risks of records, those of their households and those estimated by weights."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {
+            "row": np.arange(1, exposure.alike.size + 1),
+            "alike": exposure.alike,
+        }
+        if exposure.household_alike is not None:
+            columns["household_alike"] = exposure.household_alike
+        columns["risk"] = 1 / exposure.least_alike
+        if exposure.estimated_risk is not None:
+            columns["estimated_risk"] = exposure.estimated_risk
+        return cls(pa.table(columns | more), sources)
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the risks as Parquet or CSV, by the ending of the path."""
+        return write_arrow(self.table, path, self.sources)
+
+
+def key_risks(
+    table: object, keys: Sequence[str], *, roles: RolesSource | None = None
+) -> RecordRisks:
+    """Return for every record how many share its keys, a missing key being a value.
+
+    The keys are held in memory. Exact, but for the estimate by sampling weights.
+
+    Args:
+        table: anything that ``open_table`` opens.
+        keys: the columns by which somebody could be recognised.
+        roles: the confirmed roles, for households and sampling weights: see ``record_exposure``.
+
+    Example:
+        >>> key_risks({"age": [30, 30, 40]}, ["age"]).table["alike"].to_pylist()
+        [2, 2, 1]
+    """
+    opened = open_table(table)
+    exposure = record_exposure(opened, keys, roles=roles)
+    return RecordRisks.of_exposure(exposure, opened.paths)
+
+
+def audit_risks(
+    table: object, report: AuditReport, *, roles: RolesSource | None = None
+) -> RecordRisks:
+    """Return for every record how many share its released values, and how many secrets they leave.
+
+    Records that the audit left out because a value is missing count as they would with missing as
+    a value. The columns are held in memory. Exact, but for the estimate by sampling weights.
+
+    Example:
+        >>> from hartley.studies.look.audit import audit
+        >>> people = {"ill": ["flu", "flu", "hiv"], "sex": ["F", "F", "M"]}
+        >>> risks = audit_risks(people, audit(people, secret="ill", released="sex"))
+        >>> risks.table["secrets_left"].to_pylist(), risks.table["given_away"].to_pylist()
+        ([1, 1, 1], [True, True, True])
+    """
+    opened = open_table(table)
+    exposure = record_exposure(opened, report.released, bins=report.bins, roles=roles)
+    if report.secret_is_record:
+        secrets_left = exposure.alike
+    else:
+        released = class_codes(encoded_columns(opened, report.released, report.bins))
+        secret = class_codes(encoded_columns(opened, report.secret, {}))
+        pairs = np.unique(released.astype(np.int64) * (int(secret.max()) + 1) + secret)
+        secrets_left = np.bincount(pairs // (int(secret.max()) + 1))[released]
+    return RecordRisks.of_exposure(
+        exposure, opened.paths, secrets_left=secrets_left, given_away=secrets_left == 1
+    )
+
+
+# --- released people ------------------------------------------------------------------------------
+# How many people a written release singles out, leaves among few, or gives away.
+
+DRAWN = (
+    "Values that were drawn at random count as they were drawn: who is found by them may be "
+    "somebody else."
+)
+
+
+@dataclass(frozen=True)
+class ReleasedPeople:
+    """Whom the rows of a release single out, counted in the file that was written."""
+
+    counts: PeopleCounts
+    """By all released columns but the confidential ones."""
+    given_away: Mapping[str, int] = field(default_factory=dict)
+    """For each confidential column that is released as it is, the people whose value the other
+    columns give away."""
+    drawn: bool = False
+    """Whether some of the values were drawn at random."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The counts in sentences."""
+        rows = max(self.counts.rows, 1)
+        given = (
+            f"The other released columns give away {column} for {counted(people, 'person')} "
+            f"({percent_at_most(Fraction(people, rows))})."
+            for column, people in self.given_away.items()
+        )
+        drawn = (DRAWN,) if self.drawn else ()
+        return (f"By what is released, {self.counts.sentence}", *given, *drawn)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values, ready for JSON."""
+        return self.counts.to_dict() | {
+            "given_away": dict(self.given_away) or None,
+            "sentences": list(self.sentences),
+        }
+
+
+def released_people(
+    out: str | os.PathLike[str],
+    k: int,
+    *,
+    confidential: Sequence[str] = (),
+    drawn: Sequence[str] = (),
+) -> ReleasedPeople | None:
+    r"""Count the people of a release in the file that was written; None if it cannot be read back.
+
+    People are alike if all their released values but the confidential ones are, as they stand in
+    the file: missing is a value. Exact. The file is read once, and once more for every confidential
+    column.
+
+    Args:
+        out: the Parquet or CSV file, also while it waits for others to be written.
+        k: people who share their released values with fewer, themselves included, are counted.
+        confidential: columns by which nobody is looked for.
+        drawn: columns whose values were drawn at random: of a confidential one nothing is certain.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     out = Path(folder, "out.csv")
+        ...     _ = out.write_text("sex,ill\nF,flu\nF,flu\nM,hiv\nM,flu\n")
+        ...     released_people(out, 3, confidential=["ill"]).to_dict()["sentences"][1]
+        'The other released columns give away ill for 2 people (50 %).'
+    """
+    check_k(k)
+    try:
+        return _counted(out, k, confidential, drawn)
+    except (TableError, EngineError):  # what was written stays right, if it cannot be read back
+        return None
+
+
+def _counted(
+    out: str | os.PathLike[str], k: int, confidential: Sequence[str], drawn: Sequence[str]
+) -> ReleasedPeople | None:
+    rows = _as_written(out)
+    if any(rows.kind(name) is Kind.NESTED or name in rows.blunt for name in rows.columns):
+        return None
+    keys = [name for name in rows.columns if name not in confidential]
+    sizes = released_sizes(rows, keys) if keys else {_rows(rows): 1}
+    each = np.repeat([*sizes.keys()], [*sizes.values()]).astype(np.int64)
+    certain = [name for name in confidential if name in rows.columns and name not in drawn]
+    return ReleasedPeople(
+        PeopleCounts.of_classes(each, k),
+        {
+            name: sum(
+                size * classes
+                for size, secrets, classes in secrets_by_class(rows, keys, name)
+                if secrets == 1
+            )
+            for name in certain
+        },
+        drawn=any(name in keys for name in drawn),
+    )
+
+
+def _as_written(out: str | os.PathLike[str]) -> Table:
+    """Open a release; a reader of a CSV file sees texts."""
+    path = content_of(out)
+    with path.open("rb") as file:
+        is_parquet = file.read(4) == b"PAR1"
+    if is_parquet:
+        return open_table(path)
+    table = open_table(path, reading=ReadingOptions(header=1, delimiter=","))
+    return as_texts(table, table.columns)
+
+
+def _rows(table: Table) -> int:
+    from hartley.engines.table import run
+
+    return int(run(table, table.expression.count().to_pyarrow).as_py())

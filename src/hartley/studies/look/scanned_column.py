@@ -1,0 +1,769 @@
+"""What a column of an undescribed table seems to be, and why: from its distinct values alone.
+
+A column arrives as its distinct values and how many rows hold each. Everything that looks at texts
+looks at the distinct ones, so that a column of a few codes costs nothing however many rows it has.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.kernels.uniques import narrow_codes
+from hartley.ranges.classes import as_counted
+from hartley.text import counted, listed, percent_at_most
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# --- written values -------------------------------------------------------------------------------
+# How the values of a column are written: markers of missing values, spaces, commas, dates.
+
+_MARKERS = """\
+?|na|n/a|nan|null|-|--|---|.|..|*|#n/a|#na|#null!|missing|(missing)|<na>|(null)|nil|#value!|k.a.|n.a.
+|n.d.|not available|not applicable|no data|keine angabe"""
+MARKERS = frozenset({"", *_MARKERS.replace("\n", "").split("|")})
+"""Texts that hardly ever mean anything but a missing value, in lower case."""
+SENTINELS = (-9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
+"""Numbers that often stand for a missing value where no other number is near."""
+FEW_MARKERS = 3
+SHOWN_FROM = 3
+"""A text that stands among numbers or dates is named only if so many rows hold it: it may be
+private."""
+
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_WHOLE = r"^[+-]?\d+$"
+_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?$"
+_THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+$"
+_ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?(Z| UTC)?)?)?$"
+_DAYS = r"^(?P<first>\d{1,2})(?P<by>[./-])(?P<second>\d{1,2})[./-](?P<year>\d{4}|\d{2})$"
+
+
+@dataclass(frozen=True)
+class WrittenValues:
+    """The distinct values of a column, cleaned, and how they were written."""
+
+    values: Any
+    """Without missing ones and suspected markers, texts without spaces around them; Arrow."""
+    counts: NDArray[np.int64]
+    """How many rows hold each."""
+    holds: str
+    is_text: bool
+    """Whether the values are texts in the table, whatever they seem to mean."""
+    numbers: NDArray[np.float64]
+    """The values as numbers, where they are numbers."""
+    markers: tuple[str, ...] = ()
+    stray_rows: int = 0
+    decimal_comma: bool = False
+    dates: str | None = None
+    suspicions: tuple[str, ...] = ()
+
+    @property
+    def low(self) -> float:
+        """The least number."""
+        return float(self.numbers.min(initial=np.inf))
+
+    @property
+    def high(self) -> float:
+        """The largest number."""
+        return float(self.numbers.max(initial=-np.inf))
+
+    @cached_property
+    def _texts(self) -> Any:  # noqa: ANN401 - Arrow carries no types
+        import pyarrow as pa
+
+        return self.values if self.is_text else self.values.cast(pa.string())
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        import pyarrow.compute as pc
+
+        return np.asarray(pc.utf8_length(self._texts)).astype(np.int64)
+
+    @property
+    def mean_length(self) -> float:
+        """The average number of characters of a row."""
+        return float(np.average(self._lengths, weights=self.counts)) if len(self.counts) else 0.0
+
+    @property
+    def mean_words(self) -> float:
+        """The average number of words of a row."""
+        import pyarrow.compute as pc
+
+        if not len(self.counts):
+            return 0.0
+        spaces = np.asarray(pc.count_substring_regex(self._texts, pattern=r"\s+"))
+        return float(np.average(spaces + 1, weights=self.counts))
+
+    @property
+    def code_length(self) -> int | None:
+        """The length of all values, if they are codes of equally many characters with digits."""
+        if self.holds == "whole numbers" and self.low < 0:
+            return None
+        if self.holds not in ("texts", "whole numbers") or not len(self._lengths):
+            return None
+        width = int(self._lengths[0])
+        same = bool((self._lengths == width).all()) and 3 <= width <= 12
+        return width if same and self.share_matching(r"^[A-Z0-9]*\d[A-Z0-9 -]*$") == 1 else None
+
+    def share_matching(self, pattern: str) -> float:
+        """Return the share of the values that match a pattern."""
+        return float(np.mean(_matches(self._texts, pattern))) if len(self.counts) else 0.0
+
+    def is_numbering(self, present: int) -> bool:
+        """Tell whether whole numbers number the rows, or are codes of equally many digits."""
+        dense = self.high - self.low + 1 <= 2 * present
+        width = self.code_length
+        return dense or (width is not None and width >= 5)
+
+
+def read_values(column: Any) -> tuple[WrittenValues, NDArray[Any]]:  # noqa: ANN401 - an Arrow column
+    """Return the distinct values of an Arrow column, cleaned, and the code of every row.
+
+    A missing value has the last code. Texts that differ by spaces around them alone are one value,
+    and suspected markers are missing values: the codes are those of the table as a draft of its
+    roles reads it.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> values, codes = read_values(pa.array([" 1,5", "2,25", "?"]))
+        >>> values.holds, values.numbers, values.markers, codes
+        ('numbers', array([1.5 , 2.25]), ('?',), array([0, 1, 2], dtype=uint8))
+    """
+    import pyarrow as pa
+
+    column = as_counted(column)
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_null(flat.type):
+        none = np.zeros(0)
+        nothing = WrittenValues(
+            flat[:0], none.astype(np.int64), "nothing", is_text=False, numbers=none
+        )
+        return nothing, np.zeros(len(flat), np.uint8)
+    encoded = flat.dictionary_encode()
+    width = len(encoded.dictionary)
+    codes = encoded.indices.fill_null(width).to_numpy(zero_copy_only=False)
+    counts = np.bincount(codes, minlength=width + 1)[:width]
+    if pa.types.is_string(flat.type) or pa.types.is_large_string(flat.type):
+        values, moved = _read_texts(encoded.dictionary, counts)
+        return values, narrow_codes(moved, len(values.values))[codes]
+    return _read_typed(encoded.dictionary, counts), narrow_codes(codes, width)
+
+
+def _read_typed(values: Any, counts: NDArray[np.int64]) -> WrittenValues:  # noqa: ANN401 - Arrow
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, numbers = values.type, np.zeros(0)
+    if pa.types.is_boolean(kind):
+        holds = "truth values"
+    elif pa.types.is_temporal(kind):
+        holds = "dates"
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        holds = "whole numbers" if _are_whole(numbers) else "numbers"
+    else:
+        holds = "other values"
+    said = _sentinels(numbers, counts)
+    return WrittenValues(
+        values, counts, holds, is_text=False, numbers=numbers, suspicions=tuple(said)
+    )
+
+
+def _are_whole(numbers: NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all())
+
+
+def _read_texts(
+    raw: Any,  # noqa: ANN401 - Arrow carries no types
+    counts: NDArray[np.int64],
+) -> tuple[WrittenValues, NDArray[np.int64]]:
+    """Clean distinct texts; also return the new code of every old one, missing ones last."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    trimmed = pc.utf8_trim_whitespace(raw)
+    stray = np.asarray(pc.not_equal(raw, trimmed))
+    lower = pc.utf8_lower(trimmed)
+    marked = np.asarray(pc.is_in(lower, pa.array(sorted(MARKERS))))
+    marked |= _texts_among_others(trimmed, counts, marked)
+    cleaned = pc.if_else(pa.array(marked), pa.scalar(None, trimmed.type), trimmed)
+    encoded = cleaned.dictionary_encode()
+    values, width = encoded.dictionary, len(encoded.dictionary)
+    moved = np.append(encoded.indices.fill_null(width).to_numpy(zero_copy_only=False), width)
+    held = np.bincount(moved[:-1], weights=counts, minlength=width + 1)[:width].astype(np.int64)
+    shown = trimmed.filter(pa.array(marked)).to_pylist()
+    markers = tuple(sorted({text for text in shown if text}))
+    said = _said_of_texts(values, held, int(counts[stray].sum()), markers, counts[marked])
+    meaning, more = _meaning(values, held)
+    return (
+        WrittenValues(
+            values,
+            held,
+            is_text=True,
+            markers=markers,
+            stray_rows=int(counts[stray].sum()),
+            suspicions=(*said, *more),
+            **meaning,
+        ),
+        moved,
+    )
+
+
+def _texts_among_others(
+    texts: Any,  # noqa: ANN401 - Arrow carries no types
+    counts: NDArray[np.int64],
+    marked: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Tell which few texts stand among numbers or dates, as markers do."""
+    none = np.zeros(len(texts), bool)
+    for pattern in (_NUMBER, _COMMA, _ISO, _DAYS):
+        usual = _matches(texts, pattern)
+        others = ~usual & ~marked
+        if usual.sum() > max(10 * others.sum(), 5) and 0 < others.sum() <= FEW_MARKERS:
+            return others & (counts >= SHOWN_FROM)
+    return none
+
+
+def _said_of_texts(
+    values: Any,  # noqa: ANN401 - Arrow carries no types
+    counts: NDArray[np.int64],
+    stray_rows: int,
+    markers: tuple[str, ...],
+    marked: NDArray[np.int64],
+) -> list[str]:
+    import pyarrow.compute as pc
+
+    said = []
+    if stray_rows:
+        said.append(f"{counted(stray_rows, 'row')} with spaces around the value")
+    if marked.size:
+        shown = listed(f"'{marker}'" for marker in markers) if markers else "spaces alone"
+        verb = "seems" if len(markers) <= 1 else "seem"
+        said.append(
+            f"{shown} {verb} to mark missing values, in {counted(int(marked.sum()), 'row')}"
+        )
+    folded = pc.utf8_lower(values).dictionary_encode()
+    variants = np.bincount(np.asarray(folded.indices), minlength=len(folded.dictionary)) > 1
+    if variants.any():
+        rows = int(counts[variants[np.asarray(folded.indices)]].sum())
+        said.append(
+            f"{counted(int(variants.sum()), 'value')} written in capitals and in small letters, in "
+            f"{counted(rows, 'row')}"
+        )
+    return said
+
+
+def _meaning(  # noqa: PLR0911 - one way of writing after the other
+    values: Any,  # noqa: ANN401 - Arrow carries no types
+    counts: NDArray[np.int64],
+) -> tuple[dict[str, Any], list[str]]:
+    """Tell what texts mean: numbers, dates or themselves; and what is doubtful about that."""
+    nothing: dict[str, Any] = {"holds": "texts", "numbers": np.zeros(0)}
+    if not len(values):
+        return nothing | {"holds": "nothing"}, []
+    if _matches(values, _NUMBER).all():
+        if _matches(values, r"^[+-]?0\d").any():
+            return nothing, ["numbers with leading zeros: codes, kept as they are written"]
+        numbers = _parsed(values)
+        whole = bool(_matches(values, _WHOLE).all()) or _are_whole(numbers)
+        holds = "whole numbers" if whole else "numbers"
+        return {"holds": holds, "numbers": numbers}, _sentinels(numbers, counts)
+    if _matches(values, _COMMA).all():
+        import pyarrow.compute as pc
+
+        plain = pc.replace_substring(pc.replace_substring(values, ".", ""), ",", ".")
+        numbers, doubtful = _parsed(plain), _matches(values, _THOUSANDS)
+        comma = _matches(values, ",")
+        said = ["decimal commas"]
+        if doubtful[comma].all() and comma.any():
+            said = ["commas that could separate decimals or thousands"]
+        meaning = {"holds": "numbers", "numbers": numbers, "decimal_comma": True}
+        return meaning, [*said, *_sentinels(numbers, counts)]
+    if _matches(values, _ISO).all():
+        return nothing | {"holds": "dates"}, []
+    if _matches(values, _DAYS).all():
+        return _days(values, nothing)
+    return nothing, []
+
+
+def _days(values: Any, nothing: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401 - Arrow
+    """Tell whether the day or the month stands first, by the numbers that no month has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(values, pattern=_DAYS)
+    first, second = (
+        np.asarray(pc.cast(pc.struct_field(parts, name), pa.int64()))
+        for name in ("first", "second")
+    )
+    separators = pc.unique(pc.struct_field(parts, "by")).to_pylist()
+    years = pc.unique(pc.utf8_length(pc.struct_field(parts, "year"))).to_pylist()
+    if len(separators) > 1 or len(years) > 1 or min(first.min(), second.min()) < 1:
+        return nothing, ["dates that are written in several ways"]
+    by, year = separators[0], "%Y" if years == [4] else "%y"
+    day_first = f"%d{by}%m{by}{year}"
+    if second.max() <= 12 < first.max() <= 31:
+        return nothing | {"holds": "dates", "dates": day_first}, ["dates with the day first"]
+    if first.max() <= 12 < second.max() <= 31:
+        month_first = f"%m{by}%d{by}{year}"
+        return nothing | {"holds": "dates", "dates": month_first}, ["dates with the month first"]
+    if max(first.max(), second.max()) <= 12:
+        said = "dates of which nothing says whether the day or the month stands first"
+        return nothing | {"holds": "dates", "dates": day_first}, [f"{said}; the day is assumed"]
+    return nothing, ["texts that look like dates, but some are none"]
+
+
+def _sentinels(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> list[str]:
+    """Name a number that may stand for a missing value: far from all others, and not rare."""
+    finite = numbers[np.isfinite(numbers)]
+    if finite.size < 5:
+        return []
+    said = []
+    for mark in SENTINELS:
+        rest = finite[finite != mark]
+        if rest.size == finite.size:
+            continue
+        spread = rest.max() - rest.min()
+        far = mark > rest.max() + spread or (
+            mark < rest.min() - spread / 2 or mark < 0 <= rest.min()
+        )
+        rows = int(counts[numbers == mark].sum())
+        if far and rows >= SHOWN_FROM:
+            said.append(f"{mark} may mark missing values, in {counted(rows, 'row')}")
+    return said
+
+
+def _matches(texts: Any, pattern: str) -> NDArray[np.bool_]:  # noqa: ANN401 - Arrow carries no types
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.match_substring_regex(texts, pattern))
+
+
+def _parsed(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries no types
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(texts, pattern=r"^\+", replacement="")
+    return np.asarray(pc.cast(plain, pa.float64()))
+
+
+# --- column names ---------------------------------------------------------------------------------
+# What the name of a column says about it, in English and German, French and Spanish words.
+
+_WORDS = {
+    "identifier": (
+        "id ids identifier pid uid uuid guid ssn nhs mrn nino passport licence iban account "
+        "acct license email mail phone tel telephone mobile cell fax ip url name surname firstname "
+        "lastname fullname forename nom prenom nombre apellido vorname nachname kennung "
+        "kennziffer aktenzeichen address street strasse adresse direccion rue caseid "
+        "patientid personid recordid rowid ident nif dni siren svnr ahv record"
+    ),
+    "key": (
+        "age alter edad sex gender geschlecht sexe sexo birth birthday birthdate dob born "
+        "geburt geburtsdatum naissance nacimiento year month zip zipcode postcode postal plz "
+        "city town municipality gemeinde ort county region state province district kreis "
+        "canton country land nationality nation citizenship race ethnicity ethnic marital "
+        "married civil familienstand education bildung school degree occupation job "
+        "profession beruf employment employer workclass industry branche children kids kinder "
+        "siblings language sprache birthplace native urban rural area neighbourhood "
+        "neighborhood housing relationship village location lat lon latitude longitude hours "
+        "height groesse grosse"
+    ),
+    "confidential": (
+        "diagnosis diagnose befund krankheit erkrankung disease illness icd icd10 treatment "
+        "therapy therapie drug medication hiv income salary wage wages earnings earn pay "
+        "einkommen gehalt lohn debt tax steuer wealth savings credit balance loan religion "
+        "politics political party "
+        "orientation conviction crime blood chol cholesterol glucose lab symptom cancer "
+        "smoking smoker alcohol drinking weight bmi score grade result test vote benefit "
+        "welfare disability pregnancy pregnant death died expenses expend outcome num"
+    ),
+    "household": "household hh hid hhid hhnr haushalt menage hogar householdid",
+    "weight": "wgt wght fnlwgt pweight pwgt sampweight samplingweight gewicht ponderation wt",
+}
+_HINTS = {word: hint for hint, words in _WORDS.items() for word in words.split()}
+_PEOPLE = {
+    *("customer", "client", "patient", "person", "user", "member", "employee", "subject"),
+    *("respondent", "participant", "citizen", "resident", "kunde", "kundin", "kunden"),
+    *("patienten", "cliente", "paciente", "persona", "personne"),
+}
+_NUMBERS = {"id", "ids", "no", "nr", "nummer", "num", "number", "code", "key", "ref", "numero"}
+_PLACES = {"country", "region", "city", "county", "state", "product", "company", "school", "drug"}
+"""What has a name without being a person."""
+_ORDER = ("household", "weight", "identifier", "confidential", "key")
+
+
+def name_hint(name: str) -> str | None:
+    """Return what a name says: identifier, key, confidential, household, weight or nothing.
+
+    Example:
+        >>> [name_hint(name) for name in ("patient_id", "BirthDate", "hh_id", "q17", "countryName")]
+        ['identifier', 'key', 'household', None, 'key']
+    """
+    words = _words(name)
+    hints = {_HINTS[word] for word in [*words, "".join(words)] if word in _HINTS}
+    weighed = {"weight", "weights"} & {*words} and {"sampling", "sample", "household"} & {*words}
+    if weighed or any("wgt" in word for word in words):
+        hints = {"weight"}
+    if "name" in words and _PLACES & {*words}:
+        hints.discard("identifier")
+    return next((hint for hint in _ORDER if hint in hints), None)
+
+
+def numbers_people(name: str) -> str | None:
+    """Return whether a name is a number of people ("number"), or people alone ("people").
+
+    Such a column identifies people however many rows each of them has.
+
+    Example:
+        >>> [numbers_people(name) for name in ("customer_id", "Patientennummer", "Customer")]
+        ['number', 'number', 'people']
+        >>> numbers_people("customer_age") is None
+        True
+    """
+    # German writes them as one word.
+    split = [re.sub(r"(?<=...)(nummer|nr|id)$", r" \1", word) for word in _words(name)]
+    parts = {*" ".join(split).split()}
+    if not parts & _PEOPLE or parts - _PEOPLE - _NUMBERS:
+        return None
+    return "number" if parts & _NUMBERS else "people"
+
+
+def _words(name: str) -> list[str]:
+    letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    plain = letters.encode("ascii", "ignore").decode()
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain)
+    return re.findall(r"[a-z]+\d*|\d+", split.lower())
+
+
+# --- scanned column -------------------------------------------------------------------------------
+
+
+IDENTIFIER = "identifier"
+KEY = "quasi-identifier candidate"
+CONFIDENTIAL = "confidential candidate"
+CONSTANT = "constant"
+FREE_TEXT = "free text"
+DATE = "date"
+CODES = "code list"
+WEIGHT = "sampling weight"
+HOUSEHOLD = "household"
+
+ROLES = {
+    IDENTIFIER: "identifier",
+    FREE_TEXT: "identifier",
+    KEY: "key",
+    DATE: "key",
+    CODES: "key",
+    CONFIDENTIAL: "confidential",
+    CONSTANT: "kept",
+    WEIGHT: "weight",
+    HOUSEHOLD: "household",
+}
+"""The role that a draft gives to a column of each kind; free text is never released by a draft."""
+
+NEARLY_ALL = 0.95
+"""From this share of different values on, nearly every row has a value of its own."""
+FEW_ROWS = 20
+"""In fewer rows, different values are no sign of anything."""
+MOST_CODES = 100
+LONG_TEXT = 30
+MANY_WORDS = 4
+LONG_CODE = 5
+"""Codes of so many characters are rarely those of few categories."""
+NEARLY_SURE = 0.8
+"""The share of values of a form that makes a column one of that form."""
+FEW_NUMBERS = 200
+"""Whole numbers with more different values were measured rather than asked."""
+
+_PATTERNS = {
+    "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[A-Za-z]{2,}$",
+    "universal identifiers (UUID)": r"^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
+    "bank account numbers (IBAN)": r"^[A-Z]{2}\d{2}[ ]?([A-Z0-9]{4}[ ]?){3,7}[A-Z0-9]{0,4}$",
+    "addresses in a network": r"^\d{1,3}(\.\d{1,3}){3}$|^https?://",
+    "phone numbers": r"^\+\d[\d ()/-]{6,}$|^\(?0\d{2,5}\)?[ /-]\d[\d -]{4,}$",
+}
+
+
+@dataclass(frozen=True)
+class ScannedColumn:
+    """What a column seems to be, and what is suspicious about how it is written."""
+
+    name: str
+    what: str
+    """One of: identifier, quasi-identifier candidate, confidential candidate, constant, free text,
+    date, code list, sampling weight, household."""
+    why: str
+    role: str
+    """The role that a draft gives it."""
+    holds: str
+    """The kind of its values: whole numbers, numbers, dates, texts, truth values, nothing."""
+    different: int
+    missing: int
+    """Rows without a value, suspected markers included."""
+    once: int
+    """Rows whose value nobody else has."""
+    suspicions: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ()
+    """Texts that seem to stand for a missing value."""
+    strays: bool = False
+    """Whether values have spaces around them."""
+    decimal_comma: bool = False
+    dates: str | None = None
+    """How texts that seem to be dates are written, as in "%d.%m.%Y"; None for others."""
+    levels: tuple[Any, ...] = ()
+    """Widths of nested bins, or periods, that a draft offers."""
+    mask: int | None = None
+    """How many characters a draft hides first."""
+    rare: tuple[int, ...] = ()
+    """Values in fewer rows than these are merged, in a draft."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column as it would be read with what the scan suspects: a code for every row."""
+
+    codes: NDArray[Any]
+    width: int
+    """How many codes there are; a missing value has the last one."""
+    scanned: ScannedColumn
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known about a column before it is judged."""
+
+    name: str
+    rows: int
+    values: WrittenValues
+    hint: str | None = None
+    different: int = 0
+    present: int = 0
+    once: int = 0
+    suspicions: list[str] = field(default_factory=list)
+
+    @property
+    def nearly_all_differ(self) -> bool:
+        return self.present >= FEW_ROWS and self.different >= NEARLY_ALL * self.present
+
+
+def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN401 - an Arrow column
+    """Look at one column.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> sex = scan_column("sex", pa.array(["F", " F", "M", "?"]), 4)
+        >>> sex.codes, sex.scanned.what, sex.scanned.markers
+        (array([0, 0, 1, 2], dtype=uint8), 'quasi-identifier candidate', ('?',))
+    """
+    values, codes = read_values(column)
+    width = len(values.values) + 1
+    facts = _Facts(
+        name,
+        rows,
+        values,
+        hint=name_hint(name),
+        different=len(values.values),
+        present=int(values.counts.sum()),
+        once=int((values.counts == 1).sum()),
+    )
+    what, why = _judge(facts)
+    levels, mask, rare = _coarsening(facts, what)
+    scanned = ScannedColumn(
+        name=name,
+        what=what,
+        why=why,
+        role=ROLES[what],
+        holds=values.holds,
+        different=facts.different,
+        missing=rows - facts.present,
+        once=facts.once,
+        suspicions=tuple(_suspicions(facts, what)),
+        markers=values.markers,
+        strays=bool(values.stray_rows),
+        decimal_comma=values.decimal_comma,
+        dates=values.dates,
+        levels=levels,
+        mask=mask,
+        rare=rare,
+    )
+    return CodedColumn(codes, width, scanned)
+
+
+# --- what it is -------------------------------------------------------------------------------
+
+
+def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind, the surest first
+    if not facts.present:
+        return CONSTANT, "it has no values"
+    named = _identifier(facts)
+    if named is not None:
+        return IDENTIFIER, named
+    # The only row of a table shares its values with nobody; a sample may have one weight for all.
+    if facts.different == 1 and facts.rows > 1 and not _weighs(facts):
+        return CONSTANT, "every row has the same value"
+    for hint, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
+        if facts.hint == hint and _fits(facts, hint):
+            return what, f"its name says {hint}"
+    if facts.values.holds == "dates":
+        written = f" written as {facts.values.dates}" if facts.values.dates else ""
+        return DATE, f"its values are dates{written}"
+    if _is_prose(facts):
+        return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
+    if facts.hint == "confidential":
+        return CONFIDENTIAL, "its name suggests something that people keep to themselves"
+    if facts.hint == "key":
+        return KEY, "its name suggests something that others know about a person"
+    return _judge_by_values(facts)
+
+
+def _judge_by_values(facts: _Facts) -> tuple[str, str]:
+    many = counted(facts.different, "different value")
+    if facts.values.holds in ("texts", "truth values"):
+        few = facts.different <= min(MOST_CODES, max(2, facts.present // 3))
+        if few:
+            return CODES, f"{many} in {counted(facts.present, 'row')}"
+        return KEY, f"{many}, of which {facts.once:,} occur once"
+    if facts.different <= 20:
+        return CODES, f"{facts.values.holds} with {many}"
+    if facts.values.holds == "whole numbers" and facts.different <= FEW_NUMBERS:
+        return KEY, f"whole numbers with {many}"
+    return CONFIDENTIAL, f"an amount with {many}, as if measured"
+
+
+def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
+    """Say why a column identifies people; None if it does not seem to."""
+    values = facts.values
+    if values.is_text:
+        for what, pattern in _PATTERNS.items():
+            if values.share_matching(pattern) > NEARLY_SURE:
+                return f"its values look like {what}"
+    if values.holds not in {"texts", "whole numbers"} or _is_prose(facts):
+        return None
+    named = facts.hint == "identifier"
+    if facts.nearly_all_differ:
+        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
+        if values.holds == "texts" and facts.hint not in {"key", "confidential"}:
+            return differs
+        if named or (facts.hint is None and values.is_numbering(facts.present)):
+            reason = (
+                "its name says so" if named else "they are numbered or have equally many digits"
+            )
+            return f"{differs}, and {reason}"
+    repeated = _repeated_identifier(facts)
+    if repeated is not None:
+        return repeated
+    # An identifier of people with several rows each: many values, but not one for every row.
+    many = facts.different >= max(FEW_ROWS, facts.present // 20)
+    all_differ = facts.present < FEW_ROWS and facts.different == facts.present
+    if named and (many or all_differ or facts.different == 1):
+        return f"its name says so, and it has {counted(facts.different, 'different value')}"
+    return None
+
+
+def _repeated_identifier(facts: _Facts) -> str | None:
+    """Say why a column identifies people though several rows share its values."""
+    values, about = facts.values, numbers_people(facts.name)
+    many = counted(facts.different, "different value")
+    if about == "number" or (about == "people" and facts.different >= FEW_ROWS):
+        return f"its name numbers people, and it has {many}"
+    if facts.hint is not None or facts.present < FEW_ROWS:
+        return None
+    if (values.code_length or 0) >= LONG_CODE and facts.different >= NEARLY_SURE * facts.present:
+        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
+        return f"{differs}, and they are equally long codes"
+    complete = values.high - values.low + 1 == facts.different > FEW_NUMBERS
+    if values.holds == "whole numbers" and complete and values.low in {0, 1}:
+        return f"it numbers something from {values.low:.0f} to {values.high:,.0f} without a gap"
+    return None
+
+
+def _weighs(facts: _Facts) -> bool:
+    return facts.hint == "weight" and _fits(facts, "weight")
+
+
+def _fits(facts: _Facts, hint: str) -> bool:
+    if hint == "household":
+        return facts.different < facts.present
+    return facts.values.holds in ("numbers", "whole numbers") and facts.values.low > 0
+
+
+def _is_prose(facts: _Facts) -> bool:
+    values = facts.values
+    if values.holds != "texts" or facts.different < min(FEW_ROWS, max(3, facts.present // 2)):
+        return False
+    return values.mean_words >= MANY_WORDS and values.mean_length >= LONG_TEXT
+
+
+# --- how it could be coarsened -----------------------------------------------------------------
+
+
+def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, tuple[int, ...]]:
+    """Return widths or periods, a mask and least sizes of categories, for the draft of a key."""
+    values = facts.values
+    if what not in {KEY, DATE, CODES}:
+        return (), None, ()
+    if values.holds == "dates":
+        return ("month", "quarter", "year"), None, ()
+    width = values.code_length
+    if width is not None and (
+        facts.different > 20 or re.search("zip|post|plz", facts.name, re.IGNORECASE)
+    ):
+        return (), min(2, width - 1), ()
+    if values.holds in ("numbers", "whole numbers") and facts.different > 10:
+        return (
+            nested_widths(values.low, values.high, whole=values.holds == "whole numbers"),
+            None,
+            (),
+        )
+    if values.holds == "texts" and facts.different > 5:
+        tenth = max(facts.rows // 100, 5)
+        return (), None, (tenth, 5 * tenth)
+    return (), None, ()
+
+
+def nested_widths(low: float, high: float, *, whole: bool) -> tuple[Any, ...]:
+    """Return three nesting widths of bins for numbers in a range: about 16, 8 and 4 bins.
+
+    Example:
+        >>> nested_widths(17, 90, whole=True), nested_widths(0.0, 1.0, whole=False)
+        ((5, 10, 20), (0.1, 0.2, 0.4))
+    """
+    span = max(high - low, 1e-12)
+    exponent = int(np.floor(np.log10(span / 16)))
+    first = next(
+        digit * 10**place if place >= 0 else float(f"{digit}e{place}")
+        for place in range(exponent, max(exponent, 0) + 3)
+        for digit in (1, 2, 5)
+        if digit * 10.0**place >= span / 16 and (not whole or digit * 10.0**place >= 2)
+    )
+    return tuple(first * times if whole else float(f"{first * times:.12g}") for times in (1, 2, 4))
+
+
+# --- what is suspicious ------------------------------------------------------------------------
+
+
+def _suspicions(facts: _Facts, what: str) -> list[str]:
+    values = facts.values
+    said = list(values.suspicions)
+    if what == CONFIDENTIAL and facts.nearly_all_differ:
+        said.append(
+            f"{facts.once:,} of its values occur once: released as it is, it singles people out"
+        )
+    if what == CONSTANT and not facts.present:
+        said.append("it is empty")
+    return said

@@ -1,0 +1,1 @@
+"""Design, tradeoff, release and the others that write data."""

@@ -1,0 +1,551 @@
+"""Design the best release: from what is wanted to a policy and its certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from hartley.boxes.cut_box import FEW_VARIABLES, volumes_reported
+from hartley.boxes.enclosure import enclose
+from hartley.boxes.expression import Expression
+from hartley.guarantees.verify import certify
+from hartley.policies.document import PolicyDocument
+from hartley.policies.hypotheses.open_records import OpenRecords
+from hartley.policies.quantizer import levels_for_error
+from hartley.report import Groups, ReadableResult, Ruler
+from hartley.studies.release.drafting import (
+    draft,
+    draft_together,
+    headline_together,
+    queries_text,
+    sentences_together,
+)
+from hartley.studies.release.specification import Specification
+from hartley.studies.release.tradeoff import MISSING_COUNTS
+from hartley.text import (
+    bits_up,
+    counted,
+    digits_down,
+    exactly,
+    exactly_or_up,
+    listed,
+    noun_for,
+    verb_for,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from hartley.boxes.box import Box
+    from hartley.guarantees.promise import Certificate
+    from hartley.policies.column import ColumnPolicy
+    from hartley.policies.quantizer import Quantizer
+
+
+# --- picture --------------------------------------------------------------------------------------
+# The pictures of a design as plain numbers: rulers, groups, planes and bands.
+
+GRID = 240
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The cell of a query at every point of a plane of two columns."""
+
+    names: tuple[str, str]
+    ends: tuple[float, float, float, float]
+    """Left, right, bottom and top."""
+    values: NDArray[np.float64]
+    """The query at the points of a grid, row by row from the bottom."""
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A line over one column, and how far around it another column is hidden."""
+
+    across: str
+    column: str
+    at: NDArray[np.float64]
+    line: NDArray[np.float64]
+    reach: float
+    low: float
+    high: float
+    kind: str
+    note: str
+    """The values assumed for the other columns of the line, if there are any."""
+
+
+Picture: TypeAlias = Ruler | Groups | Plane | Band
+
+
+def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]:
+    """Return what there is to draw of a design.
+
+    Example:
+        >>> from hartley.policies.document import PolicyDocument
+        >>> from hartley.studies.release.drafting import draft
+        >>> from hartley.studies.release.specification import Specification
+        >>> wanted = Specification.read({
+        ...     "objective": "maximin", "query": "age", "error": 5,
+        ...     "columns": {"age": {"range": [0, 30]}},
+        ... })
+        >>> draw(wanted, PolicyDocument(draft(wanted)))[0].edges
+        (0.0, 10.0, 20.0, 30.0)
+    """
+    if wanted.hypothesis is not None:
+        band = None if wanted.threshold is None else _band(wanted, document)
+        return () if band is None else (band,)
+    asked = wanted.parts or (wanted,) * len(document.columns)
+    pictures: list[Picture] = []
+    for column, part in zip(document.columns, asked, strict=True):
+        picture = column.picture(float(part.reach) if part.aggregate is not None else None)
+        if picture is not None:
+            pictures.append(picture)
+        has_plane = wanted.expression is not None and len(wanted.expression.names) == 2
+        if has_plane and column.cells is not None:
+            pictures += _plane(wanted, column.cells)
+    return tuple(pictures)
+
+
+def _plane(wanted: Specification, cells: Quantizer) -> list[Picture]:
+    assert wanted.expression is not None  # checked by the caller
+    first, second = wanted.expression.names
+    if cells.levels > 60:
+        return []
+    x_values, y_values = (np.linspace(*_ends(wanted.box, name), GRID) for name in (first, second))
+    across, up = (grid.ravel() for grid in np.meshgrid(x_values, y_values))
+    values = _at(wanted.expression, {first: across, second: up}).reshape(GRID, GRID)
+    ends = (*_ends(wanted.box, first), *_ends(wanted.box, second))
+    edges = tuple(map(float, cells.edges))
+    return [Plane((first, second), ends, values, edges)]
+
+
+def _band(wanted: Specification, document: PolicyDocument) -> Band | None:
+    threshold, error = wanted.threshold, wanted.error
+    assert threshold is not None  # a design about a hypothesis has both
+    assert error is not None
+    names = threshold.line.names
+    if not names:
+        return None
+    at = np.linspace(*_ends(wanted.box, names[0]), GRID)
+    others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
+    low, high = _ends(wanted.box, threshold.column)
+    opened = [column.leaves_open() for column in document.stepped.values()]
+    apart = [record.apart[0] for record in opened if record is not None and record.apart]
+    note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
+    return Band(
+        across=names[0],
+        column=threshold.column,
+        at=at,
+        line=_at(threshold.line, {names[0]: at} | others),
+        reach=float(max(apart, default=error)),
+        low=low,
+        high=high,
+        kind=wanted.policy,
+        note=note,
+    )
+
+
+def _ends(box: Box, name: str) -> tuple[float, float]:
+    return float(box[name].low), float(box[name].high)
+
+
+def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return a query at many points, to draw it: accurate to many digits, but not certified."""
+    low, high = enclose(expression, points, points)
+    size = next(iter(points.values())).size
+    return np.broadcast_to((low + high) / 2, size)
+
+
+# --- design ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Design(ReadableResult):
+    """A policy that serves an objective best, what it promises, and why, in plain sentences."""
+
+    specification: Specification
+    document: PolicyDocument
+    certificate: Certificate
+    """What the finished policy promises; recomputed from it."""
+
+    @property
+    def title(self) -> str:
+        """What was designed, in a few words."""
+        wanted = self.specification
+        return wanted.title or f"Design of a release of {_what(wanted)}"
+
+    @cached_property
+    def headline(self) -> str:
+        """The design in one sentence."""
+        wanted, columns = self.specification, self.document.columns
+        if wanted.objective == "hypothesis":
+            moved = {
+                name: column.error_of(name)
+                for column in columns
+                if not column.is_kept
+                for name in column.columns
+            }
+            return _line_headline(wanted, self.certificate, moved, self._furthest)
+        if wanted.parts:
+            return headline_together(wanted, self.certificate)
+        bits = bits_up(self.certificate.value)
+        if wanted.query is None:
+            return (
+                f"A record is released as one of {_outputs(columns):,} combinations of "
+                f"{listed(wanted.columns)}: at most {bits} about its person."
+            )
+        (column,) = columns
+        assert column.cells is not None  # what a query is quantized by
+        cells = counted(column.cells.levels, "cell")
+        accuracy = (
+            f"{wanted.query} is released in {cells}, never more than "
+            f"{exactly_or_up(column.cells.error)} from the truth"
+        )
+        if wanted.objective == "indistinguishability":
+            return (
+                f"{accuracy}: what tells one value of a person from another is at most {bits}, to "
+                "somebody who knows nothing about the others."
+            )
+        return f"{accuracy}: at most {bits} about any one person."
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        wanted = self.specification
+        found = [column.sentence() for column in self.document.columns]
+        found += _of_objective(wanted, self.document, self.certificate)
+        if wanted.objective == "hypothesis" and not wanted.lattice:
+            found.append(NO_STEP)
+        told = ("estimation error", "reconstruction error", "success of a test")
+        found += [one.sentence for one in self.certificate.consequences if one.name in told]
+        missing = self.certificate.parameters.get("missing")
+        if missing == "counted":
+            found.append(MISSING_COUNTS)
+        elif missing == "refused" and wanted.aggregate is None:
+            found.append("The budget leaves no room for missing values: release it with --strict.")
+        if not self.certificate.sound:
+            found.append("This policy does not keep what was asked for; do not rely on it.")
+        return tuple(found)
+
+    @property
+    def _furthest(self) -> Fraction:
+        """The furthest that a value is moved near a line."""
+        moved = (column.error for column in self.document.stepped.values())
+        wanted = self.specification.error
+        assert wanted is not None  # the objective needs it
+        return max((error for error in moved if error is not None), default=wanted)
+
+    @property
+    def figures(self) -> tuple[tuple[str, str], ...]:
+        """The few numbers that a reader looks for first, and what they are."""
+        wanted, promised = self.specification, self.certificate
+        if wanted.objective == "hypothesis":
+            assert wanted.error is not None  # the objective needs it
+            return (
+                (digits_down(promised.value, 4), "bits of privacy against the hypothesis"),
+                (
+                    f"{digits_down(100 * _open_share(promised), 4)} %",
+                    "of all records leave it open",
+                ),
+                (exactly(self._furthest), "furthest that a value is moved"),
+            )
+        about_table = wanted.aggregate is not None or bool(self.document.aggregates)
+        told = "about any one person" if about_table else "about the person"
+        asks = wanted.query is not None or bool(wanted.parts)
+        if wanted.objective == "indistinguishability":
+            told = "to tell two values of a person apart"
+        outputs = _outputs(self.document.columns)
+        number, unit = bits_up(promised.value).split(" ", 1)
+        found = [
+            (number, f"{unit} {told} at most"),
+            (f"{outputs:,}", "cells" if asks else "different releases"),
+        ]
+        errors = {column.name: column.error for column in self.document.columns}
+        for name, error in errors.items() if len(errors) <= 2 else ():
+            if error is not None:
+                found.append((exactly_or_up(error), f"largest error of {name}"))
+        if wanted.people is not None:
+            found.append((f"{wanted.people:,}", "people"))
+        return tuple(found)
+
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """What there is to draw: cells along a line or in a plane, or the band around a line."""
+        return draw(self.specification, self.document)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as plain values, ready for JSON; exact numbers become text."""
+        return {
+            "format": 1,
+            "title": self.title,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "sound": self.certificate.sound,
+            "columns": [
+                {"name": column.name, "kind": column.kind} | column.to_fields()
+                for column in self.document.columns
+            ],
+            "policy": self.document.to_toml(),
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+def design(
+    spec: Specification | Mapping[str, Any] | str | Path,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+) -> Design:
+    """Design the release that serves an objective best, and certify it.
+
+    The objective "maximin" has the fewest cells within an error (Farokhi 2019, Theorems IV.2 and
+    IV.3, corrected), or one more where the range of a query is not known exactly; "leakage" the
+    largest smallest cell (Theorem IV.3), "bits" the least error within a budget about one person
+    (Farokhi 2019, Noiseless Privacy, Theorem 8, corrected; of records Definition 2),
+    "indistinguishability" the most cells of a linear query of which at most 2^bits tell one value
+    of a person from another (Farokhi 2021, Theorem 5, sharp), "hypothesis" hides on which side of
+    a line a value lies (Farokhi 2021, Theorem 4, corrected; of columns with a step the most open
+    records that any policy within the error leaves). Several queries, given as a list, are
+    released in the cells of one grid. The certificate is recomputed from the finished policy, so
+    it is exact or a bound as it says, whatever the search was. Cost: that of the search and of the
+    volumes of the cells.
+
+    Args:
+        spec: the path of a TOML file, its content, or a specification that was read before.
+        progress: called with "measure" and the share of the cells whose volumes are computed; for
+            the least leakage first with "search" and the share of the places for their edges.
+
+    Example:
+        >>> found = design({
+        ...     "objective": "maximin", "query": "mean(height)", "error": "0.5", "people": 5000,
+        ...     "columns": {"height": {"range": [100, 250]}},
+        ... })
+        >>> found.document.columns[0].quantizer.levels, found.certificate.value
+        (150, 1.0)
+        >>> print(found.headline)  # doctest: +ELLIPSIS
+        mean(height) is released in 150 cells, never more than 0.5 from the truth: at most 1 bit ...
+    """
+    wanted = Specification.of(spec)
+    with volumes_reported(None if progress is None else partial(progress, "search")):
+        columns = draft_together(wanted) if wanted.parts else draft(wanted)
+    document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
+    with volumes_reported(None if progress is None else partial(progress, "measure")):
+        return Design(wanted, document, certify(document))
+
+
+NO_STEP = (
+    "No step is declared, so that every number counts as possible. Recorded values have a step: "
+    "declare it (step = ...) for every column, or a step to round to, and the release is designed "
+    "for the values that there are, which leaves more records open."
+)
+"""What a design about a hypothesis says where its columns have no step."""
+
+
+def _record(wanted: Specification) -> dict[str, Any]:
+    """Return what a policy file says about what it was designed for."""
+    plain = {
+        "objective": wanted.objective,
+        "query": wanted.query,
+        "hypothesis": [wanted.hypothesis, *wanted.also] if wanted.also else wanted.hypothesis,
+        "possible": wanted.possible,
+        "people": wanted.people,
+        "error": wanted.error,
+        "bits": wanted.bits,
+        "sensitivity": wanted.sensitivity,
+    }
+    found: dict[str, Any] = {
+        name: value if isinstance(value, (str, int, list)) else _written(value)
+        for name, value in plain.items()
+        if value is not None
+    }
+    if wanted.parts:
+        found |= {"query": [str(part.query) for part in wanted.parts], "norm": wanted.norm}
+    if wanted.parts and wanted.objective == "maximin" and wanted.error is None:
+        found["error"] = [_written(part.error) for part in wanted.parts if part.error is not None]
+    if wanted.weights:
+        found["weights"] = {name: _written(weight) for name, weight in wanted.weights.items()}
+    ranges = {
+        name: [_written(column.range.low), _written(column.range.high)]
+        for name, column in wanted.columns.items()
+        if column.range is not None
+    }
+    return found | ({"columns": ranges} if ranges else {})
+
+
+def _written(number: Fraction) -> str:
+    """Write an exact number as a decimal where that is exact and short, else as a fraction."""
+    return exactly(number).replace(",", "")
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _what(wanted: Specification) -> str:
+    if wanted.hypothesis is not None:
+        return f"{listed(wanted.columns)} that hides whether {_hypotheses(wanted)}"
+    if wanted.parts:
+        return queries_text(wanted)
+    return wanted.query or f"records of {listed(wanted.columns)}"
+
+
+def _of_objective(
+    wanted: Specification, document: PolicyDocument, certificate: Certificate
+) -> list[str]:
+    """Say in which sense nothing better exists."""
+    if wanted.parts:
+        return sentences_together(wanted, certificate)
+    if wanted.objective == "maximin" and wanted.error is not None:
+        return [_fewest(wanted, wanted.error)]
+    if wanted.objective == "leakage" and wanted.error is not None:
+        return [_largest_smallest(wanted.error, document)]
+    if wanted.objective in ("bits", "indistinguishability") and wanted.bits is not None:
+        return _of_budget(wanted, wanted.bits, certificate)
+    if wanted.policy == "meet" and wanted.objective == "hypothesis":
+        return _most_open(wanted, document)
+    return []
+
+
+def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
+    """Say in which sense no release has a larger smallest cell."""
+    query = document.columns[0].query
+    if (
+        isinstance(query, Expression)
+        and query.linear() is None
+        and len(query.names) > FEW_VARIABLES
+    ):
+        return (
+            "The edges were looked for where the volumes of so many variables are enclosed only "
+            f"roughly: whether a release within {exactly(error)} has a larger smallest cell is not "
+            "known."
+        )
+    grid = "up to the grid on which edges were looked for"
+    return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
+
+
+def _hypotheses(wanted: Specification) -> str:
+    assert wanted.hypothesis is not None  # the objective needs it
+    return listed([wanted.hypothesis, *wanted.also], joint="or")
+
+
+def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
+    """Say that nothing within the budget has a smaller error."""
+    asked = f"{exactly(bits)} {noun_for(bits, 'bit')} were asked for"
+    if wanted.query is not None:
+        return [f"{asked}; more equal cells would break them."] if certificate.sound else []
+    unused = float(bits) - certificate.value
+    return [
+        f"{asked}, and no other numbers of levels have a smaller largest "
+        + ("weighted error" if wanted.weights else "error")
+        + (
+            f"; {digits_down(unused, 4)} bits are of no use to any column."
+            if unused >= 0.01
+            else "."
+        )
+    ]
+
+
+def _most_open(wanted: Specification, document: PolicyDocument) -> list[str]:
+    """Say that nothing within the error leaves more open, where that is so: reach by reach."""
+    assert wanted.error is not None  # the objective needs it
+    opened = [one for column in document.columns for one in column.all_left_open()]
+    if any(one.most is None for one in opened):
+        return []
+    within = {"sup": "", "l1": " in all", "l2": " in Euclidean distance"}[wanted.move_norm]
+    for one in opened:
+        if one.most is not None and isinstance(one.counts, OpenRecords):
+            if one.counts.open == one.most:
+                continue
+            sentence = (
+                f"No release of values on the declared steps that moves {listed(wanted.moved)} by "
+                f"at most {exactly(wanted.error)}{within} leaves more than {one.most:,} records "
+                f"open; whether one leaves more open than the {one.counts.open:,} of this one is "
+                "not known."
+            )
+            return [sentence]
+    to = "" if wanted.known_within is None else " to somebody who knows so much"
+    # Between the steps a norm may allow moves that no whole steps make up.
+    on_steps = within or _half_steps_help(wanted, wanted.error)
+    values = " of values on the declared steps" if on_steps else ""
+    moved = f"that moves {listed(wanted.moved)} by at most {exactly(wanted.error)}{within}"
+    return [f"No release{values} {moved} leaves more records open{to}."]
+
+
+def _half_steps_help(wanted: Specification, error: Fraction) -> bool:
+    """Return whether releases between the steps could join records that lie further apart.
+
+    Two records meet halfway, so half steps join records floor(2 error / step) steps apart, and
+    whole steps those 2 floor(error / step) apart: x >= 5 within 1.5 has 4 and 7 meet at 5.5.
+    """
+    known = wanted.known_within or (None,)
+    distances = known * len(wanted.moved) if len(known) == 1 else known
+    for name, distance in zip(wanted.moved, distances, strict=True):
+        step = wanted.lattice[name].step
+        whole, half = 2 * math.floor(error / step), math.floor(2 * error / step)
+        if half > whole and (distance is None or math.floor(distance / step) > whole):
+            return True
+    return False
+
+
+def _fewest(wanted: Specification, error: Fraction) -> str:
+    """Say how many cells are needed, as far as the range of the query is known.
+
+    Answers that lie less than twice the error apart can share a cell, so what is needed follows
+    from the length of the range; of many nonlinear queries that is known from either side only.
+    """
+    used = levels_for_error(wanted.answer_range.length, error)
+    needed = used
+    if wanted.expression is not None and not wanted.range_is_exact:
+        needed = levels_for_error(wanted.known_range.inner.length, error)
+    if needed == used:
+        return f"No release within {exactly(error)} has fewer cells."
+    between = "or" if used == needed + 1 else "to"
+    return (
+        f"Within {exactly(error)} the fewest cells are {needed:,} {between} {used:,}, as far as "
+        f"the range of the query is known; this release has {used:,}."
+    )
+
+
+def _line_headline(
+    wanted: Specification,
+    certificate: Certificate,
+    moved: Mapping[str, Fraction | None],
+    furthest: Fraction,
+) -> str:
+    names = [name for name, error in moved.items() if error] or list(moved)
+    share = digits_down(100 * _open_share(certificate), 4)
+    if wanted.also:
+        every = listed([str(wanted.hypothesis), *wanted.also])
+        leave = f"at least {share} % of all possible records leave open each of {every}"
+        return _moved_so(names, furthest, leave)
+    least = "at least " if wanted.lattice and wanted.unstepped else ""
+    return _moved_so(
+        names,
+        furthest,
+        f"{least}{share} % of all possible records leave open whether {wanted.hypothesis}",
+    )
+
+
+def _moved_so(names: list[str], furthest: Fraction, result: str) -> str:
+    moved = f"{listed(names)} {verb_for(len(names), 'is')} moved by up to {exactly(furthest)}"
+    return f"{moved}, so that {result}."
+
+
+def _open_share(certificate: Certificate) -> float | Fraction:
+    """Return which share of all records leaves a hypothesis open: counted, or 1 - 2^-bits."""
+    counts = certificate.parameters
+    if "open" in counts:
+        return Fraction(counts["open"], counts["records"])
+    return -math.expm1(-certificate.value * math.log(2))
+
+
+def _outputs(columns: tuple[ColumnPolicy, ...]) -> int:
+    return math.prod(column.levels for column in columns if column.levels is not None)

@@ -1,0 +1,565 @@
+"""The Gaussian rule for a table or for given covariances: what it tells, distorts and proves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.table import names_of
+from hartley.errors import ColumnError, OptionError
+from hartley.exact import check_base, parse_step
+from hartley.policies.distortion.problem import as_number
+from hartley.policies.gaussian.bound import (
+    GaussianFrontier,
+    mutual_information_bound,
+    quadratic_gaussian_bound,
+)
+from hartley.policies.gaussian.model import (
+    NamedCovariance,
+    check_names,
+    moments,
+    read_gaussian,
+    read_numeric,
+)
+from hartley.policies.gaussian.rule import GaussianRule, check_seed
+from hartley.ranges.classes import Singling, single_out
+from hartley.report import ReadableResult
+from hartley.tables.opening import open_table
+from hartley.tables.writing import check_form, refuse_overwriting, write_arrow
+from hartley.text import few_digits, listed, six_decimals, verb_for
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.policies.gaussian.bound import GaussianBound
+    from hartley.policies.gaussian.model import NumericColumns
+
+    Floats = NDArray[np.float64]
+
+
+# --- gaussian report ------------------------------------------------------------------------------
+# What is known about a Gaussian rule: numbers, and what is proved for which data, in words.
+
+NEARLY_ALL = 0.99
+"""A combination that keeps this share of its variance is released with hardly any noise."""
+BARE = (
+    "Some combination of the key columns keeps more than 99 % of its variance: with so little "
+    "noise it can point to a person whose key is known."
+)
+SEEDED = (
+    "The seed was chosen, so that the noise can be drawn again: anybody who knows or guesses it "
+    "can take the noise away; draw no other table by it."
+)
+UNSEEDED = "The noise was drawn with fresh random bytes of the system and cannot be repeated."
+ONE_DRAW = "Another draw of the same rows tells as much again: release one draw only."
+ORDER = "The rows keep their order: if that tells something, the release tells it too."
+LAST_DIGITS = (
+    "The released numbers are doubles; what is proved is about real numbers, and the last digits "
+    "of doubles may tell more: round them (--round)."
+)
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best Gaussian rule at one distortion, between its two proofs."""
+
+    distortion: float
+    low: float
+    """No rule of this distortion tells less, if both sides are Gaussian."""
+    high: float
+    """The best rule tells at most this, likewise."""
+    mixture: float | None
+    """What the key itself or its mean tells at most, drawn by lot; None where that is infinite."""
+
+
+@dataclass(frozen=True)
+class NoisyRelease:
+    """A table of which the key was released with noise."""
+
+    path: str
+    rows: int
+    kept: tuple[str, ...]
+    """The columns that are released as they are."""
+    seeded: bool
+    measured: float
+    """The mean squared distance of key and release in this draw, known to the owner alone."""
+    singling: Singling
+    """How many records the columns that are kept single out."""
+    steps: tuple[tuple[str, Fraction], ...] = ()
+    """The columns that were rounded, and to multiples of what."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        rounded = [
+            f"{name} was rounded to multiples of {few_digits(float(step))}, which moves it by at "
+            "most half of that and tells no more."
+            for name, step in self.steps
+        ]
+        kept = (
+            (f"Released as they are, and no part of this proof: {listed(self.kept)}.",)
+            if self.kept
+            else ()
+        )
+        return (
+            SEEDED if self.seeded else UNSEEDED,
+            ONE_DRAW,
+            *(rounded or (LAST_DIGITS,)),
+            *kept,
+            *self.singling.sentences,
+            ORDER,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianReport(ReadableResult):
+    """The Gaussian rule of two sides: what it tells and distorts, and what is proved about it."""
+
+    table: str | None
+    rows: int | None
+    confidential: tuple[str, ...]
+    key: tuple[str, ...]
+    rule: GaussianRule
+    frontier: tuple[FrontierPoint, ...]
+    """The best rules from no distortion to that of releasing the mean."""
+    entropy: float | None = None
+    """The differential entropy of the confidential side, where it was given."""
+    entropy_bound: GaussianBound | None = None
+    """What is then proved from below for a confidential side that is not Gaussian."""
+    release: NoisyRelease | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> GaussianBound:
+        """What is proved about the rule, if both sides are Gaussian."""
+        return self.rule.bound
+
+    @property
+    def unit(self) -> str:
+        """The unit of risk."""
+        return self.bound.unit
+
+    @property
+    def share(self) -> float:
+        """The distortion as a share of the key's total variance."""
+        return self.rule.distortion / self.bound.variance
+
+    @property
+    def measure(self) -> str:
+        """What the distortion counts in."""
+        return "in variances of the key columns" if self.rule.units is not None else "in all"
+
+    @property
+    def headline(self) -> str:
+        """The rule in one sentence, and one more where columns that are kept undo it."""
+        bound = self.bound
+        w, x = listed(self.confidential), listed(self.key)
+        tells = verb_for(len(self.key), "tells")
+        it = "it" if len(self.key) == 1 else "they"
+        risk = (
+            f"{tells} nothing"
+            if bound.high == 0
+            else f"{tells} without end"
+            if math.isinf(bound.high)
+            else f"{tells} at most {six_decimals(bound.high, up=True)} {self.unit}"
+        )
+        itself = (
+            f"without noise {it} {tells} without end"
+            if math.isinf(bound.largest_risk)
+            else f"without noise {it} {tells} {six_decimals(bound.largest_risk, up=True)}"
+        )
+        units = "" if self.rule.units is None else " (standardised)"
+        columns = tuple(dict.fromkeys((*self.confidential, *self.key)))
+        are = "is Gaussian" if len(columns) == 1 else "are jointly Gaussian"
+        made = (
+            f"If {listed(columns)} {are}, {x} with noise of a mean squared distortion of "
+            f"{few_digits(self.rule.distortion, 6)}{units} {risk} about {w}; {itself}."
+        )
+        warning = "" if self.release is None else self.release.singling.warning
+        return f"{made} {warning}".rstrip()
+
+    @property
+    def proved(self) -> tuple[str, ...]:
+        """What is proved, and for which data, in plain words."""
+        bound = self.bound
+        low = six_decimals(bound.low, up=False)
+        gaussian = (
+            f"If both sides are Gaussian with these covariances, no rule of any kind with this "
+            f"distortion tells less than {low} {self.unit}, and this one tells at most "
+            f"{six_decimals(bound.high, up=True)}: proved in exact arithmetic ({bound.method})."
+        )
+        distortion = (
+            f"Whatever the distribution: if the key has these means and covariances, the mean "
+            f"squared distance of key and release is {few_digits(self.rule.distortion, 6)} "
+            f"({self.measure}), {100 * self.share:.4g} % of its variance."
+        )
+        information = self.rule.key_information
+        most = (
+            "For data that is not Gaussian nothing is proved from above, since some combination of "
+            "the key columns is released without noise."
+            if math.isinf(information)
+            else "For any such key, discrete ones too, the release tells at most "
+            f"{six_decimals(information, up=True)} {self.unit} about the key on average, and no "
+            "more about anything else, since it is computed from the key and noise alone."
+        )
+        bare = (BARE,) if self.rule.shares.max(initial=0.0) > NEARLY_ALL else ()
+        return gaussian, distortion, most, *bare, self._from_below, self._estimate
+
+    @property
+    def _from_below(self) -> str:
+        if self.entropy_bound is None:
+            return (
+                "For a confidential side that is not Gaussian nothing is proved from below. If it "
+                "has a density, give its differential entropy (--entropy); a discrete one has none."
+            )
+        low = six_decimals(self.entropy_bound.low, up=False)
+        return (
+            f"For a confidential side with a density of the entropy {few_digits(self.entropy or 0)}"
+            f" {self.unit} and these covariances, no rule with this distortion tells less than "
+            f"{low} {self.unit}."
+        )
+
+    @property
+    def _estimate(self) -> str:
+        return (
+            "The release is the best linear estimate of the key from itself, and if both are "
+            "Gaussian the best of all (E[X|X^] = X^): no reconstruction would distort less."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        released = () if self.release is None else self.release.sentences
+        return (*self.proved, *released, *self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON; infinite numbers become text."""
+        rule = self.rule
+        release = self.release
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "table": self.table,
+            "rows": self.rows,
+            "confidential": list(self.confidential),
+            "key": list(self.key),
+            "unit": self.unit,
+            "distortion": rule.distortion,
+            "share": self.share,
+            "standardised": rule.units is not None,
+            "key_information": _plain(rule.key_information),
+            "certificate": self.bound.to_dict(),
+            "entropy": self.entropy,
+            "entropy_bound": None if self.entropy_bound is None else self.entropy_bound.to_dict(),
+            "rule": {
+                "mean": (rule.mean if rule.units is None else rule.mean * rule.units).tolist(),
+                "gain": rule.gain.tolist(),
+                "gain_columns": [self.key[place] for place in rule.kept],
+                "noise_covariance": rule.noise_covariance.tolist(),
+                "distortions": rule.distortions.tolist(),
+            },
+            "frontier": [
+                {
+                    "distortion": point.distortion,
+                    "low": _plain(point.low),
+                    "high": _plain(point.high),
+                    "mixture": point.mixture,
+                }
+                for point in self.frontier
+            ],
+            "release": None
+            if release is None
+            else {
+                "path": release.path,
+                "rows": release.rows,
+                "kept": list(release.kept),
+                "seeded": release.seeded,
+                "measured_distortion": release.measured,
+                "rounded": {name: str(step) for name, step in release.steps},
+                "singled_out": release.singling.to_dict(),
+            },
+            "notes": list(self.notes),
+        }
+
+
+def _plain(number: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return "inf" if math.isinf(number) else number
+
+
+# --- gaussian -------------------------------------------------------------------------------------
+
+
+NOBODY = Singling(rows=0, columns=(), together=0)
+FROM_TABLE = (
+    "The rule was computed from the means and covariances of the table: anybody who sees it learns "
+    "something about them."
+)
+
+
+def gaussian(  # noqa: PLR0913 - each is one choice of the user's
+    table: object = None,
+    *,
+    confidential: str | Sequence[str],
+    key: str | Sequence[str],
+    distortion: float | None = None,
+    share: float | None = None,
+    covariance: Mapping[str, Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    standardise: bool = False,
+    entropy: float | None = None,
+    missing: str = "refuse",
+    out: str | os.PathLike[str] | None = None,
+    keep: str | Sequence[str] = (),
+    seed: int | None = None,
+    steps: Mapping[str, object] | None = None,
+    points: int = 17,
+    base: float = 2,
+    spreadsheet_safe: bool = False,
+) -> GaussianReport:
+    r"""Return the Gaussian rule that tells least about confidential columns, with its certificate.
+
+    .. math:: \hat X = (I - A) X + A Z, \qquad A = \Sigma \Sigma_X^{-1}
+
+    Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Theorem 2. The means and covariances are those
+    of a table's rows, or given. For Gaussian data both sides of the risk are proved in exact
+    arithmetic. For other data the distortion is still right and the information about the key is
+    bounded from above; from below there is a bound for a confidential side with a density of a
+    given entropy (eq. 7, never below 0), and none for a discrete one. The report says which is
+    which. A column may be on both sides.
+
+    Args:
+        table: whatever ``open_table`` opens; may be left out where covariances are given.
+        confidential: the numeric column or columns to protect.
+        key: the numeric column or columns to release with noise.
+        distortion: the mean squared distance of key and release, in all key columns together; in
+            variances where they are standardised.
+        share: instead, that distance as a share of the key's total variance, from 0 to 1.
+        covariance: covariances of the columns, as a mapping from each column to its covariances or
+            the path of a CSV file: an empty field and the columns in the first line, then a column
+            and its covariances in each. A row "mean" holds means, which a table needs.
+        standardise: give every key column the variance 1 first, so that units do not count.
+        entropy: the differential entropy of the confidential side, if it is not Gaussian.
+        missing: "refuse" missing and infinite values, or "drop" such rows.
+        out: also write the table with its key perturbed, a Parquet or CSV file.
+        keep: columns to release as they are, besides; others are left out.
+        seed: a whole number to draw the same again; fresh random bytes of the system if left out.
+        steps: round key columns of the release to multiples of these.
+        points: how many rules to compute for the curve beside it.
+        base: of the logarithms.
+        spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
+
+    Example:
+        >>> known = {"w": {"w": 1, "x": 0.95}, "x": {"w": 0.95, "x": 1}}
+        >>> report = gaussian(
+        ...     confidential="w", key="x", covariance=known, distortion=0.25, base=math.e
+        ... )
+        >>> round(report.bound.high, 6), round(report.rule.key_information, 6)  # and ln(4) / 2
+        (0.564858, 0.693147)
+    """
+    check_base(base)
+    hidden, keys = names_of(confidential), names_of(key)
+    check_names(hidden, keys)
+    _check_choices(table, covariance, out, distortion, share, points)
+    check_seed(seed)
+    _refuse_open_secrets(hidden, keys, names_of(keep))
+    rounding = _steps(steps, keys)
+    opened = None if table is None else open_table(table)
+    if out is not None:
+        check_form(out, spreadsheet_safe=spreadsheet_safe)
+        refuse_overwriting({"table": () if opened is None else opened.paths}, out)
+    columns = None
+    if opened is not None:
+        needed = keys if covariance is not None else (*hidden, *keys)
+        columns = read_numeric(opened, needed, names_of(keep), missing=missing)
+    mean, joint = _moments(columns, covariance, (*hidden, *keys), len(hidden))
+    variance = float(joint.diagonal()[len(hidden) :].sum())
+    if standardise:
+        variance = float((joint.diagonal()[len(hidden) :] > 0).sum())
+    wanted = distortion if share is None else as_number(share) * variance
+    rule = GaussianRule.best_in_units(
+        joint,
+        len(hidden),
+        standardise=standardise,
+        distortion=wanted if wanted is not None else math.nan,
+        mean=mean,
+        columns=keys,
+        base=base,
+    )
+    scaled = _scaled(joint, len(hidden), rule)
+    release = None
+    if columns is not None and out is not None and opened is not None:
+        release = _released(
+            rule, columns, opened, out, seed=seed, steps=rounding, safe=spreadsheet_safe
+        )
+    left_out = "" if columns is None else columns.left_out_sentence
+    origin = FROM_TABLE if covariance is None else ""
+    return GaussianReport(
+        table=None if opened is None else opened.name,
+        rows=None if columns is None else len(columns.values),
+        confidential=hidden,
+        key=keys,
+        rule=rule,
+        frontier=_frontier(scaled, points, base),
+        entropy=entropy,
+        entropy_bound=None
+        if entropy is None
+        else quadratic_gaussian_bound(
+            **scaled, distortion=rule.bound.distortion, entropy=entropy, base=base
+        ),
+        release=release,
+        notes=tuple(note for note in (*rule.bound.notes, left_out, origin) if note),
+    )
+
+
+def _check_choices(  # noqa: PLR0913, PLR0917 - what ``gaussian`` was given
+    table: object,
+    covariance: object,
+    out: object,
+    distortion: object,
+    share: object,
+    points: object,
+) -> None:
+    """Refuse, before any work, choices that do not fit together."""
+    if table is None and covariance is None:
+        raise OptionError(
+            "Neither a table nor covariances are given", hint="name a table, or give covariance="
+        )
+    if table is None and out is not None:
+        raise OptionError("There is no table to perturb", hint="name one, or leave out the file")
+    if (distortion is None) == (share is None):
+        raise OptionError(
+            "Exactly one of distortion and share is needed",
+            hint="for example share=0.25 for a quarter of the key's variance",
+        )
+    if share is not None and not 0 <= as_number(share) <= 1:
+        raise OptionError(
+            f"The share {share} is not from 0 to 1",
+            hint="0 releases the key as it is, 1 its mean; write for example 0.25",
+        )
+    if not (isinstance(points, (int, np.integer)) and points >= 2):
+        raise OptionError(f"A curve needs more points than {points}", hint="give 2 or more")
+
+
+def _refuse_open_secrets(hidden: Sequence[str], keys: Sequence[str], keep: Sequence[str]) -> None:
+    """Refuse to release what the noise is to protect: as it is, it tells all about itself."""
+    for name in keep:
+        if name in keys:
+            raise ColumnError(
+                f"The key column '{name}' would be released with noise and as it is",
+                hint="leave it out of the columns to keep",
+            )
+        if name in hidden:
+            raise ColumnError(
+                f"The confidential column '{name}' would be released as it is",
+                hint="leave it out of the columns to keep",
+            )
+
+
+def _steps(steps: Mapping[str, object] | None, keys: Sequence[str]) -> dict[str, Fraction]:
+    """Read to what key columns are rounded."""
+    for name in steps or {}:
+        if name not in keys:
+            raise ColumnError(
+                f"Column '{name}' is to be rounded but is no key column",
+                hint=f"choose from {', '.join(keys)}",
+            )
+    return {name: parse_step(step, column=name) for name, step in (steps or {}).items()}
+
+
+def _moments(
+    columns: NumericColumns | None, covariance: object, names: Sequence[str], size: int
+) -> tuple[Floats | None, Floats]:
+    """Return the means of the key columns and the covariances of all, given or of the rows."""
+    if covariance is None:
+        assert columns is not None  # checked before: there is a table
+        centre, joint = moments(columns.of(names))
+        return centre[size:], joint
+    known = NamedCovariance.of(covariance)  # type: ignore[arg-type]  # it refuses what it is not
+    mean = known.mean_of(names[size:])
+    if columns is not None and mean is None:
+        raise OptionError(
+            "The covariances come without the means of the columns, which a table needs",
+            hint="add a row called mean",
+        )
+    return mean, known.covariance_of(names)
+
+
+def _scaled(joint: Floats, size: int, rule: GaussianRule) -> dict[str, Floats]:
+    """Return the covariances that the rule was made for, in its units."""
+    scale = np.concatenate([np.ones(size), _units(rule)])
+    inner = joint / np.outer(scale, scale)
+    return {
+        "confidential": inner[:size, :size],
+        "key": inner[size:, size:],
+        "cross": inner[:size, size:],
+    }
+
+
+def _units(rule: GaussianRule) -> Floats:
+    return np.ones(len(rule.mean)) if rule.units is None else rule.units
+
+
+def _frontier(
+    covariances: dict[str, Floats], points: int, base: float
+) -> tuple[FrontierPoint, ...]:
+    """Return the best rules at equidistant distortions, with the mixture beside them."""
+    model = read_gaussian(**covariances)
+    frontier = GaussianFrontier(model)
+    traced = []
+    for distortion in np.linspace(0, model.variance, points):
+        bound = frontier.bound(float(distortion), base=base)
+        finite = math.isfinite(bound.largest_risk)
+        mixture = (
+            mutual_information_bound(
+                information=bound.largest_risk,
+                constant_distortion=bound.variance,
+                distortion=float(distortion),
+            )
+            if finite
+            else None
+        )
+        traced.append(FrontierPoint(float(distortion), bound.low, bound.high, mixture))
+    return tuple(traced)
+
+
+def _released(  # noqa: PLR0913 - what ``gaussian`` was given
+    rule: GaussianRule,
+    columns: NumericColumns,
+    table: Table,
+    out: str | os.PathLike[str],
+    *,
+    seed: int | None,
+    steps: Mapping[str, Fraction],
+    safe: bool,
+) -> NoisyRelease:
+    """Draw and write the rows, and measure what became of them."""
+    import pyarrow as pa
+
+    released = rule.apply_to(columns, seed=seed)
+    for name, step in steps.items():
+        unit = float(step)
+        rounded = np.rint(released.column(name).to_numpy() / unit) * unit
+        place = released.column_names.index(name)
+        released = released.set_column(place, name, pa.array(rounded + 0.0))
+    kept = tuple(columns.beside.column_names)
+    drawn = np.column_stack([released.column(name).to_numpy() for name in rule.columns])
+    apart = (drawn - columns.of(rule.columns)) / _units(rule)
+    write_arrow(released, out, table.paths, spreadsheet_safe=safe)
+    return NoisyRelease(
+        path=str(out),
+        rows=released.num_rows,
+        kept=kept,
+        seeded=seed is not None,
+        measured=float(np.square(apart).sum(axis=1).mean()),
+        singling=single_out(released, (), kept) if kept else NOBODY,
+        steps=tuple(steps.items()),
+    )

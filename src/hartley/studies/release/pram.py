@@ -1,0 +1,877 @@
+"""Perturb columns of a table at random, report the leakage, and estimate frequencies from it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hartley.engines.table import Kind, names_of
+from hartley.errors import ColumnError, InputError, OptionError
+from hartley.files import check_files, read_text_file, written_together
+from hartley.policies.distortion.model import PrivacyDistortion
+from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KeptColumn
+from hartley.policies.random.estimates import (
+    MOST_CELLS,
+    FrequencyEstimate,
+    estimate_from_counts,
+    least_leaking,
+)
+from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
+from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
+from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
+from hartley.ranges.classes import Singling, single_out
+from hartley.ranges.distribution import JointDistribution
+from hartley.ranges.relation import FEW, Relation, check_wanted_k
+from hartley.report import ReadableResult
+from hartley.schema.roles import chosen_columns, open_with_roles
+from hartley.studies.release.release import as_matrices_say, release_drawn
+from hartley.tables.counts import distinct_counts
+from hartley.tables.opening import open_table
+from hartley.tables.view import prepare
+from hartley.tables.writing import check_form, refuse_overwriting
+from hartley.text import counted, verb_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.guarantees.promise import Certificate
+    from hartley.policies.random.pram import Seed
+    from hartley.schema.roles import RolesSource
+    from hartley.studies.look.exposure import ReleasedPeople
+    from hartley.studies.release.release import ReleaseReport
+
+    Progress = Callable[[str, float], None]
+    """Called with the name of the current step and the share of it that is done."""
+    Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
+
+
+# --- pram rules -----------------------------------------------------------------------------------
+# Rules of perturbation for a table: from a probability, from a file, or the best trade-off.
+
+FROM_TABLE = (
+    "The values of the matrix were taken from the table: anybody who sees the policy file learns "
+    "which values occur."
+)
+OPTIMAL = (
+    "The matrix was computed from the frequencies of the table: anybody who sees it learns "
+    "something about them."
+)
+INVARIANT = (
+    "The frequencies are preserved in expectation; anybody who sees the matrix can compute them "
+    "from it."
+)
+VALUES_ALONE = (
+    "What is certified about the best rule is about rules that release values of the column; the "
+    "estimates that took their place may do better."
+)
+RECONSTRUCTED = (
+    "The estimates were computed from the frequencies of the table, and their digits stand in the "
+    "release: what they tell about these frequencies is not counted here. In Python, "
+    "hartley.reconstruct takes public frequencies instead."
+)
+
+
+@dataclass(frozen=True)
+class FoundRule:
+    """A rule for columns of a table, with notes on how it was computed."""
+
+    pram: Pram
+    notes: tuple[str, ...] = ()
+    reconstruction: ReconstructedRelease | None = None
+    """What replacing the released values by estimates did, where that was wanted."""
+
+
+@dataclass(frozen=True)
+class RuleWish:
+    """What the best rule should meet: one of three wishes, and how distortion is measured."""
+
+    lam: float | None = None
+    distortion: float | None = None
+    risk: float | None = None
+    distance: str = "zero_one"
+    confidential: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The wishes that are not None."""
+        wishes = {"lam": self.lam, "distortion": self.distortion, "risk": self.risk}
+        return {name: wish for name, wish in wishes.items() if wish is not None}
+
+
+def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
+    columns: Sequence[Sequence[str]],
+    rules: object,
+    wish: RuleWish,
+    *,
+    retain: object,
+    matrix: object,
+    invariant: bool,
+    reconstruct: bool = False,
+) -> None:
+    """Refuse, before any work, a call that gives a matrix in two ways or in none.
+
+    Example:
+        >>> ways = {"retain": "0.8", "matrix": None}
+        >>> check_rule_choice([["sex"]], None, RuleWish(), **ways, invariant=True)
+    """
+    ways = {"retain": retain, "matrix": matrix, "policy": rules, **wish.given}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise OptionError(
+            f"Both {' and '.join(given[:2])} give a matrix" if given else "No matrix is given",
+            hint="give one of retain, matrix, policy, distortion, lam and risk",
+        )
+    if rules is not None and (columns or invariant or reconstruct):
+        raise OptionError(
+            "A policy file already names the columns and matrices",
+            hint="leave out the columns, invariant and reconstruct",
+        )
+    if invariant and reconstruct:
+        raise OptionError(
+            "Estimates have other frequencies than the values, so invariant and reconstruct "
+            "exclude each other",
+            hint="give one of them",
+        )
+    if rules is None and not all(columns or [()]):
+        raise OptionError("No column to perturb is named", hint="add a column")
+
+
+def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
+    table: Table,
+    columns: Sequence[Sequence[str]],
+    wish: RuleWish,
+    *,
+    retain: object,
+    matrix: str | os.PathLike[str] | None,
+    invariant: bool,
+    missing: str,
+    reconstruct: bool = False,
+) -> list[FoundRule]:
+    """Return a rule for each group of columns, computed in the way that was chosen."""
+    chosen = []
+    for names in columns:
+        if retain is not None:
+            rule = retaining_rule(table, names, retain, missing=missing)
+        elif matrix is not None:
+            rule = matrix_rule(table, names, matrix)
+        else:
+            rule = best_rule(table, names, wish, missing=missing)
+        if invariant:
+            rule = invariant_rule(table, rule, missing=missing)
+        if reconstruct:
+            rule = reconstructed_rule(table, rule, wish, missing=missing)
+        chosen.append(rule)
+    return chosen
+
+
+def retaining_rule(
+    table: Table, columns: Sequence[str], probability: object, *, missing: str = "refuse"
+) -> FoundRule:
+    """Return the rule that keeps the values of a table's columns with a probability.
+
+    Over several columns the values are all combinations of those that each column has.
+
+    Example:
+        >>> from hartley.tables.opening import open_table
+        >>> table = open_table({"sex": ["F", "M", "F"]})
+        >>> retaining_rule(table, ["sex"], "0.8").pram.values
+        ('F', 'M')
+    """
+    column_counts = [count_values(table, [name], missing) for name in columns]
+    sides = [[value for (value,) in counts] for counts in column_counts]
+    size = int(np.prod([len(side) for side in sides], dtype=float))
+    if size > MOST_VALUES:
+        raise OptionError(
+            f"The columns {', '.join(columns)} have {size:,} combinations of values, too many for "
+            "one matrix",
+            hint="perturb them one by one: --column once for each",
+        )
+    values = sides[0] if len(sides) == 1 else list(itertools.product(*sides))
+    return FoundRule(Pram.retaining(probability, values, column=tuple(columns)), (FROM_TABLE,))
+
+
+def best_rule(
+    table: Table, columns: Sequence[str], wish: RuleWish, *, missing: str = "refuse"
+) -> FoundRule:
+    """Return the best rule for a wish: the one that tells least about confidential columns.
+
+    Without confidential columns it is the rule of least stochastic maximal leakage, which bounds
+    the guessing of anything.
+
+    Example:
+        >>> from hartley.tables.opening import open_table
+        >>> table = open_table({"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]})
+        >>> rule = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
+        >>> rule.pram.matrix.shape
+        (2, 2)
+    """
+    if len(wish.given) != 1:
+        raise OptionError(
+            "Give one of --lam, --distortion and --risk", hint="for example --distortion 0.2"
+        )
+    counts = count_values(table, columns, missing)
+    if not wish.confidential:
+        if wish.distortion is None:
+            raise OptionError(
+                "A price or a limit of the risk needs confidential columns",
+                hint="name them with --confidential, or give --distortion",
+            )
+        values = [value[0] if len(columns) == 1 else value for value in counts]
+        best = least_leaking(
+            list(counts.values()), wish.distance, wish.distortion, values=values, column=columns
+        )
+        note = (
+            f"Of all rules with a mean {wish.distance.replace('_', '-')} distortion of "
+            f"{best.distortion:.4g}, this one has the least maximal leakage."
+        )
+        return FoundRule(best.pram, (note, FROM_TABLE, OPTIMAL))
+    model = PrivacyDistortion.from_table(
+        table,
+        confidential=list(wish.confidential),
+        key=list(columns),
+        distortion=wish.distance,
+    )
+    result = model.solve(**wish.given)
+    pram = Pram.of_result(result, model.values, column=tuple(columns))
+    return FoundRule(pram, (*result.sentences[:3], FROM_TABLE, OPTIMAL))
+
+
+def invariant_rule(table: Table, rule: FoundRule, *, missing: str = "refuse") -> FoundRule:
+    """Return the rule made invariant for the frequencies of a table."""
+    pram = rule.pram
+    frequencies = _frequencies(table, pram, missing)
+    if pram.released != pram.values:
+        raise OptionError(
+            "A rule that releases new values cannot preserve frequencies",
+            hint="leave out --invariant",
+        )
+    return FoundRule(pram.invariant(frequencies), (*rule.notes, INVARIANT))
+
+
+def reconstructed_rule(
+    table: Table, chosen: FoundRule, wish: RuleWish, *, missing: str = "refuse"
+) -> FoundRule:
+    """Return the rule with the best estimate of the truth for every value that it releases.
+
+    The law is that of the perturbed columns in the table, with the confidential ones beside them
+    for what is told. Other columns that are kept are left out of it: estimates that used them
+    would depend on more than what the rule releases.
+
+    Example:
+        >>> from hartley.tables.opening import open_table
+        >>> table = open_table({"dose": [0, 0, 0, 10]})
+        >>> chosen = retaining_rule(table, ["dose"], "0.8")
+        >>> better = reconstructed_rule(table, chosen, RuleWish(distance="squared"))
+        >>> [round(dose, 2) for dose in better.pram.released]
+        [0.77, 5.71]
+    """
+    pram = chosen.pram
+    step = reconstruct(pram, _frequencies(table, pram, missing), distortion=wish.distance)
+    joint = joint_counts(table, pram, wish.confidential or None)
+    if joint is not None:  # it lacks rows without a confidential value, the frequencies do not
+        law = JointDistribution(joint / joint.sum())
+        before, after = risks_of_both(law, (pram.matrix, step.matrix))
+        step = replace(step, risk_before=before, risk=after)
+    certified = (VALUES_ALONE,) if wish.given and not step.is_fixed else ()
+    return FoundRule(step.pram, (*chosen.notes, *certified, RECONSTRUCTED), step)
+
+
+def _frequencies(table: Table, pram: Pram, missing: str) -> list[int]:
+    """Return how often the values of a matrix occur; refuse a table with others."""
+    counts = count_values(table, pram.columns, missing)
+    keys = [value if isinstance(value, tuple) else (value,) for value in pram.values]
+    if not counts.keys() <= set(keys):
+        raise ColumnError(
+            f"Column '{pram.name}' holds a value that the matrix has no row for",
+            hint="add a row to the matrix, or merge such values first",
+        )
+    return [counts.get(key, 0) for key in keys]
+
+
+def joint_counts(
+    table: Table, pram: Pram, confidential: str | Sequence[str] | None
+) -> NDArray[np.int64] | None:
+    """Return how often confidential values and the values of a matrix occur together.
+
+    A column may be on both sides: then it is counted as what it is, a function of the key.
+    """
+    if confidential is None:
+        return None
+    relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
+    pairs = relation.pairs()
+    known = {value: place for place, value in enumerate(pram.values)}
+    places = [known.get(value, -1) for value in relation.released_range]
+    if min(places) < 0:
+        raise ColumnError(
+            f"Column '{pram.name}' holds a value that the matrix has no row for",
+            hint="add a row to the matrix, or merge such values first",
+        )
+    joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
+    joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
+    return joint
+
+
+def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
+    """Return how often every combination of values occurs, in their order where they compare."""
+    if missing not in ("refuse", "value"):
+        raise OptionError(
+            f"The treatment of missing values '{missing}' is unknown",
+            hint="choose 'refuse' or 'value'",
+        )
+    view = prepare(table, columns, missing="value")
+    lost = next((column for column in view.columns if column.missing), None)
+    if missing == "refuse" and lost is not None:
+        raise ColumnError(
+            f"{counted(lost.missing, 'value')} of column '{lost.name}' "
+            f"{verb_for(lost.missing, 'is')} missing",
+            hint="drop such rows, or make missing a value that is perturbed too: --missing value",
+        )
+    combinations = distinct_counts(view)
+    if combinations.num_rows > MOST_VALUES:
+        raise OptionError(
+            f"{', '.join(columns)} has {combinations.num_rows:,} values, too many for a matrix",
+            hint="put numbers into cells or merge categories first (hartley design, release)",
+        )
+    sides = [combinations.column(f"c{place}").to_pylist() for place in range(len(columns))]
+    rows = list(zip(zip(*sides, strict=True), combinations.column("n").to_pylist(), strict=True))
+    rows.sort(key=lambda row: [(part is None, 0 if part is None else part) for part in row[0]])
+    return dict(rows)
+
+
+# --- matrices in files --------------------------------------------------------------------------
+
+
+def matrix_rule(table: Table, columns: Sequence[str], path: str | os.PathLike[str]) -> FoundRule:
+    """Read a matrix from a CSV file: released values in the first line, values in the first column.
+
+    Numbers are exact as they are written, fractions such as 1/3 too; an empty name is the missing
+    value. One column only.
+    """
+    if len(columns) != 1:
+        raise OptionError(
+            "A matrix in a CSV file is for one column",
+            hint="write several columns in a policy file",
+        )
+    kind = prepare(table, columns, missing="value").table.kind(columns[0])
+    text = read_text_file(path, what="matrix", kind=InputError)
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""))
+        lines = [[cell.strip() for cell in line] for line in rows if line]
+    except csv.Error:
+        raise InputError(f"The matrix {path} cannot be read", hint="write it as CSV") from None
+    if len(lines) < 2 or any(len(line) != len(lines[0]) for line in lines) or len(lines[0]) < 2:
+        raise InputError(
+            f"The file {path} contains no matrix",
+            hint="first line: an empty field and the released values; then a value and its "
+            "probabilities in each line",
+        )
+    released = [_as_kind(name, kind, path) for name in lines[0][1:]]
+    values = [_as_kind(line[0], kind, path) for line in lines[1:]]
+    matrix = ExactMatrix.of([line[1:] for line in lines[1:]])
+    same = values == released
+    pram = Pram(matrix, values, column=tuple(columns), released=None if same else released)
+    return FoundRule(pram)
+
+
+def _as_kind(name: str, kind: Kind, path: str | os.PathLike[str]) -> Any:  # noqa: ANN401 - by the column
+    """Read a name as a value of a column."""
+    if not name:
+        return None
+    truths: Mapping[str, bool] = {"true": True, "false": False}
+    try:
+        if kind is Kind.INTEGER:
+            return int(name)
+        if kind is Kind.REAL:
+            return float(name)
+        if kind is Kind.BOOLEAN:
+            return truths[name.lower()]
+    except (ValueError, KeyError):
+        raise InputError(
+            f"A name in the matrix {path} is not a value of a column of {kind} values",
+            hint="write the names as the column holds its values",
+        ) from None
+    return name
+
+
+# --- pram -----------------------------------------------------------------------------------------
+
+
+NOBODY = Singling(rows=0, columns=(), together=0)
+
+__all__ = [
+    "FrequencyEstimate",
+    "PerturbedColumn",
+    "PramReport",
+    "estimate",
+    "joint_frequencies",
+    "pram",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedColumn:
+    """One rule, the values before and after it, its leakage, and the estimates it allows."""
+
+    pram: Pram
+    before: NDArray[np.int64]
+    """How many rows had each value; only the owner of the table knows this."""
+    after: NDArray[np.int64]
+    """How many rows have each released value."""
+    changed: int
+    leakage: PramLeakage
+    estimate: FrequencyEstimate | None
+    """From the perturbed rows alone; None where the matrix is singular."""
+    not_estimable: str | None = None
+    """Why there is no estimate."""
+
+    @property
+    def title(self) -> str:
+        """The columns, as a sentence names them."""
+        return ", ".join(self.pram.columns)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        rows = int(self.before.sum())
+        changed = (
+            f"{self.title} was changed in {self.changed:,} of {rows:,} rows "
+            f"({100 * self.changed / rows:.1f} %)."
+        )
+        estimated = (
+            (f"The frequencies of {self.title} cannot be estimated. {self.not_estimable}.",)
+            if self.estimate is None
+            else self.estimate.sentences
+        )
+        return (changed, *self.leakage.sentences, *estimated)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON, without the table's own frequencies."""
+        return {
+            "columns": list(self.pram.columns),
+            "values": len(self.pram.values),
+            "changed": self.changed,
+            "released_rows": self.after.tolist(),
+            "leakage": self.leakage.to_dict(),
+            "estimate": None if self.estimate is None else self.estimate.to_dict(),
+            "not_estimable": self.not_estimable,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PramReport(ReadableResult):
+    """What a random perturbation wrote, in numbers and in plain sentences."""
+
+    release: ReleaseReport
+    columns: tuple[PerturbedColumn, ...]
+    policy: PolicyDocument
+    seeded: bool
+    """Whether the user chose the seed."""
+    notes: tuple[str, ...] = ()
+    singling: Singling = NOBODY
+    """How many records the kept columns single out by themselves."""
+    certificate: Certificate | None = None
+    """What was promised, where a certificate was written."""
+    reconstructions: tuple[ReconstructedRelease, ...] = ()
+    """What replacing released values by estimates did, a rule each, where that was wanted."""
+
+    @property
+    def people(self) -> ReleasedPeople | None:
+        """Whom the released rows single out, leave among few, or give away."""
+        return self.release.people
+
+    @property
+    def headline(self) -> str:
+        """The release in one sentence, and a warning if kept columns undo the perturbation."""
+        titles = " and ".join(column.title for column in self.columns)
+        made = f"{self.release.headline[:-1]}, {titles} perturbed at random."
+        return f"{made} {self.singling.warning}".rstrip()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        each = (sentence for column in self.columns for sentence in column.sentences)
+        return (*each, *self.general)
+
+    @property
+    def general(self) -> tuple[str, ...]:
+        """What a reader should know beyond the perturbed columns."""
+        seed = (
+            "The seed was chosen, so the draw can be repeated. Anybody who guesses or learns the "
+            "seed can undo much of the perturbation; do not use it for another table."
+            if self.seeded
+            else "The draw was made with fresh random bytes of the system and cannot be repeated."
+        )
+        steps = (sentence for step in self.reconstructions for sentence in step.sentences)
+        return (*steps, seed, *self.release.sentences, *self.singling.sentences, *self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON."""
+        return {
+            "format": 1,
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "seeded": self.seeded,
+            "notes": list(self.notes),
+            "columns": [column.to_dict() for column in self.columns],
+            "singled_out": self.singling.to_dict(),
+            "people": None if self.people is None else self.people.to_dict(),
+            "reconstruction": [step.to_dict() for step in self.reconstructions],
+            "release": self.release.to_dict(),
+        }
+
+
+def pram(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    rules: Rules | None = None,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    columns: str | Sequence[str | Sequence[str]] = (),
+    retain: object = None,
+    matrix: str | os.PathLike[str] | None = None,
+    distortion: float | None = None,
+    lam: float | None = None,
+    risk: float | None = None,
+    distance: str = "zero_one",
+    invariant: bool = False,
+    reconstruct: bool = False,
+    missing: str = "refuse",
+    keep: str | Sequence[str] | None = None,
+    seed: Seed = None,
+    confidential: str | Sequence[str] | None = None,
+    policy_out: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    notes: Sequence[str] = (),
+    progress: Progress | None = None,
+    spreadsheet_safe: bool = False,
+    roles: RolesSource | None = None,
+    k: int | None = FEW,
+) -> PramReport:
+    """Write a table with columns perturbed at random; a column that is not named is not released.
+
+    The rules are given, or computed for columns from one of ``retain``, ``matrix``,
+    ``distortion``, ``lam`` and ``risk``. Rows are streamed: memory does not grow with them. The
+    draw for a row depends only on the seed, the rule and the number of the row; a database that
+    returns rows in no fixed order may number them differently next time. Every value must have a
+    row of the matrix, a missing one too. All files are written, or none.
+
+    Args:
+        table: anything that ``open_table`` opens.
+        rules: a rule, several for columns that are perturbed independently, or a policy.
+        out: the Parquet or CSV file to write.
+        columns: where no rules are given, the columns to perturb independently of each other; a
+            list in the list holds columns that are perturbed together.
+        retain: keep a value with this probability, else release any other with equal chances.
+        matrix: a CSV file with the matrix of one column.
+        distortion: use the best matrix of at most this mean distortion.
+        lam: use the best matrix at this price of a bit of risk.
+        risk: use the best matrix of at most this risk in bits.
+        distance: how far a released value is from the truth: "zero_one", "squared" or "absolute".
+        invariant: preserve the frequencies of the columns on average.
+        reconstruct: release for every drawn value the best estimate of the truth from it instead:
+            the mean for squared distance, the median for absolute, the likeliest value for
+            zero_one. It distorts less and tells no more about a record; but the estimates are
+            computed from the table and so tell something about it, which no certificate counts.
+        missing: "refuse" missing values, or make missing a "value" that is perturbed too.
+        keep: other columns to release as they are; with roles, by default the confidential ones
+            and those with the role "kept".
+        seed: a whole number to draw the same again; fresh random bytes of the system if left out.
+        confidential: columns that the best matrix protects; the report says how much the perturbed
+            columns tell about them.
+        policy_out: also write the matrices as a policy file.
+        certificate: also write what the policy promises; needs a policy file, given or written.
+        notes: what else a reader should know.
+        progress: called with the name of the current step and the share of it that is done.
+        spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. Without rules
+            and columns, the keys that hold no numbers are perturbed; an identifier is never
+            released.
+        k: people who share their released values with fewer, themselves included, are counted in
+            the file that was written, which is read once more; None counts nobody.
+
+    Example:
+        >>> import tempfile
+        >>> people = {"sex": ["F", "M"] * 500, "age": [20, 30] * 500}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     out = f"{folder}/out.parquet"
+        ...     report = pram(people, out=out, columns="sex", retain="0.9", keep="age", seed=1)
+        >>> report.headline[-24:]
+        'sex perturbed at random.'
+        >>> column = report.columns[0]
+        >>> column.changed, [round(share, 2) for share in column.estimate.shares.tolist()]
+        (114, [0.51, 0.49])
+    """
+    if out is None:
+        raise OptionError("No file to write is named", hint="give out=, a .parquet or .csv file")
+    if roles is not None:
+        table, columns, keep, confidential = _by_roles(
+            table, rules, columns, keep, confidential, roles
+        )
+    keep = () if keep is None else keep
+    about = () if confidential is None else names_of(confidential)
+    wish = RuleWish(lam, distortion, risk, distance, about)
+    groups = [names_of(group) for group in names_of(columns)]
+    check_rule_choice(
+        groups,
+        rules,
+        wish,
+        retain=retain,
+        matrix=matrix,
+        invariant=invariant,
+        reconstruct=reconstruct,
+    )
+    if certificate is not None and reconstruct:
+        # A certificate assumes that a rule does not depend on the table or is not shown. The
+        # estimates depend on it and are shown: with all their digits they give counts away.
+        raise OptionError(
+            "No certificate covers estimates that are computed from the table and released",
+            hint="leave out certificate, or reconstruct a rule by public frequencies with "
+            "hartley.reconstruct and pass that",
+        )
+    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
+    check_wanted_k(k)
+    opened = open_table(table)
+    path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
+    path = path if isinstance(path, (str, os.PathLike)) else None
+    if certificate is not None and policy_out is None and (path is None or keep):
+        raise OptionError(
+            "No certificate can be written, because no policy file is written",
+            hint="write the policy too: policy_out= (--policy-out)",
+        )
+    read = {"table": opened.paths, "policy": () if path is None else (os.fspath(path),)}
+    read["matrix"] = () if matrix is None else (os.fspath(matrix),)
+    refuse_overwriting(read, out)
+    beside = {"policy": policy_out, "certificate": certificate}
+    if any(beside.values()):
+        written = {"release": out, **beside}
+        check_files({name: Path(file) if file else None for name, file in written.items()}, read)
+    chosen: list[FoundRule] = []
+    if rules is None:
+        chosen = choose_rules(
+            opened,
+            groups,
+            wish,
+            retain=retain,
+            matrix=matrix,
+            invariant=invariant,
+            missing=missing,
+            reconstruct=reconstruct,
+        )
+        policy = policy_of([rule.pram for rule in chosen], keep)
+        notes = (*dict.fromkeys(note for rule in chosen for note in rule.notes), *notes)
+    else:
+        policy = policy_of(rules, keep)
+    if not policy.prams:
+        raise OptionError(
+            "The policy perturbs no column at random",
+            hint='add a column of kind "pram", or use hartley.release',
+        )
+    promised = None if certificate is None else _promised(policy)
+    with written_together():
+        report = _perturb(
+            opened,
+            policy,
+            out,
+            seed=seed,
+            about=about,
+            notes=notes,
+            progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
+            k=k,
+        )
+        if policy_out is not None:
+            policy.save(policy_out)
+        if certificate is not None and promised is not None:
+            promised = promised.bind(policy_out or path or "")
+            promised.save(certificate)
+    steps = tuple(rule.reconstruction for rule in chosen if rule.reconstruction is not None)
+    return replace(report, certificate=promised, reconstructions=steps)
+
+
+def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
+    source: object,
+    rules: Rules | None,
+    columns: str | Sequence[str | Sequence[str]],
+    keep: str | Sequence[str] | None,
+    confidential: str | Sequence[str] | None,
+    roles: RolesSource,
+) -> tuple[Table, Any, Any, Any]:
+    """Return the table without identifiers, and columns as roles name them where nobody did."""
+    table, known_roles = open_with_roles(source, roles)
+    if rules is None and not columns:
+        keys = chosen_columns(known_roles, None, "key", what="key")
+        # A matrix is about texts, truth values or numbers: a draw of dates would release true ones.
+        drawn = [name for name in keys if table.kind(name) is not Kind.TIME]
+        columns = [name for name in drawn if not table.kind(name).numeric] or drawn
+        if not columns:
+            raise ColumnError(
+                f"Every key of {known_roles.file} is a date, which no matrix perturbs",
+                hint="name other columns to perturb, or coarsen dates with hartley.anonymize",
+            )
+    named = [name for group in names_of(columns) for name in names_of(group)]
+    known_roles.refuse_identifiers([*named, *names_of(keep or ())])
+    if rules is None:
+        kept = chosen_columns(known_roles, keep, "confidential", "kept", what="")
+        keep = [name for name in kept if name not in named]
+        hidden = chosen_columns(known_roles, confidential, "confidential", what="")
+        confidential = hidden or None
+    return table, columns, keep, confidential
+
+
+def _promised(policy: PolicyDocument) -> Certificate:
+    """Return the certificate of a policy; refuse one that nobody could rely on."""
+    from hartley.guarantees.verify import certify
+
+    promised = certify(policy)
+    promised.refuse_unsound()
+    return promised
+
+
+def _perturb(  # noqa: PLR0913 - what ``pram`` was given
+    table: Table,
+    policy: PolicyDocument,
+    out: str | os.PathLike[str],
+    *,
+    seed: Seed,
+    about: tuple[str, ...],
+    notes: Sequence[str],
+    progress: Progress | None,
+    spreadsheet_safe: bool,
+    k: int | None,
+) -> PramReport:
+    """Draw and write the rows, and compute how much they tell."""
+    draw = TableDraw(policy.prams, seed=seed)
+    joints = [joint_frequencies(table, rule, about or None) for rule in policy.prams]
+    released = release_drawn(
+        table,
+        policy,
+        out,
+        draw,
+        progress=progress,
+        spreadsheet_safe=spreadsheet_safe,
+        k=k,
+        confidential=about,
+    )
+    columns = tuple(
+        _perturbed(draw, place, pram_leakage(rule, joint, about=about))
+        for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
+    )
+    free = [column.name for column in policy.columns if column.is_kept and column.range is None]
+    left_out = prepare(table, about, missing="drop").left_out_sentence if about else ""
+    return PramReport(
+        released,
+        columns,
+        policy,
+        seeded=seed is not None,
+        notes=tuple(note for note in (*notes, left_out) if note),
+        singling=single_out(table, (), free) if free else NOBODY,
+    )
+
+
+def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedColumn:
+    pram, after = draw.prams[place], draw.after[place]
+    estimate, reason = None, None
+    try:
+        estimate = estimate_from_counts(after, pram)
+    except OptionError as error:
+        reason = error.problem
+    return PerturbedColumn(
+        pram, draw.before[place], after, draw.changed[place], leakage, estimate, reason
+    )
+
+
+def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
+    """Return the policy of rules, of a file or given as it is, with columns to keep added."""
+    kept_columns = tuple(KeptColumn(name) for name in names_of(keep))
+    if isinstance(rules, PolicyDocument):
+        policy = rules
+    elif isinstance(rules, Pram):
+        return PolicyDocument((rules, *kept_columns))
+    elif isinstance(rules, Sequence) and not isinstance(rules, str):
+        return PolicyDocument((*rules, *kept_columns))
+    else:
+        policy = PolicyDocument.load(rules)
+    return (
+        PolicyDocument((*policy.columns, *kept_columns), policy.title, policy.design)
+        if kept_columns
+        else policy
+    )
+
+
+def joint_frequencies(
+    table: Table, pram: Pram, confidential: str | Sequence[str] | None
+) -> NDArray[np.float64] | None:
+    """Return the relative frequencies of confidential values and the values of a matrix."""
+    counts = joint_counts(table, pram, confidential)
+    return None if counts is None else counts / counts.sum()
+
+
+# --- estimates ----------------------------------------------------------------------------------
+
+
+def estimate(
+    table: object, rules: Rules, *, joint: bool = False, project: bool = False
+) -> tuple[FrequencyEstimate, ...]:
+    """Estimate the frequencies before the perturbation from a perturbed table, without bias.
+
+    Args:
+        table: the perturbed table, anything that ``open_table`` opens.
+        rules: the rules or the policy that it was perturbed by.
+        joint: estimate the frequencies of the combinations of all perturbed columns together,
+            which were drawn independently; otherwise of each rule by itself.
+        project: move the estimates to the nearest frequencies from 0 to 1, which biases them.
+
+    Example:
+        >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
+        >>> (sick,) = estimate({"sick": ["no"] * 820 + ["yes"] * 180}, rule)
+        >>> sick.shares.round(6).tolist()
+        [0.9, 0.1]
+    """
+    policy = policy_of(rules)
+    if not policy.prams:
+        raise OptionError(
+            "The policy perturbs no column at random", hint='it has no column of kind "pram"'
+        )
+    opened = as_matrices_say(open_table(table), policy)
+    groups = [policy.prams] if joint else [(pram,) for pram in policy.prams]
+    return tuple(
+        estimate_from_counts(_counts(opened, prams), prams, project=project) for prams in groups
+    )
+
+
+def _counts(table: Table, prams: Sequence[Pram]) -> NDArray[np.int64]:
+    """Count the rows of every combination of released values, an axis a rule."""
+    shape = tuple(len(pram.released) for pram in prams)
+    if np.prod(shape, dtype=float) > MOST_CELLS:
+        raise OptionError(
+            f"There are more than {MOST_CELLS:,} combinations of values to estimate",
+            hint="estimate the columns one by one",
+        )
+    names = [name for pram in prams for name in pram.columns]
+    combinations = distinct_counts(prepare(table, names, missing="value"))
+    counts, at, start = np.zeros(shape, np.int64), [], 0
+    for pram in prams:
+        columns = [combinations.column(f"c{start + k}") for k in range(len(pram.columns))]
+        start += len(pram.columns)
+        back = Pram(np.eye(len(pram.released)), pram.released, column=pram.columns)
+        codes = back.coder([column.type for column in columns]).encode(columns)
+        if codes.min() < 0:
+            raise ColumnError(
+                f"Column '{pram.name}' of {table.name} holds a value that the policy never "
+                "releases",
+                hint="pass the table that was perturbed by this policy",
+            )
+        at.append(codes)
+    np.add.at(counts, tuple(at), combinations.column("n").to_numpy())
+    return counts

@@ -1,0 +1,590 @@
+"""Release a table by a policy, and report what was written, clamped and left out."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from hartley.boxes.enclosure import range_bounds
+from hartley.errors import ColumnError, InputError, OptionError
+from hartley.files import check_files, written_together
+from hartley.guarantees.verify import conditions_of
+from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KINDS
+from hartley.policies.quantizer import Aggregate, parse_query
+from hartley.policies.random.pram import TableDraw
+from hartley.ranges.relation import FEW, check_wanted_k
+from hartley.report import ReadableResult
+from hartley.studies.look.exposure import ReleasedPeople, released_people
+from hartley.tables.column_map import apply_map
+from hartley.tables.counts import exact_totals
+from hartley.tables.opening import open_table
+from hartley.tables.release_rules import (
+    count_at_ends,
+    least_distance,
+    lie_on_lattice,
+    look_for_step,
+)
+from hartley.tables.view import as_texts
+from hartley.tables.writing import check_form, refuse_overwriting, write_record, write_table
+from hartley.text import counted, exactly, verb_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hartley.engines.table import Table
+    from hartley.guarantees.promise import Certificate
+    from hartley.policies.column import ColumnPolicy
+    from hartley.policies.hypotheses.lines import LinePolicy
+    from hartley.policies.random.pram import Seed
+    from hartley.tables.column_map import ColumnCounts, MapCounts
+    from hartley.tables.counts import ColumnTotal
+
+    Progress = Callable[[str, float], None]
+    """Called with the name of the current step and the share of it that is done."""
+
+
+# --- answer ---------------------------------------------------------------------------------------
+# Release one number of a whole table: the cell in which a mean or a total lies.
+
+
+@dataclass(frozen=True)
+class ReleasedAnswer:
+    """The released answer to one query, and the counts of clamped and missing values."""
+
+    column: ColumnPolicy
+    query: Aggregate
+    counts: ColumnCounts
+    people: int
+    """How many values were added up."""
+    value: float
+    """What stands for the cell of the answer."""
+    low: float
+    """The lower edge of that cell, rounded down."""
+    high: float
+    """Its upper edge, rounded up."""
+    grid: Fraction
+    """The power of two to a multiple of which every value was rounded down."""
+
+
+def release_answers(  # noqa: PLR0913 - what ``release`` takes
+    table: Table,
+    document: PolicyDocument,
+    out: str | os.PathLike[str],
+    *,
+    people: int,
+    strict: bool,
+    spreadsheet_safe: bool = False,
+) -> tuple[ReleasedAnswer, ...]:
+    """Write one row: for every query of a policy its released value and the ends of its cell.
+
+    The total is exact on every engine, and so is the cell. A table of another number of
+    people than the policy promises something about is refused, and so is one with missing values:
+    of a mean one person could move it further, of a total it could leave its range.
+    """
+    ranges = document.ranges
+    for query in document.aggregates:
+        if query.column not in ranges:
+            raise InputError(
+                f"The policy releases {query}, but declares no range of '{query.column}'",
+                hint=f'write in [design]: columns = {{{query.column} = ["100", "250"]}}',
+            )
+    read = dict.fromkeys(query.column for query in document.aggregates)
+    _, totals = exact_totals(table, {name: ranges[name] for name in read}, strict=strict)
+    answers = []
+    for column, asked in zip(document.columns, document.aggregates, strict=True):
+        total = totals[asked.column]
+        refuse_missing(str(asked), total.counts)
+        if total.present != people:
+            raise ColumnError(
+                f"{table.name} holds {total.present:,} values of '{asked.column}', but the policy "
+                f"promises {asked} over {people:,} people",
+                hint=f"design the release again, for people = {total.present}",
+            )
+        answers.append(_answer(column, asked, total))
+    write_record(_record(answers), out, spreadsheet_safe=spreadsheet_safe)
+    return tuple(answers)
+
+
+def refuse_missing(what: str, counts: ColumnCounts) -> None:
+    """Refuse values that are missing, or undefined, where a promise does not allow for them."""
+    lost = counts.missing + counts.undefined
+    if lost:
+        raise ColumnError(
+            f"{counted(lost, 'value')} of '{what}' "
+            f"{verb_for(lost, 'is')} missing, which the promise of the policy does not "
+            "allow for",
+            hint="leave these rows out of the table, or design a release that counts them",
+        )
+
+
+def _answer(column: ColumnPolicy, query: Aggregate, total: ColumnTotal) -> ReleasedAnswer:
+    exact = total.total / total.present if query.function == "mean" else total.total
+    cells = column.cells
+    assert cells is not None  # only columns in cells have queries
+    cell = cells.cell(exact)
+    low, high = cells.ends(cell)
+    return ReleasedAnswer(
+        column=column,
+        query=query,
+        counts=total.counts,
+        people=total.present,
+        value=float(cells.middle(cell)),
+        low=_below(low),
+        high=-_below(-high),
+        grid=total.grid,
+    )
+
+
+def _below(number: Fraction) -> float:
+    """Return the largest double that is not above a number.
+
+    Example:
+        >>> _below(Fraction(1, 2)), Fraction(_below(Fraction(1, 10))) <= Fraction(1, 10)
+        (0.5, True)
+    """
+    near = float(number)
+    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
+
+
+def _record(answers: list[ReleasedAnswer]) -> dict[str, float]:
+    cells = [(answer.column.name, answer.value, answer.low, answer.high) for answer in answers]
+    listed = [
+        pair
+        for name, value, low, high in cells
+        for pair in ((name, value), (f"{name}_low", low), (f"{name}_high", high))
+    ]
+    record = dict(listed)
+    if len({name.lower() for name in record}) < len(listed):
+        raise InputError(
+            "Two columns of the release would have one name",
+            hint="no answer may be named like another with _low or _high behind it",
+        )
+    return record
+
+
+# --- release --------------------------------------------------------------------------------------
+
+
+MOST_NAMED = 20
+"""Columns that a sentence names."""
+
+
+@dataclass(frozen=True)
+class ReleasedColumn:
+    """How one column was released: counts of rows, never a value of the data."""
+
+    name: str
+    kind: str
+    missing: int
+    """NULL or NaN, released as missing."""
+    below: int
+    """Below the declared range, clamped to its lower end."""
+    above: int
+    """Above the declared range, clamped to its upper end."""
+    unknown: int
+    """In no group, released as the label for all others."""
+    undefined: int
+    """Without a value of the formula, released as missing."""
+    error: Fraction | None
+    """The largest distance that a value of the declared range is moved; None for categories."""
+    of: str | None = None
+    """The query that is released, where it is not the column of that name."""
+    people: int | None = None
+    """How many values an answer was computed from; None for rows."""
+    between: int = 0
+    """Off the declared step or list, released as if on it."""
+    listed: bool = False
+    """Whether the error holds only for the values that the cells were designed from."""
+
+    @property
+    def _read(self) -> str:
+        """The column that the counts are about: for an answer, the column of its query."""
+        query = None if self.of is None else parse_query(self.of)
+        return query.column if isinstance(query, Aggregate) else self.name
+
+    @property
+    def accuracy(self) -> str | None:
+        """How far a release may be off, in a sentence; None for categories."""
+        if self.error is None:
+            return None
+        if not self.error:
+            where = " where it lies on its declared step or list" if self.between else ""
+            return f"{self.name} is released as it is{where}."
+        what, where = (
+            ("its value", "in its declared range")
+            if self.of is None
+            else (self.of, "in the declared ranges")
+        )
+        if self.listed:
+            where = "that the policy was designed for"
+        error = exactly(self.error)
+        return f"{self.name} is released within {error} of {what}, for values {where}."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        became = "released as such" if self.people is None else "left out"
+        became = "replaced by what was drawn" if KINDS[self.kind].is_random else became
+        cases = [
+            (self.missing, f"missing and {{was}} {became}"),
+            (self.below + self.above, "outside the declared range and {was} clamped to it"),
+            (self.unknown, "in no group and {was} released as the label for all others"),
+            (self.between, "off the declared step or list and {was} released as if on it"),
+            (self.undefined, "without a value of the formula and {was} released as missing"),
+        ]
+        return tuple(
+            f"{counted(rows, 'value')} of {self._read} {verb_for(rows, 'is')} "
+            f"{what.format(was=verb_for(rows, 'was'))}."
+            for rows, what in cases
+            if rows
+        )
+
+
+@dataclass(frozen=True)
+class ReleaseReport(ReadableResult):
+    """What a release wrote, in numbers and in plain sentences."""
+
+    table: str
+    path: str
+    policy_digest: str
+    rows: int
+    strict: bool
+    columns: tuple[ReleasedColumn, ...]
+    withheld: tuple[str, ...]
+    """The columns of the table that the policy does not name."""
+    people: ReleasedPeople | None = None
+    """Whom the released rows single out or leave among few; None for an answer."""
+
+    @property
+    def headline(self) -> str:
+        """The release in one sentence."""
+        if self.is_answer:
+            answers = [f"{column.of} over {column.people:,} people" for column in self.columns]
+            return (
+                f"{' and '.join(answers)} of {self.table} {verb_for(len(answers), 'was')} "
+                f"released to {Path(self.path).name}."
+            )
+        columns = counted(len(self.columns), "column")
+        return (
+            f"{counted(self.rows, 'row')} of {self.table} with {columns} "
+            f"{verb_for(self.rows, 'was')} released to {Path(self.path).name}."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader should know, in plain words."""
+        errors = [column.accuracy for column in self.columns if column.accuracy is not None]
+        handled = [sentence for column in self.columns for sentence in column.sentences]
+        rest = [f"Not released: {self._withheld_shortly}."] if self.withheld else []
+        drawn = [column.name for column in self.columns if KINDS[column.kind].is_random]
+        if drawn:
+            rest.append(
+                f"Drawn at random, row by row: {', '.join(drawn)}. Another draw of the same rows "
+                "tells as much again: release one draw only."
+            )
+        if self.is_answer:
+            note = (
+                "Each value was clamped to its declared range and cut off to a binary fraction, "
+                "then all were added exactly."
+            )
+        else:
+            note = "The rows keep their order: if that tells something, the release tells it too."
+        people = () if self.people is None else self.people.sentences
+        return (*errors, *handled, *rest, *people, note)
+
+    @property
+    def _withheld_shortly(self) -> str:
+        """The columns that are not released; a survey may have hundreds."""
+        named, more = self.withheld[:MOST_NAMED], len(self.withheld) - MOST_NAMED
+        return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether one row was released for the whole table."""
+        return any(column.people is not None for column in self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON; exact numbers become text."""
+        head = {"format": 1, "headline": self.headline, "sentences": list(self.sentences)}
+        content = asdict(self) | {"withheld": list(self.withheld)}
+        content["columns"] = [
+            column | {"error": None if column["error"] is None else str(column["error"])}
+            for column in content["columns"]
+        ]
+        content["people"] = None if self.people is None else self.people.to_dict()
+        return head | content
+
+
+def release(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    policy: PolicyDocument | str | os.PathLike[str] | Mapping[str, Any],
+    out: str | os.PathLike[str],
+    *,
+    certificate: str | os.PathLike[str] | None = None,
+    strict: bool = False,
+    seed: Seed = None,
+    progress: Progress | None = None,
+    spreadsheet_safe: bool = False,
+    k: int | None = FEW,
+) -> ReleaseReport:
+    r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
+
+    The table is read twice, once to count what lies outside the policy and once to release it,
+    streaming, on the engine that holds it; every engine gives the same numbers, bit for bit. Kept
+    numbers of a CSV file that a double would round stay as they are written: one more reading. A
+    policy for the mean or the total of a column releases one row: the released value and the ends
+    of its cell. A column that is perturbed at random is drawn row by row. After an error or an
+    interruption no file is left; a process that is killed leaves at most a hidden file,
+    ``.NAME.*.part``, beside the file that it was writing.
+
+    Args:
+        table: anything that ``Relation.from_table`` reads, or a table already open.
+        policy: a policy, the path of its file, or a dict of what stands in one.
+        out: the Parquet or CSV file to write.
+        certificate: also write what the policy promises, tied to its file, which must be given by
+            its path; both files are written, or none.
+        strict: refuse a table with a value that is missing, outside its declared range, off its
+            declared step or list, in no group or without a value of a formula, instead
+            of clamping and counting.
+        seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
+        progress: called with the name of the current step and the share of it that is done.
+        spreadsheet_safe: put a single quote before texts of a CSV file that a spreadsheet would
+            take for formulas: those that begin with = + - @, a tab or the end of a line.
+        k: people who share their released values with fewer, themselves included, are counted in
+            the file that was written, which is read once more; None counts nobody.
+
+    Example:
+        >>> import tempfile
+        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantizer import UniformQuantizer
+        >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 10)),))
+        >>> people = {"age": [17, 30, 120], "name": ["Ann", "Ben", "Cem"]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report = release(people, ages, Path(folder, "ages.parquet"))
+        >>> print(report.headline)
+        3 rows of the dict with 1 column were released to ages.parquet.
+        >>> print(*report.sentences[:3], sep="\n")
+        age is released within 5 of its value, for values in its declared range.
+        1 value of age is outside the declared range and was clamped to it.
+        Not released: name.
+    """
+    document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
+    promised = None if certificate is None else _bound_certificate(document, policy)
+    check_wanted_k(k)
+    opened = open_table(table)
+    read = {"table": opened.paths, "policy": _paths(policy)}
+    refuse_overwriting(read, out)
+    if certificate is not None:
+        check_files({"release": Path(out), "certificate": Path(certificate)}, read)
+    draw = TableDraw(document.prams, seed=seed) if document.prams else None
+    with written_together():
+        report = release_drawn(
+            opened,
+            document,
+            out,
+            draw,
+            strict=strict,
+            progress=progress,
+            spreadsheet_safe=spreadsheet_safe,
+            k=k,
+        )
+        if certificate is not None and promised is not None:
+            promised.save(certificate)
+    return report
+
+
+def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
+    """Return what a policy promises, tied to every byte of its file."""
+    from hartley.guarantees.verify import certify
+
+    if not isinstance(policy, (str, os.PathLike)):
+        raise OptionError(
+            "No certificate can be written, because the policy is not in a file",
+            hint="save the policy and pass the path of its file",
+        )
+    return certify(document).bind(policy)
+
+
+def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
+    table: Table,
+    document: PolicyDocument,
+    out: str | os.PathLike[str],
+    draw: TableDraw | None,
+    *,
+    strict: bool = False,
+    progress: Progress | None = None,
+    spreadsheet_safe: bool = False,
+    k: int | None = None,
+    confidential: Sequence[str] = (),
+) -> ReleaseReport:
+    """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
+    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
+    opened = as_matrices_say(table, document)
+    tell = progress or (lambda _what, _share: None)
+    conditions = conditions_of(document)
+    people: ReleasedPeople | None = None
+    tell("count", 0.0)
+    if document.aggregates:
+        assert conditions.people is not None  # the promise of an answer is about so many
+        answers = release_answers(
+            opened,
+            document,
+            out,
+            people=conditions.people,
+            strict=strict,
+            spreadsheet_safe=spreadsheet_safe,
+        )
+        rows, columns = 1, tuple(map(_released_answer, answers))
+        tell("count", 1.0)
+        tell("release", 1.0)
+    else:
+        mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
+        before = mapped.counts_before_writing
+        accept = partial(_refuse_missing, conditions.complete)
+        accept(before)
+        for line in conditions.lines:
+            _refuse_coarse(opened, line)
+            if line.spreads:
+                _refuse_crowded_ends(opened, line)
+        tell("count", 1.0)
+        counts = write_table(
+            mapped,
+            out,
+            progress=lambda share: tell("release", share),
+            change=draw,
+            accept=accept,  # where a formula has no value is known once all is written
+            spreadsheet_safe=spreadsheet_safe,
+        )
+        named = [(name, column) for column in document.columns for name in column.columns]
+        rows, columns = (
+            counts.rows,
+            tuple(
+                replace(_released(column, column_counts), name=name, error=column.error_of(name))
+                for (name, column), column_counts in zip(named, counts.columns, strict=True)
+            ),
+        )
+        assert rows == before.rows
+        if k is not None:
+            drawn = [name for pram in document.prams for name in pram.columns]
+            people = released_people(out, k, confidential=confidential, drawn=drawn)
+    return ReleaseReport(
+        table=opened.name,
+        path=str(out),
+        policy_digest=document.digest,
+        rows=rows,
+        strict=strict,
+        columns=columns,
+        withheld=tuple(name for name in opened.columns if name not in _read_columns(document)),
+        people=people,
+    )
+
+
+def _refuse_missing(complete: frozenset[str], counts: MapCounts) -> None:
+    """Refuse missing values that a promise does not allow for."""
+    for column in counts.columns:
+        if column.column in complete:
+            refuse_missing(column.column, column)
+
+
+def _refuse_coarse(table: Table, line: LinePolicy) -> None:
+    """Refuse rounded values near a line, which would be hidden as if every number were possible.
+
+    Stretching may move rounded values of either side to different places, so that the release
+    shows the side. Blurring moves them onto the line, but there are values on both sides of it
+    only if the reach is not below the step.
+    """
+    side = line.box[line.column]
+    where = table, line.column, side.low, side.high
+    if not look_for_step(*where).shows_step and not lie_on_lattice(*where):
+        return
+    if line.spreads:
+        raise ColumnError(
+            f"The values of column '{line.column}' of {table.name} are rounded to a step, and "
+            "stretching may hide none of them",
+            hint="declare the step of every column and design the release again: meet hides them",
+        )
+    distance = least_distance(*where)
+    if distance is not None and Fraction(distance) > line.reach:
+        raise ColumnError(
+            f"No two values of column '{line.column}' of {table.name} lie as close as the reach, "
+            "so that the line may show the side",
+            hint="allow values to be moved by the step that they lie on, or more",
+        )
+
+
+def _refuse_crowded_ends(table: Table, line: LinePolicy) -> None:
+    """Refuse values at an end of the range, clamped to it or not, that the band may reach.
+
+    Numbers that are not rounded hardly ever lie there. Those that do are equal and are stretched
+    to the end of the band, where no value from the other side of the line is released.
+    """
+    side = line.box[line.column]
+    below, above = count_at_ends(table, line.column, side.low, side.high)
+    if not below and not above:
+        return
+    reached, _ = range_bounds(line.hypothesis.line, line.box)
+    crowd = (below if reached.low - line.reach <= side.low else 0) + (
+        above if reached.high + line.reach >= side.high else 0
+    )
+    if crowd:
+        raise ColumnError(
+            f"{counted(crowd, 'value')} of column '{line.column}' of {table.name} "
+            f"{verb_for(crowd, 'lies')} at or beyond an end of the declared range that is "
+            "within reach of the line, where stretching shows the side",
+            hint='declare a range that ends beyond all values, or kind = "blur"',
+        )
+
+
+def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
+    """Read CSV columns as text where a matrix is about text: 007 is not 7 there."""
+    texts = set()
+    for pram in document.prams:
+        table.require(pram.columns)
+        for place, name in enumerate(pram.columns):
+            parts = (v[place] if len(pram.columns) > 1 else v for v in pram.values)
+            if all(isinstance(part, (str, NoneType)) for part in parts):
+                texts.add(name)
+    return as_texts(table, texts) if texts else table
+
+
+def _read_columns(document: PolicyDocument) -> set[str]:
+    """Return the columns of a table that a policy reads."""
+    names: set[str] = set()
+    for column in document.columns:
+        query = column.query
+        if query is None:
+            names.update(column.columns)
+        else:
+            names |= {query.column} if isinstance(query, Aggregate) else set(query.names)
+    return names
+
+
+def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:
+    return ReleasedColumn(
+        name=column.name,
+        kind=column.kind,
+        missing=counts.missing,
+        below=counts.below,
+        above=counts.above,
+        unknown=counts.unknown,
+        undefined=counts.undefined,
+        between=counts.between,
+        error=column.error,
+        of=column.of,
+        listed=column.lists_values,
+    )
+
+
+def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
+    return replace(_released(answer.column, answer.counts), people=answer.people)
+
+
+def _paths(policy: object) -> tuple[str, ...]:
+    return (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()

@@ -1,0 +1,861 @@
+"""Opening files of rows as one table: Parquet, CSV, Excel, and the formats of SPSS, Stata, SAS."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import datetime as dt
+import glob
+import gzip
+import os
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from importlib import import_module
+from itertools import chain, dropwhile, islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hartley.engines.registry import EMBEDDED
+from hartley.engines.table import Span, Table, lack_of_room, refuse_doubled, wrong_encoding
+from hartley.errors import (
+    ColumnError,
+    EngineError,
+    HartleyError,
+    InputError,
+    OptionError,
+    TableError,
+)
+from hartley.files import STANDARD_INPUT, PrivateFolder, one_line, remember_input
+from hartley.tables.reading import (
+    TEXT,
+    clean_columns,
+    clean_texts,
+    common_type,
+    listed,
+    literal,
+    typed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hartley.tables.reading import ReadingOptions
+
+    Sources = Sequence[str | os.PathLike[str]]
+
+
+# --- local copies ---------------------------------------------------------------------------------
+# Private copies of what the engine cannot read where it lies: standard input, other encodings.
+
+CHUNK = 1 << 20
+_SIGNATURES = (
+    (b"PAR1", ".parquet"),
+    (b"PK\x03\x04", ".xlsx"),
+    (b"$FL", ".sav"),
+    (b"<stata_dta>", ".dta"),
+    (b"\x1f\x8b", ".csv.gz"),
+)
+"""The first bytes by which a file without a name is recognised; everything else is CSV."""
+
+
+@dataclass
+class LocalCopies:
+    """A private folder for copies; it exists from the first copy until the table is given up."""
+
+    folders: list[PrivateFolder] = field(default_factory=list)
+
+    def place(self, name: str) -> Path:
+        """Return a new place with the name of a file."""
+        self.folders.append(PrivateFolder(Path(tempfile.gettempdir()), "hartley-copy"))
+        return self.folders[-1].path / name
+
+    def close(self) -> None:
+        """Remove all copies."""
+        for folder in self.folders:
+            folder.close()
+
+
+def spool_input(copies: LocalCopies) -> str:
+    """Copy standard input to a private file whose ending says what it holds, and return its path.
+
+    An input that was read before is empty, and refused as such.
+    """
+    stream: Any = getattr(sys.stdin, "buffer", None)
+    if stream is None or stream.closed:
+        raise TableError("There is no standard input to read", hint="name a file instead of -")
+    first = stream.read(CHUNK)
+    if not first:
+        raise TableError(
+            "Standard input holds nothing, or was read before",
+            hint="pipe a table into the command, and name - only once",
+        )
+    ending = next((end for mark, end in _SIGNATURES if first.startswith(mark)), ".csv")
+    path = copies.place(f"standard-input{ending}")
+    with path.open("wb") as file:
+        file.write(first)
+        shutil.copyfileobj(stream, file, CHUNK)
+    remember_input(path)
+    return str(path)
+
+
+def in_utf8(path: str, encoding: str, copies: LocalCopies) -> str:
+    """Copy a CSV file into UTF-8, in pieces of a megabyte, and return the path of the copy.
+
+    A file that is no text of the named encoding is refused with the line where it is not.
+    """
+    if path.endswith(".zst"):
+        raise TableError(
+            f"The file {Path(path).name} is compressed and not UTF-8 text",
+            hint="unpack it first, for example with zstd -d",
+        )
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    decoder = codecs.getincrementaldecoder(encoding)()
+    target = copies.place(Path(path).name.removesuffix(".gz"))
+    line = 1
+    with opener(path, "rb") as source, target.open("wb") as copy:
+        while True:
+            chunk = source.read(CHUNK)
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(encoding, errors="ignore")
+                raise TableError(
+                    f"The file {Path(path).name} is not {encoding} text in line "
+                    f"{line + before.count(chr(10)):,}",
+                    hint="name its encoding, for example with --encoding cp1252, latin-1 or utf-16",
+                ) from None
+            line += text.count("\n")
+            copy.write(text.encode())  # the engine skips a byte order mark
+            if not chunk:
+                return str(target)
+
+
+def suspected_encoding(path: str | Path, candidates: Sequence[str] = ("utf-8", "cp1252")) -> str:
+    """Return the encoding that a CSV file seems to have: by its mark, or the first that fits.
+
+    UTF-16 is recognised by its mark. A file that is no UTF-8 is taken for the encoding of Western
+    Windows, which is a guess: no text says in which of the one-byte encodings it was written.
+    """
+    opener: Any = gzip.open if str(path).endswith(".gz") else open
+    decoders = {name: codecs.getincrementaldecoder(name)() for name in candidates}
+    with opener(path, "rb") as file:
+        first = True
+        while decoders:
+            chunk = file.read(CHUNK)
+            if first and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16"
+            first = False
+            for name in list(decoders):
+                try:
+                    decoders[name].decode(chunk, final=not chunk)
+                except UnicodeDecodeError:
+                    del decoders[name]
+            if not chunk:
+                break
+    return next(iter(decoders), "latin-1")
+
+
+# --- csv and parquet ------------------------------------------------------------------------------
+# Opening Parquet and CSV files as one table.
+
+SEPARATORS = ",;\t|"
+QUOTE = '"'
+ZONED = "TIMESTAMP WITH TIME ZONE"
+LONG_FILE = 2**22
+"""Bytes from which the first lines of a file are looked at before all of it is."""
+FIRST_LINES = 20_480
+
+
+def open_parquet(paths: list[str], name: str) -> Table:
+    """Open Parquet files of one schema as one table."""
+    return Table(
+        _read_parquet(paths),
+        name,
+        known_span=lambda column: _recorded_span(paths, column),
+        blunt=_blunt(paths),
+        paths=tuple(paths),
+    )
+
+
+def open_csv(
+    paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies, *, whole: bool = True
+) -> Table:
+    """Open CSV files as one table; every column is typed by all of its texts.
+
+    Args:
+        paths: the files.
+        name: the name of the table in messages.
+        reading: how they are written.
+        copies: where copies in another encoding are kept.
+        whole: False for texts alone, where the first lines of long files say how they are written.
+    """
+    backend = EMBEDDED.open()
+    copied = paths
+    if reading.encoding != "utf-8":
+        copied = [in_utf8(path, reading.encoding, copies) for path in paths]
+    # Where texts are rewritten, the types of all of them decide what they say.
+    whole = whole or reading.rewrites or max(map(os.path.getsize, copied)) <= LONG_FILE
+    try:
+        texts, types = _read_csv(backend, copied, reading, -1 if whole else FIRST_LINES)
+    except InputError:
+        raise
+    except Exception:
+        cause = wrong_encoding(copied)
+        if cause is not None:
+            raise cause from None
+        raise
+    return Table(
+        typed(texts, types) if whole else texts,
+        name,
+        sampled_types=None if whole else types,
+        surely_named=reading.names is not None,
+        texts=texts,
+        paths=tuple(paths),
+        read_paths=tuple(copied),
+    )
+
+
+def _literal(path: str) -> str:
+    """Return a path that the engine does not take for a pattern."""
+    return glob.escape(path)
+
+
+def _read_parquet(paths: list[str]) -> Any:
+    """Read Parquet files of one schema: the engine would cast the later ones to the first."""
+    import pyarrow.parquet as pq
+
+    first = pq.read_schema(paths[0])
+    for path in paths:
+        schema = pq.read_schema(path)
+        refuse_doubled(schema.names, Path(path).name)
+        if set(schema.names) != set(first.names):
+            raise TableError(
+                f"The files {Path(paths[0]).name} and {Path(path).name} have different columns",
+                hint="pass files with the same columns",
+            )
+        for column in schema.names:
+            if schema.field(column).type != first.field(column).type:
+                raise ColumnError(
+                    f"Column '{column}' has different types in {Path(paths[0]).name} and "
+                    f"{Path(path).name}",
+                    hint="convert it to one type first",
+                )
+    files = [_literal(path) for path in paths]
+    return EMBEDDED.open().read_parquet(files, hive_partitioning=False)
+
+
+def _blunt(paths: list[str]) -> dict[str, str]:
+    """Return the columns that the engine would read with less precision than they have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.read_metadata(paths[0])
+    blunt = {
+        field.name: "times finer than a microsecond"
+        for field in file.schema.to_arrow_schema()
+        if (pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz)
+        or (pa.types.is_time(field.type) and field.type.unit == "ns")
+    }
+    for i in range(len(file.schema)):
+        column = file.schema.column(i)
+        if column.physical_type == "INT96":
+            blunt[column.path] = "times finer than a microsecond"
+        if column.logical_type.type == "DECIMAL" and column.precision > 38:
+            blunt[column.path] = "decimals of more than 38 digits"
+    return blunt
+
+
+def _recorded_span(paths: list[str], column: str) -> Span | None:
+    """Return the statistics of a column of signed integers in Parquet files, if all have them.
+
+    The engine trusts the same records when it skips parts of a file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    recorded = []
+    for path in paths:
+        file = pq.read_metadata(path)
+        schema = file.schema.to_arrow_schema()
+        if column not in schema.names or not pa.types.is_signed_integer(schema.field(column).type):
+            return None
+        paths_inside = [file.schema.column(i).path for i in range(len(file.schema))]
+        place = paths_inside.index(column)  # a leaf of a record may have the same name
+        groups = (file.row_group(i).column(place) for i in range(file.num_row_groups))
+        recorded += [(group.num_values, group.statistics) for group in groups]
+    if not recorded or not all(
+        statistics is not None and statistics.has_min_max and statistics.has_null_count
+        for _, statistics in recorded
+    ):
+        return None
+    rows = sum(values for values, _ in recorded)
+    missing = sum(statistics.null_count for _, statistics in recorded)
+    low = min(statistics.min for _, statistics in recorded)
+    return Span(low, max(statistics.max for _, statistics in recorded), rows, rows - missing)
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a CSV file is written, as the engine finds by reading it."""
+
+    delimiter: str
+    skip: int
+    has_header: bool
+    columns: list[dict[str, str]]
+
+
+def _read_csv(
+    backend: Any, paths: list[str], reading: ReadingOptions, lines: int
+) -> tuple[Any, dict[str, str]]:
+    """Return CSV files with every column as its text, and the types that the texts seem to have.
+
+    Text is what a file holds: 007 is not 7 there. Quotes are the usual ones and nothing is a
+    comment, so that no record vanishes.
+    """
+    parts, guesses = [], []
+    for path in paths:
+        dialect = _sniff(backend, path, reading, lines)
+        _check_fields(path, dialect, reading)
+        columns = list(reading.names or (column["name"] for column in dialect.columns))
+        if reading.trim:
+            columns = [name.strip() for name in columns]
+        guesses.append(
+            {name: sniffed["type"] for name, sniffed in zip(columns, dialect.columns, strict=True)}
+        )
+        parts.append(_select(path, dialect, columns, reading))
+    if any(guess.keys() != guesses[0].keys() for guess in guesses):
+        raise TableError(
+            "The files do not have the same columns", hint="give all of them the same header line"
+        )
+    zoned = any(ZONED in guess.values() for guess in guesses)
+    rewrites = reading.rewrites or zoned
+    raw = "hartley_raw" if rewrites else "hartley_text"
+    backend.con.execute(f"CREATE TEMP VIEW {raw} AS " + " UNION ALL BY NAME ".join(parts))
+    if zoned:  # looked at value by value: only times in UTC keep their meaning without a zone
+        guesses = [{n: TEXT if t == ZONED else t for n, t in g.items()} for g in guesses]
+    types = {name: common_type([guess[name] for guess in guesses]) for name in guesses[0]}
+    if rewrites:
+        return clean_texts(backend, raw, types, reading)
+    return backend.table(raw), types
+
+
+def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: ReadingOptions) -> str:
+    """Return the query for one file; nothing is left for the engine to guess a second time."""
+    options = {
+        "auto_detect": "false",
+        "columns": "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in columns) + "}",
+        "delim": literal(dialect.delimiter),
+        "quote": literal(QUOTE),
+        "escape": literal(QUOTE),
+        "comment": "''",
+        "skip": str(dialect.skip),
+        "header": str(dialect.has_header).lower(),
+        "nullstr": listed(reading.marks),
+        "hive_partitioning": "false",
+    }
+    settings = ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f"SELECT * FROM read_csv({literal(_literal(path))}, {settings})"  # noqa: S608 - quoted
+
+
+def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
+    """Ask the engine how a file is written; times that do not begin with a year are texts."""
+    dialect = _sniffed(backend, path, reading, lines)
+    if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
+        # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
+        others = [_sniffed(backend, path, replace(reading, delimiter=s), lines) for s in ";\t|"]
+        return max([dialect, *others], key=lambda sniffed: _width(sniffed, dialect))
+    return dialect
+
+
+def _width(sniffed: _Dialect, by_commas: _Dialect) -> tuple[bool, int]:
+    """Order the ways to split a file: any sign but the decimal one, then the most columns."""
+    several = len(sniffed.columns) > 1
+    return (several and sniffed is not by_commas, len(sniffed.columns))
+
+
+def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
+    settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
+    values: list[Any] = [_literal(path), lines, list(reading.marks), QUOTE, QUOTE]
+    if reading.names is not None:
+        settings.append("header = false")
+    if reading.header is not None:
+        settings += ["header = true", "skip = ?"]
+        values.append(reading.header - 1)
+    if reading.delimiter is not None:
+        settings.append("delim = ?")
+        values.append(reading.delimiter)
+    sniffed = backend.con.execute(
+        "SELECT Delimiter, SkipRows, HasHeader, Columns, [DateFormat, TimestampFormat] "  # noqa: S608 - constants
+        f"FROM sniff_csv(?, {', '.join(settings)})",
+        values,
+    ).fetchone()
+    sign, skip, has_header, columns, formats = sniffed
+    times = zip(("DATE", "TIMESTAMP"), formats, strict=True)
+    doubtful = {kind for kind, written in times if written and not written.startswith("%Y")}
+    texts = [c | {"type": "VARCHAR"} if c["type"] in doubtful else c for c in columns]
+    return _Dialect(sign, skip, has_header, texts)
+
+
+def _check_fields(path: str, dialect: _Dialect, reading: ReadingOptions) -> None:
+    """Raise an error for doubled names, which the engine would rename, and unequal lines."""
+    fields, name = _header_line(path, dialect, reading), Path(path).name
+    alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
+    if (alone and reading.delimiter is None) or len(fields) != len(dialect.columns):
+        hint = "check for stray quotes, separators and lines above the header"
+        if dialect.skip and reading.header is None:
+            hint += f"; if the names stand in line {dialect.skip + 1}, say so with --header-line"
+        raise TableError(f"The lines of {name} have different numbers of fields", hint=hint)
+    if reading.names is not None and len(reading.names) != len(fields):
+        raise TableError(
+            f"The file {name} has {len(fields)} columns, not {len(reading.names)}",
+            hint="give a name for every column",
+        )
+    headers = [field.strip() for field in fields if dialect.has_header]  # as the engine does
+    refuse_doubled(reading.names or headers, name)
+
+
+def _header_line(path: str, dialect: _Dialect, reading: ReadingOptions) -> list[str]:
+    """Return the fields of the first line, or of the line that is named as the header."""
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        for _ in range((reading.header or 1) - 1):
+            file.readline()
+        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE), [])
+
+
+# --- foreign files --------------------------------------------------------------------------------
+# Files of Excel, SPSS, Stata and SAS, read completely into memory.
+
+EXCEL_ENDINGS = (".xlsx", ".xlsm")
+READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+"""The function of pyreadstat for each ending."""
+STATISTICS_ENDINGS = tuple(READERS)
+ROWS_AT_ONCE = 10_000
+LARGEST_WHOLE = 2**53
+"""Whole numbers up to here are exact as doubles, the only numbers of these formats."""
+
+
+def _imported(package: str, what: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise EngineError(
+            f"{what} need the package {package}", hint="pip install 'hartley[files]'"
+        ) from None
+
+
+# --- Excel --------------------------------------------------------------------------------------
+
+
+def open_excel(paths: Sequence[str], name: str, reading: ReadingOptions) -> Table:
+    """Open one sheet of each Excel file; cells are read as texts, typed like those of a CSV file.
+
+    A column that mixes numbers and texts is a column of texts, and no other column minds.
+    """
+    sheets = [_read_sheet(path, reading) for path in paths]
+    backend = EMBEDDED.open()
+    backend.con.register("hartley_raw", _joined(sheets, paths))
+    types = dict.fromkeys(sheets[0].column_names, TEXT)
+    texts, decided = clean_texts(backend, "hartley_raw", types, reading)
+    return Table(typed(texts, decided), name, texts=texts, paths=tuple(paths))
+
+
+def _read_sheet(path: str, reading: ReadingOptions) -> Any:
+    import pyarrow as pa
+
+    openpyxl = _imported("openpyxl", "Excel files")
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        page = _sheet(book, Path(path).name, reading.sheet)
+        page.reset_dimensions()  # which the program that wrote the file may have got wrong
+        names, places, rows = _named_columns(
+            page.iter_rows(values_only=True), Path(path).name, reading
+        )
+        pieces: dict[int, list[Any]] = {place: [] for place in places}
+        while chunk := list(islice(rows, ROWS_AT_ONCE)):
+            filled = (row for row in chunk if any(map(_full, row)))
+            columns = dict(enumerate(zip_longest(*filled)))
+            if any(map(_full, chain(*(columns[place] for place in columns.keys() - pieces)))):
+                raise _nameless(Path(path).name)
+            size = len(next(iter(columns.values()), ()))
+            for place, piece in pieces.items():
+                cells = columns.get(place, (None,) * size)
+                texts = [_text(cell, reading.decimal) for cell in cells]
+                piece.append(pa.array(texts, pa.string()))
+    finally:
+        book.close()
+    arrays = [pa.chunked_array(piece, pa.string()) for piece in pieces.values()]
+    return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _sheet(book: Any, file: str, wanted: str | None) -> Any:
+    """Return the named sheet, or the only one that is not hidden."""
+    sheets = {str(page.title): page for page in book.worksheets}
+    shown = [title for title, page in sheets.items() if page.sheet_state == "visible"]
+    if wanted is not None and wanted not in sheets:
+        raise TableError(
+            f"The file {file} has no sheet '{one_line(wanted)}'",
+            hint=f"its sheets are {one_line(', '.join(sheets))}",
+        )
+    if wanted is None and len(shown) != 1:
+        raise TableError(
+            f"The file {file} has {len(shown)} sheets",
+            hint=f"name one with --sheet: {one_line(', '.join(shown or sheets))}",
+        )
+    return sheets[wanted if wanted is not None else shown[0]]
+
+
+def _named_columns(
+    rows: Iterator[tuple[Any, ...]], file: str, reading: ReadingOptions
+) -> tuple[list[str], list[int], Iterator[tuple[Any, ...]]]:
+    """Return the names of the columns, their places, and the rows below the names.
+
+    Without a named line, the first row with a value holds the names. If it has a single value and
+    the next row has several or none, it is a title, and the file is refused.
+    """
+    if reading.names is not None:
+        return list(reading.names), list(range(len(reading.names))), rows
+    skipped = islice(rows, (reading.header or 1) - 1, None)
+    below = skipped if reading.header else dropwhile(lambda row: not any(map(_full, row)), skipped)
+    cells = {place: str(cell) for place, cell in enumerate(next(below, ())) if _full(cell)}
+    if not cells:
+        raise TableError(
+            f"The sheet of {file} has no names of columns",
+            hint="write the names into the first row, or name their line with --header-line",
+        )
+    second = list(islice(below, 1))
+    if reading.header is None and len(cells) == 1 and second and sum(map(_full, second[0])) != 1:
+        raise TableError(
+            f"The first row of the sheet of {file} is a title, not the names of its columns",
+            hint="name the line of the header, for example with --header-line 3",
+        )
+    names = [text.strip() if reading.trim else text for text in cells.values()]
+    refuse_doubled(names, file)
+    return names, list(cells), chain(second, below)
+
+
+def _nameless(file: str) -> TableError:
+    return TableError(
+        f"The sheet of {file} has values in a column without a name",
+        hint="name every column, or name the line of the header with --header-line",
+    )
+
+
+def _full(cell: object) -> bool:
+    return cell is not None and cell != ""
+
+
+def _text(cell: object, decimal: str) -> str | None:
+    """Return a cell as a CSV file would hold it."""
+    if cell is None:
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        if cell.is_integer() and abs(cell) < LARGEST_WHOLE:
+            return str(int(cell))
+        return repr(cell).replace(".", decimal)
+    if isinstance(cell, dt.datetime):
+        midnight = cell.time() == dt.time()
+        return cell.date().isoformat() if midnight else cell.isoformat(" ", "auto")
+    return cell.isoformat() if isinstance(cell, (dt.date, dt.time)) else str(cell)
+
+
+# --- SPSS, Stata and SAS ------------------------------------------------------------------------
+
+
+def open_statistics(paths: Sequence[str], name: str, reading: ReadingOptions) -> Table:
+    """Open files of SPSS, Stata or SAS; what they declare as missing is missing."""
+    tables = [_read_statistics(path, reading) for path in paths]
+    expression = EMBEDDED.hold_frame(_joined(tables, paths), "hartley_source")
+    return Table(expression, name, paths=tuple(paths))
+
+
+def _read_statistics(path: str, reading: ReadingOptions) -> Any:
+    import pyarrow as pa
+
+    pyreadstat = _imported("pyreadstat", "Files of SPSS, Stata and SAS")
+    reader = READERS[Path(path).suffix.lower()]
+    named = {} if reading.encoding == "utf-8" else {"encoding": reading.encoding}
+    if named and reader == "read_por":
+        raise TableError(
+            f"The file {Path(path).name} states its own encoding",
+            hint="leave the encoding out",
+        )
+    columns, about = getattr(pyreadstat, reader)(path, output_format="dict", **named)
+    refuse_doubled(columns, Path(path).name)
+    if not columns:
+        raise TableError(f"The file {Path(path).name} has no columns", hint="pass a table")
+    labels = about.variable_value_labels if reading.labels else {}
+    return pa.table(
+        {name: _column(values, labels.get(name, {})) for name, values in columns.items()}
+    )
+
+
+def _column(values: Sequence[Any], labels: dict[Any, str]) -> Any:
+    """Return a column of Arrow: whole numbers as such, and labels in the place of their codes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = pa.array(values, from_pandas=True)
+    if pa.types.is_floating(array.type):
+        whole = pc.all(pc.equal(pc.round(array), array)).as_py() is not False
+        small = pc.all(pc.less(pc.abs(array), LARGEST_WHOLE)).as_py() is not False
+        array = array.cast(pa.int64()) if whole and small else array
+    if pa.types.is_string(array.type):
+        array = pc.if_else(pc.equal(array, ""), pa.scalar(None, pa.string()), array)
+    if not labels:
+        return array
+    codes = pa.array(list(labels)).cast(array.type)
+    shown = pc.take(pa.array(list(labels.values()), pa.string()), pc.index_in(array, codes))
+    return pc.coalesce(shown, array.cast(pa.string()))
+
+
+# --- several files ------------------------------------------------------------------------------
+
+
+def _joined(tables: Sequence[Any], paths: Sequence[str]) -> Any:
+    """Return the rows of all files; their columns may stand in another order."""
+    import pyarrow as pa
+
+    first = tables[0]
+    for table, path in zip(tables, paths, strict=True):
+        if set(table.column_names) != set(first.column_names):
+            raise TableError(
+                f"The files {Path(paths[0]).name} and {Path(path).name} have different columns",
+                hint="pass files with the same columns",
+            )
+    ordered = [table.select(first.column_names) for table in tables]
+    return pa.concat_tables(ordered, promote_options="permissive")
+
+
+# --- row files ------------------------------------------------------------------------------------
+
+
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+ENDINGS = (*PARQUET_ENDINGS, *EXCEL_ENDINGS, *STATISTICS_ENDINGS, ".csv", ".tsv", ".txt", ".gz")
+"""The endings that a hint names."""
+
+LAKES = {
+    "_delta_log": "a Delta table",
+    "metadata/*.metadata.json": "an Iceberg table",
+    ".hoodie": "a Hudi table",
+}
+"""What is in a folder of a kind of table that is more than its files."""
+
+
+class FileFormat(StrEnum):
+    """How a file of rows is written, as it is called in a message."""
+
+    PARQUET = "Parquet"
+    CSV = "CSV"
+    EXCEL = "Excel"
+    STATISTICS = "SPSS, Stata or SAS"
+
+
+def open_files(sources: Sources, reading: ReadingOptions, *, whole: bool = True) -> Table:
+    """Open files, all of one format; only what is needed to know their columns is read.
+
+    Excel files and those of SPSS, Stata and SAS are read completely, and so are CSV files, unless
+    ``whole`` is False: then long ones are opened as texts by a look at their first lines.
+    """
+    copies = LocalCopies()
+    try:
+        table = _open(sources, reading, copies, whole=whole)
+    except BaseException:
+        copies.close()
+        raise
+    weakref.finalize(table.backend, copies.close)  # the engine reads them when it is asked
+    return table
+
+
+def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, whole: bool) -> Table:
+    paths = [path for source in sources for path in _readable(source, copies)]
+    name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    formats = {_format(path) for path in paths}
+    if len(formats) > 1:
+        raise TableError(
+            f"The files {name} are partly {' and partly '.join(sorted(formats, reverse=True))}",
+            hint="pass files of one format",
+        )
+    form = formats.pop()
+    refuse_parts(paths, form)
+    _refuse_unused(form, reading, name)
+    try:
+        if form is FileFormat.PARQUET:
+            return clean_columns(open_parquet(paths, name), reading)
+        if form is FileFormat.EXCEL:
+            return open_excel(paths, name, reading)
+        if form is FileFormat.STATISTICS:
+            return clean_columns(open_statistics(paths, name, reading), reading)
+        return open_csv(paths, name, reading, copies, whole=whole)
+    except HartleyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
+        shortage = lack_of_room(error, f"The engine {EMBEDDED.name}", f"over {name}")
+        raise shortage or _unreadable(name, type(error).__name__, form) from None
+
+
+def _readable(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
+    try:
+        return _matching(source, copies)
+    except OSError as error:  # too long a name, or a folder that may not be looked into
+        raise TableError(
+            f"The file {os.fspath(source)} cannot be looked at ({type(error).__name__})",
+            hint="check its name, and who may read its folder",
+        ) from None
+
+
+def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
+    """Return the readable files that a path or a pattern names; - is standard input."""
+    text = os.fspath(source) or "."
+    if text == STANDARD_INPUT:
+        return [spool_input(copies)]
+    pattern = glob.has_magic(text) and not Path(text).exists()
+    paths = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
+    if not paths:
+        raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
+    for path in paths:
+        if Path(path).is_dir():
+            inside = sorted(Path(path).glob("[!._]*"))
+            refuse_parts([path, *(str(child) for child in inside if "=" in child.name)])
+            endings = (child.suffix for child in inside if child.is_file())
+            ending = next((ending for ending in endings if ending.lower() in ENDINGS), None)
+            raise TableError(
+                f"{path} is a folder, not a file",
+                hint="name a file of rows: there is none that is known by its ending in it"
+                if ending is None
+                else f"name its files, for example {glob.escape(path)}/*{ending}",
+            )
+        if not Path(path).exists():
+            raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
+        if not os.access(path, os.R_OK):
+            raise TableError(f"The file {path} cannot be read", hint="check its permissions")
+        if Path(path).stat().st_size == 0:
+            raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
+    return paths
+
+
+def refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> None:
+    """Raise an error for files that are not all of a table, and for folders of such files.
+
+    In a lake, a log says which files and rows count; the names of hive partitions hold a column.
+    The value in the name of such a folder is not shown.
+    """
+    for found in ([_absolute(name) for name in paths], [Path(name).resolve() for name in paths]):
+        places = {path if path.is_dir() else path.parent: path for path in found}
+        named = {
+            place: [folder for folder in (place, *place.parents) if re.match("[^=]+=", folder.name)]
+            for place in places
+        }
+        common = set[Path]().union(*named.values()).intersection(*named.values())
+        for place, example in places.items():
+            if form is FileFormat.PARQUET:
+                _refuse_lake(place)
+            # What all files share is a column only where it is right above them.
+            top = next((folder for folder in reversed(named[place]) if folder not in common), place)
+            if top in named[place]:
+                while top.parent in named[place]:
+                    top = top.parent
+                _refuse_partition(top, example)
+
+
+def _refuse_lake(place: Path) -> None:
+    for mark, kind in LAKES.items():
+        lake = next((folder for folder in (place, *place.parents) if any(folder.glob(mark))), None)
+        if lake is not None:
+            raise TableError(
+                f"{_shortest(lake)} is {kind}, whose log says which rows of its files count",
+                hint="have Spark, deltalake or whatever keeps the table write its current rows "
+                "to a file outside of that folder, and pass that",
+            )
+
+
+def _refuse_partition(top: Path, example: Path) -> None:
+    root, key = _shortest(top.parent), top.name.partition("=")[0]
+    files = [example] if example.is_file() else sorted(example.rglob("[!._]*"))
+    path = next((path for path in files if path.is_file()), Path("rows.parquet"))
+    form = _format(str(path))
+    kind, more = ("parquet", "") if form is FileFormat.PARQUET else ("csv", ", all_varchar=1")
+    ending = "".join(path.suffixes[-2:]) if path.suffix in {".gz", ".zst"} else path.suffix
+    pattern = f"{glob.escape(root)}/**/*{ending}".replace("'", "''")
+    way = (
+        f"python -c \"import duckdb; duckdb.sql('''COPY (FROM read_{kind}('{pattern}', "
+        f"hive_partitioning=1, hive_types_autocast=0, union_by_name=1{more})) "
+        f"TO 'table.{kind}' ''')\""
+        if form in (FileFormat.PARQUET, FileFormat.CSV)
+        else "with that column"
+    )
+    raise TableError(
+        f"The folders in {root} are named by the column '{key}', which would be lost",
+        hint=f"write all of it to one file first: {way}; or copy files elsewhere to go without it",
+    )
+
+
+def _absolute(path: str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are kept, and .. is not
+
+
+def _shortest(folder: Path) -> str:
+    return min(str(folder), os.path.relpath(folder), key=len)
+
+
+def _format(path: str) -> FileFormat:
+    ending = Path(path).suffix.lower()
+    if ending == ".xls":
+        raise TableError(
+            f"The file {Path(path).name} is of an old format of Excel",
+            hint="save it as .xlsx or as CSV UTF-8",
+        )
+    if ending in EXCEL_ENDINGS:
+        return FileFormat.EXCEL
+    if ending in STATISTICS_ENDINGS:
+        return FileFormat.STATISTICS
+    if ending in PARQUET_ENDINGS:
+        return FileFormat.PARQUET
+    with Path(path).open("rb") as file:
+        return FileFormat.PARQUET if file.read(4) == b"PAR1" else FileFormat.CSV
+
+
+def is_csv(path: str) -> bool:
+    """Tell whether a file is read as CSV."""
+    return _format(path) is FileFormat.CSV
+
+
+def _refuse_unused(form: FileFormat, reading: ReadingOptions, name: str) -> None:
+    """Raise an error for an option that the files cannot have, which would go unnoticed."""
+    if reading.sheet is not None and form is not FileFormat.EXCEL:
+        raise OptionError(
+            f"The sheet '{reading.sheet}' was named for {name}, which has no sheets",
+            hint="leave it out, or pass an Excel file",
+        )
+
+
+def _unreadable(name: str, error: str, form: FileFormat) -> TableError:
+    """Return the error for an unreadable file, without any of its content."""
+    if form is FileFormat.PARQUET:
+        return TableError(
+            f"The file {name} is not a readable Parquet file",
+            hint="check that it was written completely, or rename it to .csv if it is text",
+        )
+    if form is FileFormat.CSV:
+        return TableError(
+            f"The file {name} is not a readable CSV file ({error})",
+            hint="check that every line has the same number of fields",
+        )
+    return TableError(
+        f"The file {name} is not a readable file of {form} ({error})",
+        hint="check that it was written completely and is not protected by a password",
+    )

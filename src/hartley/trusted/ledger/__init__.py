@@ -1,0 +1,1 @@
+"""Durable, append-only, hash-chained."""
