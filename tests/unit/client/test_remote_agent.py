@@ -184,6 +184,19 @@ def test_a_number_of_rows_that_is_not_reached_is_said(people, beside):
     assert "(not promised)" in str(remote)
 
 
+@pytest.mark.parametrize(
+    ("question", "wish"),
+    [
+        ("SELECT AVG(age) AS x, COUNT(*) AS x_low FROM people WHERE age < 57", {"bits": 4}),
+        ("SELECT AVG(age) FROM people WHERE age < 58", {"error": 20, "min_rows": 5}),
+    ],
+)
+def test_a_frame_has_the_columns_that_the_agent_gives(people, beside, question, wish):
+    remote = people.ask(question, vacuous=True, **wish)
+    local = beside.ask(question, vacuous=True, analyst="ana", **wish)
+    assert remote.to_arrow().equals(local.to_arrow())
+
+
 def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
     question = "SELECT AVG(age) FROM people WHERE age < 33"
     remote = people.curve(question, bits=2, most=6)
