@@ -15,7 +15,7 @@ from hartley.files import parse_toml
 from hartley.results.answer import Answer
 from hartley.schema.schema import Schema
 from hartley.service.own_rows import LaterNote, own_balance, own_place
-from hartley.service.replies import busy, not_found, shown_answer
+from hartley.service.replies import answer_reply, busy, not_found
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions
 from hartley.trusted.agent import certificate_of
@@ -99,7 +99,7 @@ class PaidQuestions:
         for known, contents in tuple(self._shown):  # of one thread, whatever others do meanwhile
             if known == now:
                 return contents
-        contents = [shown_answer(answer) for answer in self.answers(planned)]
+        contents = [answer_reply(answer) for answer in self.answers(planned)]
         self._shown[:] = [(now, contents)]
         return contents
 

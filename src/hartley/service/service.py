@@ -7,7 +7,7 @@ import ipaddress
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
@@ -25,11 +25,11 @@ from hartley.service.lanes import Resources, Ticket, is_light
 from hartley.service.own_rows import RowIds, own_balance, own_charge, own_charges
 from hartley.service.replies import (
     ServiceError,
+    answer_reply,
     forbidden,
     not_found,
     pending,
-    shown_answer,
-    shown_text,
+    text_reply,
     unauthorized,
 )
 from hartley.text import bits_down, bits_up
@@ -39,12 +39,15 @@ if TYPE_CHECKING:
 
     from fastapi.security import HTTPAuthorizationCredentials
 
+    from hartley.results.plan import Plan
     from hartley.results.quote import Quote, Wish
     from hartley.service.hosting import OpenVersion
     from hartley.service.own_rows import OwnBalance, OwnCharge
     from hartley.service.settings import ServiceSettings
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.questions.question import Selection
+
+    Priced = TypeVar("Priced", Quote, Plan)
 
 
 # --- answering ------------------------------------------------------------------------------------
@@ -246,7 +249,7 @@ def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> d
         # What a population has left depends on others; the account's allowance does not.
         own = own_balance(asked.hosted.own(asked.account))
         answers = tuple(replace(each, spent=own.spent, remaining=own.remaining) for each in answers)
-    return _content([shown_answer(each) for each in answers], batch=asked.batch)
+    return _content([answer_reply(each) for each in answers], batch=asked.batch)
 
 
 def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, Any]:
@@ -314,6 +317,14 @@ def own_refusal(bits: float, own: OwnBalance) -> Refused:
         problem = "The owner has not set enough bits aside for the allowances of this dataset"
         hint = "ask the owner of the service to look at the budget"
     return Refused(problem, hint=hint, requested=bits, remaining=own.remaining)
+
+
+def _own_words(priced: Priced, own: OwnBalance) -> Priced:
+    """Return a quote or a plan with the account's balance, and a refusal in the service's words."""
+    refusal = priced.refusal
+    if refusal is not None and not priced.exceeded:
+        refusal = own_refusal(priced.bits, own).problem
+    return replace(priced, remaining=own.remaining, refusal=refusal)
 
 
 # --- service --------------------------------------------------------------------------------------
@@ -480,7 +491,7 @@ class Service:
                 for wish in wishes:
                     ticket.check()
                     curve_of_wish = price_curve(wish, opened.agent, most=most, analyst=account)
-                    curves.append(shown_text(curve_of_wish))
+                    curves.append(text_reply(curve_of_wish))
             return content
 
         # In a lane, since some prices take seconds, and repeats do not wait for them.
@@ -490,13 +501,8 @@ class Service:
 
     def _quoted(self, quoted: Quote, own: OwnBalance) -> dict[str, Any]:
         """Return a quote with the account's balance only, and rows by names that count nothing."""
-        refusal = None
-        if quoted.refusal is not None:
-            refusal = own_refusal(quoted.bits, own).problem
-        shown = replace(quoted, remaining=own.remaining, refusal=refusal)
-        return shown_text(shown) | {
-            "given": [self.ids.name(row) for row in shown.given],
-        }
+        given = tuple(self.ids.name(row) for row in quoted.given if isinstance(row, int))
+        return text_reply(replace(_own_words(quoted, own), given=given))
 
     def _limits(self, account: str) -> list[ChargeLimit]:
         """Return what a charge to an account must keep beside its allowance: its daily cap.
@@ -542,8 +548,7 @@ class Service:
                 # The part of a period is not looked at, which would show what others spent.
                 limits=self._limits(account),
             )
-            refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
-            return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
+            return text_reply(_own_words(planned, own))
 
         return await self.lanes.engine(lambda: hosted.run(work), ticket)
 
@@ -687,7 +692,7 @@ class Service:
             if not (content["present"] and charge.answered):
                 return content | {"answers": None}
             answers = reopened(opened.agent.desk, self.ledger, account, charge)
-            return content | {"answers": [shown_answer(answer) for answer in answers]}
+            return content | {"answers": [answer_reply(answer) for answer in answers]}
 
         return await self.lanes.quick(lambda: hosted.run(work))
 

@@ -14,7 +14,7 @@ from hartley.engines.table import Table
 from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, check_bits, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import Answer, BatchAnswer
+from hartley.results.answer import LONG, Answer, BatchAnswer
 from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.text import decimals_up
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.precision import Desk
     from hartley.trusted.questions.batch import Question
-
-LONG = 10**15
-"""Larger numbers of answers are shown as a power of two."""
 
 
 @runtime_checkable

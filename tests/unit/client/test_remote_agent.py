@@ -29,7 +29,7 @@ def test_answers_and_texts_are_those_of_the_agent(people, beside):
         named = {"question_id": remote.question_id}  # from the random name of a version
         assert remote.to_dict() == local.to_dict() | named
         assert remote.certificate.claim == local.certificate.claim
-        assert str(remote.certificate) == local.certificate.paragraph()
+        assert remote.certificate == local.certificate
         for mine, theirs in zip(remote.reading.rows, local.reading.rows, strict=True):
             for number, other in zip(mine, theirs, strict=True):
                 assert (number.value, number.low, number.high, number.error) == (
@@ -163,8 +163,7 @@ def test_results_look_like_those_of_the_agent_in_a_notebook(people, beside):
     remote, local = (each.price(average, bits=4, vacuous=True) for each in (people, beside))
     assert remote._repr_html_().split("<p>")[0] == local._repr_html_().split("<p>")[0]
     assert remote.errors_if == local.errors_if
-    assert str(remote).splitlines()[0] in remote._repr_html_()
-    assert "and 4 bits alone" in remote._repr_html_()
+    assert "4 bits alone" in remote._repr_html_()
 
 
 def printed(result):
@@ -203,7 +202,7 @@ def test_a_curve_and_a_plan_read_like_those_of_the_agent(people, beside):
     local = price_curve(question, beside, bits=2, most=6, analyst="ana")
     assert [point.bits for point in remote.points] == [point.bits for point in local.points]
     assert [p.bits_alone for p in remote.points] == [p.bits_alone for p in local.points]
-    assert [p.due for p in remote.points] == [p.due_bits for p in local.points]
+    assert [p.due for p in remote.points] == [p.due for p in local.points]
     assert [point.errors for point in remote.points] == [point.errors for point in local.points]
     assert remote.next_point.wish == local.next_point.wish
     assert remote.complete == local.complete
