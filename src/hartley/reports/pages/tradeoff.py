@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import PALE, STYLE
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import PALE, STYLE, page_picture
 from hartley.reports.template import render_page
 from hartley.studies.release.tradeoff_points import BitsPoint, LinePoint, QueryPoint
 from hartley.text import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
