@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.files import write_whole
-from hartley.reports import render
 from hartley.reports.evidence import page_evidence
+from hartley.reports.render import page as report_page, plot as plot_report, report_of
 from hartley.reports.template import evidence_on_page
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def plot(result: Any) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
         'bits'
     """
     if hasattr(result, "report"):
-        return render.plot(result)
+        return plot_report(result)
     figure = _call("plot", result)
     if figure is None:
         raise OptionError(
@@ -108,7 +108,7 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
 def html_text(report: Any, path: str | os.PathLike[str]) -> str:  # noqa: ANN401 - any result
     """Return what ``write_html`` writes to a path."""
     if hasattr(report, "report"):
-        return render.page(render.report_of(report), page_evidence(path))
+        return report_page(report_of(report), page_evidence(path))
     with evidence_on_page(page_evidence(path)):
         return render_html(report)
 
@@ -116,7 +116,7 @@ def html_text(report: Any, path: str | os.PathLike[str]) -> str:  # noqa: ANN401
 def render_html(report: Any) -> str:  # noqa: ANN401 - any result
     """Return the page of a result."""
     if hasattr(report, "report"):
-        return render.page(render.report_of(report))
+        return report_page(report_of(report))
     page: str = _call("render", report)
     return page
 

@@ -168,7 +168,8 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             -0.02, 1
         )  # if all values are 0, matplotlib's default axis has meaningless numbers
     elif panel.from_zero:
-        axes.set_ylim(bottom=0)
+        top = max([axes.get_ylim()[1], *(1.12 * height for _, height in panel.marks)])
+        axes.set_ylim(0 if bars else -0.02 * top, top)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.title:
@@ -257,7 +258,7 @@ def _draw_series(
     elif series.kind == "steps":
         axes.step(at, series.y, where="post", linestyle=DASHES[series.dash], **look)
     else:
-        marker = "." if len(at) <= 30 and series.dash == "solid" else ""
+        marker = "." if len(at) <= 60 and series.dash == "solid" else ""
         axes.plot(at, series.y, linestyle=DASHES[series.dash], marker=marker, **look)
     if series.low and series.high:
         ends = zip(series.y, series.low, series.high, strict=True)

@@ -94,6 +94,7 @@ def has_meaning(table: Grid | None) -> bool:
 
 # --- in a terminal --------------------------------------------------------------------------------
 
+VERDICTS = {None: "", True: "green", False: "red"}
 NARROW, ENDLESS = 72, 10_000
 """A terminal narrower than the first width shows tables with sentences line by line."""
 
@@ -142,7 +143,9 @@ def print_table(table: Grid, console: Console) -> None:
 
     rows, more = cut(table, table.most)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in table.headings:
+    columns: list[list[Text]] = []
+    for place, heading in enumerate(table.headings):
+        cells = [as_cell(row[place]) for row in rows]
         numeric = heading.kind in {"number", "amount"}
         drawn.add_column(
             Text(heading.sign or heading.name),
@@ -151,23 +154,22 @@ def print_table(table: Grid, console: Console) -> None:
             max_width=42 if heading.kind == "name" else None,
             overflow="fold",
         )
-    for row in rows:
-        drawn.add_row(*map(_styled, map(as_cell, row)))
+        columns.append([Text(cell.text, VERDICTS[cell.good]) for cell in cells])
+        if any(cell.small for cell in cells):
+            drawn.add_column("", style="dim")
+            columns.append([Text(cell.small) for cell in cells])
+    for row, texts in zip(rows, zip(*columns, strict=True), strict=True):
+        for tag in filter(None, (as_cell(cell).tag for cell in row)):
+            texts[-1].append(f" ({tag})", "dim")
+        drawn.add_row(*texts)
     least = console.measure(drawn, options=console.options.update(width=ENDLESS)).minimum
     if console.width < (NARROW if has_meaning(table) else least):
-        for row in rows:
-            _print_lines(table.headings, row, console)
+        for line in rows:
+            _print_lines(table.headings, line, console)
     else:
         console.print(drawn)
     if more:
         console.print(f"and {more:,} more; --json lists all", style="dim")
-
-
-def _styled(cell: Cell) -> Any:  # noqa: ANN401 - rich is imported on use
-    from rich.text import Text
-
-    text = Text(cell.text, {None: "", True: "green", False: "red"}[cell.good])
-    return text.append(cell_text(cell).removeprefix(cell.text), "dim")
 
 
 def _print_lines(headings: tuple[Heading, ...], row: Row, console: Console) -> None:
@@ -192,7 +194,7 @@ def plain_text(report: Report) -> str:
     """Return the headline, and below it every sentence, point and line with a meaning.
 
     Example:
-        >>> from hartley.report import Heading, Section
+        >>> from hartley.report import Grid, Heading, Section
         >>> headings = Heading("measure", "name"), Heading("bits", "number"), Heading("", "meaning")
         >>> table = Grid(headings, ((Cell("leakage", "L₀"), "1.00", "Half of it."),))
         >>> print(plain_text(Report("Audit", "sex tells half.", (), (Section("", table=table),))))

@@ -35,7 +35,7 @@ NAMES = {"blur": "printed policy", "stretch": "stretch policy", "meet": "meet po
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportedWeights:
     """The reports of everybody by one policy, and what they hide."""
 
     kind: str
@@ -67,10 +67,10 @@ class D5Numbers:
     people: int
     obese: int
     counts: Grid
-    reports: tuple[Report, ...]
+    reports: tuple[ReportedWeights, ...]
     synthetic: bool
 
-    def of(self, kind: str) -> list[Report]:
+    def of(self, kind: str) -> list[ReportedWeights]:
         """Return the reports of a policy, the most accurate first."""
         reports = [report for report in self.reports if report.kind == kind]
         return sorted(reports, key=lambda report: -report.accuracy)
@@ -82,7 +82,7 @@ def compute(
     progress: Progress | None = None,
     accuracies: tuple[Fraction, ...] = ACCURACIES,
 ) -> D5Numbers:
-    """Report everybody's weight by the printed policy and two others, and count.
+    """ReportedWeights everybody's weight by the printed policy and two others, and count.
 
     Example:
         >>> numbers = compute(accuracies=(Fraction(1, 10),))
@@ -114,7 +114,7 @@ def _line(height: Column) -> Column:
     return 30 * (height / 100) ** 2
 
 
-def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> Report:
+def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> ReportedWeights:
     import numpy as np
 
     # Everybody, and after them every whole weight at every height that occurs.
@@ -130,7 +130,7 @@ def _report(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> R
     obese, judged = weight >= line, reported >= line
     counts = _counts(height, reported)
     before = np.array(_counts(height, weight))
-    return Report(
+    return ReportedWeights(
         kind=kind,
         accuracy=accuracy,
         counts=counts,
