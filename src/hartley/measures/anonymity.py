@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -195,35 +195,14 @@ def skewed_classes(classes: ClassTable | ClassCounts, times: int) -> NDArray[np.
 
 # --- former names -----------------------------------------------------------------------------
 
-_MOVED = {
-    "delta_disclosure": "delta_disclosure",
-    "equal_closeness": "equal_closeness",
-    "hierarchical_closeness": "hierarchical_closeness",
-    "kullback_leibler": "t_closeness",
-    "ordered_closeness": "ordered_closeness",
-}
-"""What ``hartley.measures.anonymity`` measures now, of every kind of range."""
-
 
 def __getattr__(name: str) -> object:
-    if name not in _MOVED:
+    if name != "kullback_leibler":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     import warnings
-    from importlib import import_module
 
-    from hartley.ranges.classes import KeyClasses
-
-    warnings.warn(
-        f"{__name__}.{name} is now {_MOVED[name]} of hartley.measures.anonymity, for KeyClasses",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    measure = getattr(import_module("hartley.measures.anonymity"), _MOVED[name])
-
-    def of_counts(classes: ClassCounts, *rest: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on
-        return measure(KeyClasses.of(classes), *rest, **options)
-
-    return of_counts
+    warnings.warn(f"{__name__}.{name} is now called t_closeness", DeprecationWarning, stacklevel=2)
+    return t_closeness
 
 
 # --- closeness ------------------------------------------------------------------------------------
