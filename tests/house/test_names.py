@@ -146,15 +146,6 @@ def test_a_command_and_its_function_have_one_name(name):
         assert value.__name__ == name
 
 
-@pytest.mark.parametrize(
-    "name", [part.split()[1] for part in sorted(PARTS) if part.startswith("attack ")]
-)
-def test_an_attack_is_called_as_its_module(name):
-    if not COMMANDS["attack"].commands[name].hidden:
-        module = name.replace("-", "_")
-        assert (ROOT / f"src/hartley/attacks/{module}.py").is_file()
-
-
 OLD_NAMES = hartley.RENAMED | {
     name: f"{room}.{name}" for room, names in hartley.MOVED.items() for name in names
 }

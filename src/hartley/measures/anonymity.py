@@ -212,6 +212,16 @@ def __getattr__(name: str) -> object:
 # probabilities: a released value is a class, and its probability the share of the records in it.
 
 
+def _frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
+    """Return frequencies of whatever has some; counted classes are those of equal keys."""
+    from hartley.kernels import classes
+    from hartley.ranges.classes import KeyClasses
+
+    return as_frequencies(
+        KeyClasses.of(source) if isinstance(source, classes.ClassCounts) else source
+    )
+
+
 def t_closeness(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
     r"""Return how far the worst released value moves beliefs about the confidential side.
 
@@ -234,7 +244,7 @@ def t_closeness(source: JointFrequencies | ArrayLike, *, base: float = 2) -> flo
         0.0
     """
     check_base(base)
-    return as_frequencies(source).beliefs().divergence(base)
+    return _frequencies(source).beliefs().divergence(base)
 
 
 def delta_disclosure(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
@@ -253,7 +263,7 @@ def delta_disclosure(source: JointFrequencies | ArrayLike, *, base: float = 2) -
         inf
     """
     check_base(base)
-    return as_frequencies(source).beliefs().disclosure(base)
+    return _frequencies(source).beliefs().disclosure(base)
 
 
 @overload
@@ -277,7 +287,7 @@ def equal_closeness(source: JointFrequencies | ArrayLike) -> Fraction | float:
         >>> equal_closeness([[0.5, 0.0], [0.0, 0.5]])
         0.5
     """
-    return as_frequencies(source).beliefs().equal_distance()
+    return _frequencies(source).beliefs().equal_distance()
 
 
 @overload
@@ -304,7 +314,7 @@ def ordered_closeness(source: JointFrequencies | ArrayLike) -> Fraction | float:
         >>> ordered_closeness([[0.5, 0.0], [0.0, 0.0], [0.0, 0.5]])
         0.5
     """
-    return as_frequencies(source).beliefs().ordered_distance()
+    return _frequencies(source).beliefs().ordered_distance()
 
 
 @overload
@@ -339,7 +349,7 @@ def hierarchical_closeness(
         >>> hierarchical_closeness([[0.25, 0.0], [0.25, 0.0], [0.0, 0.5]], [[0, 0, 1]])
         0.5
     """
-    return as_frequencies(source).beliefs().hierarchical_distance(levels)
+    return _frequencies(source).beliefs().hierarchical_distance(levels)
 
 
 # --- reidentification -----------------------------------------------------------------------------

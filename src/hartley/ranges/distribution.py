@@ -11,7 +11,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
-from hartley.kernels.classes import ClassCounts, equal_moves, ordered_moves, over_classes
+from hartley.kernels.classes import equal_moves, ordered_moves, over_classes
 from hartley.ranges.counting import CountedRange
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from hartley.kernels.classes import ClassCounts
     from hartley.ranges.joint_range import Beliefs, GuessedSide, JointFrequencies
 
 
@@ -119,10 +120,6 @@ def as_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
     # Looking for the method is far quicker than isinstance of a protocol, and solvers ask often.
     if hasattr(source, "beliefs"):
         return cast("JointFrequencies", source)
-    if isinstance(source, ClassCounts):
-        from hartley.ranges.classes import KeyClasses
-
-        return KeyClasses.of(source)
     return JointDistribution.of(source)
 
 
