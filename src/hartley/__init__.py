@@ -12,43 +12,22 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
-    "hartley.agent.agent": (
-        "Agent",
-        "ask",
-    ),
-    "hartley.agent.curve": (
-        "PriceCurve",
-        "price_curve",
-    ),
-    "hartley.agent.ledger": (
-        "Ledger",
-        "open_ledger",
-    ),
+    "hartley.agent.agent": ("Agent", "ask"),
+    "hartley.agent.curve": ("price_curve",),
+    "hartley.agent.ledger": ("Ledger", "open_ledger"),
     "hartley.agent.planning": ("plan",),
     "hartley.agent.quoting": ("price",),
     "hartley.agent.transcript": ("transcripts_of",),
-    "hartley.agent.workload": (
-        "WorkloadEntry",
-        "read_workload",
-    ),
+    "hartley.agent.workload": ("read_workload",),
     "hartley.attacks.differencing": ("Differencing",),
     "hartley.attacks.homogeneity": ("Homogeneity",),
     "hartley.attacks.policy": ("attack_policy",),
     "hartley.attacks.reconstruction": ("Reconstruction",),
     "hartley.attacks.uniqueness": ("Uniqueness",),
-    "hartley.boxes.box": (
-        "Box",
-        "Interval",
-    ),
+    "hartley.boxes.box": ("Box", "Interval"),
     "hartley.boxes.cut_box": ("CutBox",),
-    "hartley.client.remote_agent": (
-        "RemoteAgent",
-        "connect",
-    ),
-    "hartley.datasets.catalogue": (
-        "dataset",
-        "sample",
-    ),
+    "hartley.client.remote_agent": ("RemoteAgent", "connect"),
+    "hartley.datasets.catalogue": ("dataset", "sample"),
     "hartley.datasets.people": ("people",),
     "hartley.datasets.source": ("Dataset",),
     "hartley.errors": (
@@ -67,12 +46,7 @@ _HOMES = {
         "UndefinedMeasure",
     ),
     "hartley.guarantees.accountant": ("Accountant",),
-    "hartley.guarantees.verify": (
-        "certify",
-        "verify_exhaustively",
-        "Certificate",
-        "verify",
-    ),
+    "hartley.guarantees.verify": ("certify", "verify_exhaustively", "Certificate", "verify"),
     "hartley.knowledge.transcript": ("Transcript",),
     "hartley.measures.capacity": ("zero_error_capacity",),
     "hartley.measures.entropy": ("hartley_entropy",),
@@ -90,111 +64,48 @@ _HOMES = {
         "mutual_information",
     ),
     "hartley.measures.noiseless": ("noiseless_privacy",),
-    "hartley.measures.rules": (
-        "Dominance",
-        "Frequency",
-        "Homogeneous",
-        "PPercent",
-    ),
+    "hartley.measures.rules": ("Dominance", "Frequency", "Homogeneous", "PPercent"),
     "hartley.papers.figure": ("reproduce",),
     "hartley.policies.distortion.model": ("PrivacyDistortion",),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.policies.gaussian.bound": ("quadratic_gaussian_bound",),
-    "hartley.policies.generalisation": (
-        "AnonymizedTable",
-        "anonymize",
-    ),
+    "hartley.policies.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
-    "hartley.policies.hypotheses.lines": (
-        "BlurringPolicy",
-        "StretchPolicy",
-        "Threshold",
-    ),
+    "hartley.policies.hypotheses.lines": ("BlurringPolicy", "StretchPolicy", "Threshold"),
     "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
     "hartley.policies.microaggregation": ("Microaggregation",),
-    "hartley.policies.optimal": (
-        "CutQuantizer",
-        "optimal_quantizer",
-    ),
+    "hartley.policies.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizer": ("UniformQuantizer",),
     "hartley.policies.random.pram": ("Pram",),
     "hartley.policies.vector": ("VectorQuantizer",),
-    "hartley.ranges.distribution": (
-        "Channel",
-        "JointDistribution",
-    ),
-    "hartley.ranges.relation": (
-        "ROW",
-        "Relation",
-    ),
-    "hartley.reports": (
-        "plot",
-        "write_html",
-    ),
-    "hartley.results.answer": (
-        "Answer",
-        "BatchAnswer",
-        "Estimate",
-    ),
-    "hartley.results.plan": ("Plan",),
-    "hartley.results.quote": ("Quote",),
+    "hartley.ranges.distribution": ("Channel", "JointDistribution"),
+    "hartley.ranges.relation": ("ROW", "Relation"),
+    "hartley.reports": ("plot", "write_html"),
+    "hartley.results.answer": ("Answer", "BatchAnswer", "Estimate"),
+    "hartley.results.plan": ("PriceCurve", "Plan"),
+    "hartley.results.quote": ("Quote", "Wish"),
     "hartley.schema.draft": ("draft_schema",),
     "hartley.schema.roles": ("Roles",),
-    "hartley.schema.schema": (
-        "Column",
-        "Schema",
-    ),
-    "hartley.service.accounts": (
-        "Accounts",
-        "open_accounts",
-    ),
+    "hartley.schema.schema": ("Column", "Schema"),
+    "hartley.service.accounts": ("Accounts", "open_accounts"),
     "hartley.studies.check.check": ("check",),
     "hartley.studies.check.check_report": ("CheckReport",),
     "hartley.studies.check.doctor": ("doctor",),
     "hartley.studies.check.gate": ("assert_safe",),
-    "hartley.studies.look.anonymity": (
-        "anonymity",
-        "AnonymityReport",
-    ),
-    "hartley.studies.look.audit": (
-        "AuditReport",
-        "audit",
-    ),
+    "hartley.studies.look.anonymity": ("anonymity", "AnonymityReport"),
+    "hartley.studies.look.audit": ("AuditReport", "audit"),
     "hartley.studies.look.records": ("microaggregate",),
-    "hartley.studies.look.scan": (
-        "scan",
-        "ScanReport",
-    ),
+    "hartley.studies.look.scan": ("scan", "ScanReport"),
     "hartley.studies.look.special_uniques": ("special_uniques",),
-    "hartley.studies.release.curve": (
-        "CurveReport",
-        "curve",
-    ),
-    "hartley.studies.release.design": (
-        "Design",
-        "design",
-    ),
-    "hartley.studies.release.gaussian": (
-        "gaussian",
-        "GaussianReport",
-    ),
-    "hartley.studies.release.pram": (
-        "PramReport",
-        "estimate",
-        "pram",
-    ),
-    "hartley.studies.release.release": (
-        "ReleaseReport",
-        "release",
-    ),
+    "hartley.studies.release.curve": ("CurveReport", "curve"),
+    "hartley.studies.release.design": ("Design", "design"),
+    "hartley.studies.release.gaussian": ("gaussian", "GaussianReport"),
+    "hartley.studies.release.pram": ("PramReport", "estimate", "pram"),
+    "hartley.studies.release.release": ("ReleaseReport", "release"),
     "hartley.studies.release.specification": ("Specification",),
-    "hartley.studies.release.tradeoff": (
-        "Tradeoff",
-        "tradeoff",
-    ),
+    "hartley.studies.release.tradeoff": ("Tradeoff", "tradeoff"),
     "hartley.tables.opening": ("open_table",),
     "hartley.tables.reading": ("ReadingOptions",),
-    "hartley.trusted.precision": ("Wish",),
 }
 RENAMED = {
     "anonymity_report": "anonymity",
@@ -314,7 +225,7 @@ MOVED = {
         "is_markov_chain",
         "overlap_partition",
     ),
-    "results": ("Reading",),
+    "results": ("Reading", "WorkloadEntry"),
     "schema": ("open_with_roles",),
     "studies": (
         "Diagnosis",
@@ -363,15 +274,12 @@ if TYPE_CHECKING:
         studies as studies,
     )
     from hartley.agent.agent import Agent as Agent, ask as ask
-    from hartley.agent.curve import PriceCurve as PriceCurve, price_curve as price_curve
+    from hartley.agent.curve import price_curve as price_curve
     from hartley.agent.ledger import Ledger as Ledger, open_ledger as open_ledger
     from hartley.agent.planning import plan as plan
     from hartley.agent.quoting import price as price
     from hartley.agent.transcript import transcripts_of as transcripts_of
-    from hartley.agent.workload import (
-        WorkloadEntry as WorkloadEntry,
-        read_workload as read_workload,
-    )
+    from hartley.agent.workload import read_workload as read_workload
     from hartley.attacks.differencing import Differencing as Differencing
     from hartley.attacks.homogeneity import Homogeneity as Homogeneity
     from hartley.attacks.policy import attack_policy as attack_policy
@@ -462,8 +370,8 @@ if TYPE_CHECKING:
         BatchAnswer as BatchAnswer,
         Estimate as Estimate,
     )
-    from hartley.results.plan import Plan as Plan
-    from hartley.results.quote import Quote as Quote
+    from hartley.results.plan import Plan as Plan, PriceCurve as PriceCurve
+    from hartley.results.quote import Quote as Quote, Wish as Wish
     from hartley.schema.draft import draft_schema as draft_schema
     from hartley.schema.roles import Roles as Roles
     from hartley.schema.schema import Column as Column, Schema as Schema
@@ -496,4 +404,3 @@ if TYPE_CHECKING:
     from hartley.studies.release.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff
     from hartley.tables.opening import open_table as open_table
     from hartley.tables.reading import ReadingOptions as ReadingOptions
-    from hartley.trusted.precision import Wish as Wish

@@ -10,8 +10,10 @@ __getattr__, __dir__, __all__ = exports(
     __name__,
     {
         "answer": ("Reading",),
+        "plan": ("WorkloadEntry",),
     },
 )
 
 if TYPE_CHECKING:
     from hartley.results.answer import Reading as Reading
+    from hartley.results.plan import WorkloadEntry as WorkloadEntry
