@@ -11,13 +11,14 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 
-ROOTS = {"errors", "exact", "text", "files", "report"}
+ROOTS = {"errors", "lazy", "exact", "text", "files", "report"}
 READ = ROOTS | {"engines", "tables", "schema"}
 RANGES = READ | {"kernels", "ranges", "boxes", "knowledge"}
 POLICIES = RANGES | {"measures", "policies"}
 STUDIES = POLICIES | {"guarantees", "attacks", "datasets"}
 MAY_IMPORT = {
     "errors": set(),
+    "lazy": set(),
     "exact": {"errors"},
     "text": {"errors", "exact"},
     "files": {"errors", "exact"},
