@@ -24,7 +24,7 @@ def agent(tmp_path):
     folder = tmp_path / "present"
     folder.mkdir()
     with Agent(TABLE, SCHEMA, ledger=folder / "ledger.db", budget=20) as opened:
-        opened._head = LaterNote(opened._head)
+        opened.trusted.head_file = LaterNote(opened.trusted.head_file)
         yield opened
 
 
@@ -65,7 +65,7 @@ def test_a_note_names_no_row_that_may_be_lost(agent, tmp_path, monkeypatch):
     before = []
     agent.ask(QUESTION, paid=lambda: before.append(log.stat().st_size))
     assert not flushed, "an answer does not wait"
-    agent._head.write()
+    agent.trusted.head_file.write()
     assert flushed == [log.stat().st_size]
     with after_a_power_failure(folder, flushed[0]) as found:
         assert not found.ledger.pending("people")
