@@ -84,13 +84,13 @@ def test_an_agent_that_notes_at_once_waits_for_every_answer(tmp_path, monkeypatc
             flush(handle)
 
         monkeypatch.setattr(write_ahead_log.os, "fsync", fsync)
-        levels, commit = [], agent.ledger.commit
+        levels, commit = [], agent.ledger.trusted.commit
 
         def committed(paid, answers, *, durable=True):
             levels.append(durable)
             return commit(paid, answers, durable=durable)
 
-        monkeypatch.setattr(agent.ledger, "commit", committed)
+        monkeypatch.setattr(agent.ledger.trusted, "commit", committed)
         agent.ask(QUESTION)
         assert levels == [True]
         assert not flushed, "so its note needs no flush of the log"
