@@ -182,25 +182,25 @@ _HOMES = {
         "Agent",
         "ask",
     ),
-    "hartley.trusted.precision": ("Wish",),
     "hartley.agent.quoting": ("price",),
-    "hartley.results.plan": ("Plan",),
-    "hartley.agent.planning": ("plan",),
-    "hartley.agent.curve": (
+    "hartley.results.plan": (
+        "Plan",
         "PriceCurve",
-        "price_curve",
-    ),
-    "hartley.agent.workload": (
         "WorkloadEntry",
-        "read_workload",
     ),
+    "hartley.agent.planning": ("plan",),
+    "hartley.agent.curve": ("price_curve",),
+    "hartley.agent.workload": ("read_workload",),
     "hartley.results.answer": (
         "Answer",
         "BatchAnswer",
         "Estimate",
         "Reading",
     ),
-    "hartley.results.quote": ("Quote",),
+    "hartley.results.quote": (
+        "Quote",
+        "Wish",
+    ),
     "hartley.agent.ledger": (
         "Ledger",
         "open_ledger",
@@ -391,7 +391,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from hartley.agent.agent import Agent as Agent, ask as ask
-    from hartley.agent.curve import PriceCurve as PriceCurve, price_curve as price_curve
+    from hartley.agent.curve import price_curve as price_curve
     from hartley.agent.ledger import (
         Ledger as Ledger,
         open_ledger as open_ledger,
@@ -399,10 +399,7 @@ if TYPE_CHECKING:
     from hartley.agent.planning import plan as plan
     from hartley.agent.quoting import price as price
     from hartley.agent.transcript import transcripts_of as transcripts_of
-    from hartley.agent.workload import (
-        WorkloadEntry as WorkloadEntry,
-        read_workload as read_workload,
-    )
+    from hartley.agent.workload import read_workload as read_workload
     from hartley.attacks.differencing import Differencing as Differencing
     from hartley.attacks.guessing import (
         BruteForceGuessing as BruteForceGuessing,
@@ -642,8 +639,12 @@ if TYPE_CHECKING:
         Estimate as Estimate,
         Reading as Reading,
     )
-    from hartley.results.plan import Plan as Plan
-    from hartley.results.quote import Quote as Quote
+    from hartley.results.plan import (
+        Plan as Plan,
+        PriceCurve as PriceCurve,
+        WorkloadEntry as WorkloadEntry,
+    )
+    from hartley.results.quote import Quote as Quote, Wish as Wish
     from hartley.schema.draft import draft_schema as draft_schema
     from hartley.schema.roles import Roles as Roles, open_with_roles as open_with_roles
     from hartley.schema.schema import Column as Column, Schema as Schema
@@ -683,4 +684,3 @@ if TYPE_CHECKING:
     from hartley.studies.release.tradeoff import Tradeoff as Tradeoff, tradeoff as tradeoff
     from hartley.tables.opening import open_table as open_table
     from hartley.tables.reading import ReadingOptions as ReadingOptions
-    from hartley.trusted.precision import Wish as Wish

@@ -33,18 +33,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from hartley.agent.curve import PriceCurve
     from hartley.agent.ledger import Charge, Ledger, Overview
-    from hartley.agent.workload import WorkloadEntry
     from hartley.results.answer import Answer, BatchAnswer
-    from hartley.results.plan import Plan
-    from hartley.results.quote import Quote
+    from hartley.results.plan import Plan, PriceCurve, WorkloadEntry
+    from hartley.results.quote import Quote, Wish
     from hartley.schema.roles import RolesSource
     from hartley.trusted.agent import Quoted
     from hartley.trusted.data import Place
     from hartley.trusted.ledger.ledger import State
     from hartley.trusted.ledger.store import Transaction
-    from hartley.trusted.precision import Desk, Wish
+    from hartley.trusted.precision import Desk
     from hartley.trusted.questions.batch import Question
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from hartley.errors import EngineError, InputError, OptionError
+from hartley.exact import read_integer
 from hartley.files import unwritable, whole_file
 from hartley.trusted.ledger.chain import find, find_population, read_fund
 from hartley.trusted.ledger.charging import as_prices, offer, plan, read_batch
@@ -28,7 +29,6 @@ from hartley.trusted.ledger.rows import (
     committed_answers,
     problem_of_schema,
     question_digest,
-    read_integer,
     terms_of,
     unreadable,
 )
