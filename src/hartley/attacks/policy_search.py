@@ -358,7 +358,7 @@ class _Sides:
 
 def _listed_sides(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
     can_hold, can_fail = (flags & lists.possible for flags in truth_at(side.clause, lists.exact))
-    within = beyond_reach(side)
+    within = slack_outside(side)
     if side.opens is not None:
         near = np.asarray(side.opens(_indices(part, lists)), bool)
     elif within is None:
@@ -372,7 +372,7 @@ def _listed_sides(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _
     return _Sides(can_hold.astype(np.int8), can_fail.astype(np.int8), near.astype(np.int8), crosses)
 
 
-def beyond_reach(side: HiddenSide) -> Expression | None:
+def slack_outside(side: HiddenSide) -> Expression | None:
     """Return what is negative for records that need not be left open; None without a distance."""
     if side.distance is None or side.reach is None:
         return None
@@ -722,7 +722,7 @@ def _hidden(  # noqa: PLR0913, PLR0917 - the doubles of each piece, and whether 
     assert isinstance(domain, Interval)  # asked before
     records, pieces = first.shape
     which = np.repeat(np.arange(records), pieces)
-    within = beyond_reach(side)
+    within = slack_outside(side)
     can_hold, can_fail = np.zeros((2, records), bool)
     every = np.logical_and(fits.any(axis=1), within is not None)
     some = np.zeros(records, bool)

@@ -194,10 +194,10 @@ def answer_aggregate(
         more += (indistinguishability(telling),)
     box = Box.cube(side.low, side.high, size=people)
     query = (mean if aggregate.function == "mean" else total)(variables(*box.names))
-    return answer, (*more, *of_query(box, query, quantizer))
+    return answer, (*more, *joint_leakage(box, query, quantizer))
 
 
-def of_query(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequence, ...]:
+def joint_leakage(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequence, ...]:
     """Return what the cells of a query tell about all its data together, where that is feasible."""
     flat = not box.volume or quantizer.low == quantizer.high
     if flat or len(box.names) > MOST_PEOPLE_CUT or quantizer.levels > MOST_CELLS_CUT:
@@ -239,12 +239,12 @@ def promise_indistinguishability(
     weights = [abs(by) * box[name].length for name, by in form[0].items()]
     ends = [sorted((by * box[n].low, by * box[n].high)) for n, by in form[0].items()]
     reached = Interval(form[1] + sum(e[0] for e in ends), form[1] + sum(e[1] for e in ends))
-    return promise_telling(
+    return certify_partial_query(
         quantizer,
         reached,
         largest_share(weights),
         budget,
-        more=of_query(box, query, quantizer),
+        more=joint_leakage(box, query, quantizer),
         parameters={"levels": quantizer.levels},
     )
 
@@ -252,7 +252,7 @@ def promise_indistinguishability(
 NOT_KNOWN = "nothing is known about the data of the others but its ranges"
 
 
-def promise_telling(  # noqa: PLR0913 - what a promise is made of
+def certify_partial_query(  # noqa: PLR0913 - what a promise is made of
     quantizer: Quantizer,
     reached: Interval,
     share: Fraction,
@@ -290,7 +290,7 @@ def promise_telling(  # noqa: PLR0913 - what a promise is made of
     )
 
 
-def known_others(answer: ReleasedAnswerClaim) -> Consequence:
+def leakage_given_others(answer: ReleasedAnswerClaim) -> Consequence:
     """Say what the same cells tell somebody who does know the others' data."""
     bits = bits_at_least(answer.outputs)
     return Consequence(
@@ -302,7 +302,7 @@ def known_others(answer: ReleasedAnswerClaim) -> Consequence:
     )
 
 
-def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
+def influence(query: Expression, box: Box, declared: object = None) -> Fraction:
     r"""Return how far one variable can move a query while the others stay fixed, at most.
 
     .. math:: S = \max_i \sup_{v, x, x'} |f(x, v) - f(x', v)|
@@ -387,7 +387,7 @@ def promise_vector(
     several quantizers of one query, whose cells are those of the common refinement. A bound.
     """
     names = [printable(shown(query)) for query in queries]
-    reaches = [reach_of(query, box) for query in queries]
+    reaches = [influence(query, box) for query in queries]
     # Told apart by what they are, not by their text, which is cut short where it is long.
     same = [str(queries.index(query)) for query in queries]
     answers = [
@@ -405,7 +405,7 @@ def promise_vector(
             sentence=f"About {name}: {consequence.sentence}",
         )
         for name, query, part in zip(names, queries, parts, strict=True)
-        for consequence in of_query(box, query, part)
+        for consequence in joint_leakage(box, query, part)
     )
     ends = " × ".join(f"[{exactly(part.low)}, {exactly(part.high)}]" for part in policy.parts)  # noqa: RUF001
     how = "in every answer" if policy.norm == "sup" else "in Euclidean distance"

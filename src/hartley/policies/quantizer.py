@@ -109,13 +109,13 @@ def _power(bits: object) -> Fraction:
         return Fraction(Decimal(2) ** (Decimal(budget.numerator) / Decimal(budget.denominator)))
 
 
-def cells_reached(length: Fraction, sensitivity: Fraction, levels: int) -> int:
+def cells_per_person(length: Fraction, sensitivity: Fraction, levels: int) -> int:
     """Return how many of some equal cells an interval of one person's reach can meet, at most.
 
     N(q) = min(q, ceil(q S / L) + 1); attained by an interval that begins just below an edge.
 
     Example:
-        >>> cells_reached(Fraction(1), Fraction(1, 2), 4)
+        >>> cells_per_person(Fraction(1), Fraction(1, 2), 4)
         3
     """
     if sensitivity == 0 or length == 0:
@@ -503,7 +503,7 @@ class UniformQuantizer(Quantizer):
 
     def outputs_within(self, reach: Fraction) -> int:
         """Return how many cells an interval of a length meets at most."""
-        return cells_reached(self.high - self.low, reach, self.levels)
+        return cells_per_person(self.high - self.low, reach, self.levels)
 
     def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return the edges between cells, and the middle of every cell."""

@@ -15,7 +15,7 @@ from hartley.errors import OptionError
 from hartley.exact import floor_power, parse_number
 from hartley.policies.quantizer import (
     UniformQuantizer,
-    cells_reached,
+    cells_per_person,
     levels_for_error,
     levels_for_outputs,
     read_outputs,
@@ -191,7 +191,8 @@ def levels_within_outputs(
         largest = _least_largest(errors, reaches, outputs)
         needed = [max(1, math.ceil(error / largest)) for error in errors]
         fewest = [
-            cells_reached(Fraction(1), reach, q) for reach, q in zip(reaches, needed, strict=True)
+            cells_per_person(Fraction(1), reach, q)
+            for reach, q in zip(reaches, needed, strict=True)
         ]
     if outputs > MOST_SHARED:
         if norm == "euclidean":
@@ -215,7 +216,7 @@ def _least_largest(
     def is_kept(largest: Fraction) -> bool:
         reached = 1
         for error, reach in zip(errors, reaches, strict=True):
-            reached *= cells_reached(Fraction(1), reach, max(1, math.ceil(error / largest)))
+            reached *= cells_per_person(Fraction(1), reach, max(1, math.ceil(error / largest)))
         return reached <= outputs
 
     feasible = [max(errors)]

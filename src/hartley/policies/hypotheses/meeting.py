@@ -245,10 +245,10 @@ class MeetPolicy:
             "hypothesis": read,
             "columns": dict(columns),
             "move": moved,
-            "reach": read_reaches(reach, None if shared else moved),
+            "reach": read_distances(reach, None if shared else moved),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, moved, "known_within"),
+            else read_distances(known_within, moved, "known_within"),
             "norm": norm,
             "rounding": rounding,
         }
@@ -483,13 +483,13 @@ def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
     return tree
 
 
-def read_reaches(
+def read_distances(
     given: object, moved: Sequence[str] | None, what: str = "the reach"
 ) -> tuple[Fraction, ...]:
     """Read how far columns may be moved, or are known: one number for all, or one for each.
 
     Example:
-        >>> read_reaches({"bonus": 1, "salary": 5}, ["salary", "bonus"])
+        >>> read_distances({"bonus": 1, "salary": 5}, ["salary", "bonus"])
         (Fraction(5, 1), Fraction(1, 1))
     """
     if isinstance(given, Mapping):

@@ -23,7 +23,7 @@ from hartley.policies.hypotheses.meeting import (
     halves,
     meeting_places,
     open_grid,
-    read_reaches,
+    read_distances,
     step_by,
 )
 
@@ -505,10 +505,10 @@ class ContinuousMeetPolicy:
             "columns": dict(columns),
             "ranges": dict(ranges),
             "move": tuple(move),
-            "reach": read_reaches(reach, tuple(move)),
+            "reach": read_distances(reach, tuple(move)),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, tuple(move), "known_within"),
+            else read_distances(known_within, tuple(move), "known_within"),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)

@@ -15,7 +15,7 @@ from hartley.policies.hypotheses.hypothesis import (
     LatticeColumn,
 )
 from hartley.policies.hypotheses.lines import best_table, count_table
-from hartley.policies.hypotheses.meeting import MeetPolicy, NotMonotone, open_grid, read_reaches
+from hartley.policies.hypotheses.meeting import MeetPolicy, NotMonotone, open_grid, read_distances
 from hartley.policies.hypotheses.open_records import (
     ContinuousMeetPolicy,
     OpenRecords,
@@ -372,7 +372,7 @@ class TablePolicy:
             "hypothesis": read[0],
             "columns": dict(columns),
             "move": moved,
-            "reach": read_reaches(reach, None if norm != "sup" else moved),
+            "reach": read_distances(reach, None if norm != "sup" else moved),
             "also": tuple(read[1:]),
             "possible": Hypothesis.parse(possible) if isinstance(possible, str) else possible,
             "norm": norm,
