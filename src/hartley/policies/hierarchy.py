@@ -69,10 +69,6 @@ def key_levels(
     value its groups from narrow to wide; or, of numbers, the widths of bins, each a multiple of
     the one before, or, of dates, periods such as "month" and "year"; None leaves the two outermost
     levels. The table is where the values come from, so that a value can be named by its row.
-
-    Example:
-        >>> [level.labels for level in key_levels("age", [31, 38, 45], [10])]
-        [(31, 38, 45), ('[30, 40)', '[40, 50)'), ('*',)]
     """
     whole = Level(np.zeros(len(values), np.int64), (EVERYTHING,))
     own = Level(np.arange(len(values)), tuple(values))

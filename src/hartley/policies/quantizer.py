@@ -111,10 +111,6 @@ def cells_met(edges: Sequence[Fraction], sensitivity: Fraction) -> int:
 
     Cells are half-open, the last one closed; the interval is closed and lies anywhere. The number
     is attained by an interval that begins at an edge or just below one.
-
-    Example:
-        >>> cells_met([Fraction(0), Fraction(1), Fraction(10)], Fraction(2))
-        2
     """
     lower = edges[:-1]
     if sensitivity == 0:
@@ -488,17 +484,6 @@ def parse_query(text: str) -> Query:
 
     An expression in which a mean or total of one column is only a part is refused: read row by
     row it would say something else, and release more than it was certified for.
-
-    Example:
-        >>> parse_query("mean(height)")
-        Aggregate(function='mean', column='height')
-        >>> print(parse_query("x1**2 + 2*x2**2"))
-        x1**2 + 2*x2**2
-        >>> parse_query("mean(height) + 1")
-        Traceback (most recent call last):
-            ...
-        hartley.errors.OptionError: The query 'mean(height) + 1' uses the mean of a column as a \
-part; hint: ask for mean(COLUMN) alone, and compute with the released value
     """
     stripped = text.strip()
     for function in get_args(Function):
