@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter
-from fastapi.responses import (
-    HTMLResponse,
-    Response,
-)
-from starlette.requests import Request  # noqa: TC002 - likewise  # noqa: TC002 - FastAPI reads the types of routes
+from fastapi.responses import HTMLResponse, Response
+from starlette.requests import Request  # noqa: TC002 - FastAPI reads the types of routes
 
 from hartley.errors import HartleyError, OptionError
 from hartley.reports.document import render_html
@@ -320,8 +317,9 @@ async def _wanted(visit: Visit, kind: str) -> tuple[ReportKind, str, dict[str, s
 
 
 def _made(kind: str, schema: Schema, data: str | None, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
-    """Make a report: a study and its function have one name, and are imported on use."""
-    study = getattr(import_module(f"hartley.studies.{kind}"), kind)
+    """Make a report, with the study imported on use."""
+    room = "release" if kind == "design" else "look"
+    study = getattr(import_module(f"hartley.studies.{room}.{kind}"), kind)
     if kind == "design":
         return study(
             {"objective": "bits", "bits": values["bits"], "columns": _columns(schema, values)}
