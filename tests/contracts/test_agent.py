@@ -17,9 +17,9 @@ from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.engines.coded_table import holds_copy
 from hartley.errors import InputError, Refused
+from hartley.results.quote import Wish
 from hartley.tables.opening import open_table
 from hartley.trusted.data import place_of
-from hartley.trusted.precision import Wish
 
 pytestmark = pytest.mark.needs("keeps_copies")
 

@@ -19,7 +19,7 @@ import hartley
 SOURCE = Path(__file__).parents[2] / "src"
 PACKAGE = SOURCE / "hartley"
 ROOT = "hartley.trusted.agent"
-MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 50, 22_700, 15_200
+MOST_MODULES, MOST_LINES, MOST_STATEMENT_LINES = 50, 23_000, 15_200
 """What was reached, and a little room. Raise them only for something that an answer needs.
 
 A third of the lines are docstrings, comments and blank lines, which help to read the rest.

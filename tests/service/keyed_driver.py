@@ -6,12 +6,12 @@ import os
 import signal
 import sys
 
+from hartley.results.quote import Wish
 from hartley.service.accounts import Accounts
 from hartley.service.service import Service
 from hartley.service.settings import read_settings
 from hartley.trusted.agent import TrustedAgent
 from hartley.trusted.ledger.ledger import Ledger
-from hartley.trusted.precision import Wish
 
 STEPS = {
     "before the charge": (Ledger, "reserve_planned"),

@@ -26,9 +26,9 @@ from plain_sql import features, reword, spell_select
 from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.errors import HartleyError, Pending, Refused
+from hartley.results.quote import Wish
 from hartley.studies.check.check import check
 from hartley.trusted import data as holding, data as loading
-from hartley.trusted.precision import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,16 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from hartley.agent.curve import PriceCurve
     from hartley.agent.ledger import Charge, Overview
-    from hartley.agent.workload import WorkloadEntry
     from hartley.results.answer import Answer, BatchAnswer
-    from hartley.results.plan import Plan
-    from hartley.results.quote import Quote
+    from hartley.results.plan import Plan, PriceCurve, WorkloadEntry
+    from hartley.results.quote import Quote, Wish
     from hartley.schema.roles import RolesSource
     from hartley.trusted.data import Place
     from hartley.trusted.ledger.ledger import Ledger
-    from hartley.trusted.precision import Wish
     from hartley.trusted.questions.batch import Question
 
 

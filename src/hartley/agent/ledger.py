@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from hartley.agent.replay import replay, verify
 from hartley.errors import EngineError, InputError, OptionError
+from hartley.exact import read_integer
 from hartley.files import unwritable, whole_file
 from hartley.trusted.ledger.chain import find, find_population, read_fund
 from hartley.trusted.ledger.charging import plan, read_batch
@@ -29,7 +30,6 @@ from hartley.trusted.ledger.rows import (
     committed_answers,
     problem_of_schema,
     question_digest,
-    read_integer,
     terms_of,
     unreadable,
 )

@@ -11,10 +11,10 @@ from hartley.agent.known import known_words
 from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.results.answer import certificate_of
 from hartley.results.quote import ErrorsIf, NextPrices, Quote, Useful
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, counted, verb_for
+from hartley.trusted.agent import certificate_of
 from hartley.trusted.precision import (
     MOST_KEPT,
     Desk,
@@ -37,10 +37,10 @@ MOST_NEARBY = 16
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hartley.results.quote import Wish
     from hartley.trusted.agent import TrustedAgent
     from hartley.trusted.ledger.charging import Offer
     from hartley.trusted.ledger.ledger import Ledger
-    from hartley.trusted.precision import Wish
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection

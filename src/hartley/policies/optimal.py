@@ -13,7 +13,7 @@ import numpy as np
 
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.cut_box import boxes_each, measured_one_by_one
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
 from hartley.policies.quantizer import Quantizer, Rule, cells_met, levels_for_error

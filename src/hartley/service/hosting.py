@@ -12,12 +12,13 @@ from hartley.agent.agent import OpeningAgent, lasting_place
 from hartley.agent.replay import ANY_STEP
 from hartley.errors import HartleyError, InputError, OptionError, Pending, Refused
 from hartley.files import parse_toml
-from hartley.results.answer import Answer, certificate_of
+from hartley.results.answer import Answer
 from hartley.schema.schema import Schema
 from hartley.service.own_rows import LaterNote, own_balance, own_place
 from hartley.service.replies import busy, not_found, shown_answer
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions
+from hartley.trusted.agent import certificate_of
 from hartley.trusted.cells import read_cells
 from hartley.trusted.ledger.chain import find
 from hartley.trusted.ledger.charging import plan, read_batch
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
+    from hartley.results.quote import Wish
     from hartley.service.own_rows import LedgerGuard, OwnCharge
     from hartley.service.settings import DatasetSettings, ServiceSettings
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.charging import Batch, ChargePlan
     from hartley.trusted.ledger.ledger import Ledger
-    from hartley.trusted.precision import Desk, Wish
+    from hartley.trusted.precision import Desk
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, Refused
-from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number, read_integer
 from hartley.service.replies import went_back
 from hartley.trusted.ledger.chain import find
-from hartley.trusted.ledger.rows import canonical, question_digest, read_integer
+from hartley.trusted.ledger.rows import canonical, question_digest
 from hartley.trusted.ledger.state import read_standing
 
 if TYPE_CHECKING:

@@ -39,12 +39,11 @@ if TYPE_CHECKING:
 
     from fastapi.security import HTTPAuthorizationCredentials
 
-    from hartley.results.quote import Quote
+    from hartley.results.quote import Quote, Wish
     from hartley.service.hosting import OpenVersion
     from hartley.service.own_rows import OwnBalance, OwnCharge
     from hartley.service.settings import ServiceSettings
     from hartley.trusted.ledger.store import Transaction
-    from hartley.trusted.precision import Wish
     from hartley.trusted.questions.question import Selection
 
 

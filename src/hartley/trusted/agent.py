@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from hartley.engines.table import Table
 from hartley.errors import InputError, OptionError
-from hartley.exact import bits_at_least, check_bits
-from hartley.results.answer import Answer, BatchAnswer, certificate_of
+from hartley.exact import bits_at_least, check_bits, write_integer
+from hartley.guarantees.promise import UNRELATED, Certificate
+from hartley.results.answer import Answer, BatchAnswer
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
+from hartley.text import decimals_up
 from hartley.trusted.data import Holding, head_note, load, remove_copy, replace_copy
 from hartley.trusted.ledger.ledger import Ledger
 from hartley.trusted.ledger.rows import NULL, digest
 from hartley.trusted.ledger.state import period_words
-from hartley.trusted.precision import Wish
 from hartley.trusted.pricing.conditional_price import RULES
+from hartley.trusted.pricing.price import BATCH_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.precision import Desk
     from hartley.trusted.questions.batch import Question
+
+LONG = 10**15
+"""Larger numbers of answers are shown as a power of two."""
 
 
 @runtime_checkable
@@ -344,3 +350,41 @@ class TrustedAgent:
 def _identity(paid: Reservation, places: Sequence[int]) -> str:
     """Return the name of a resolved question: a digest of its text and version, never of data."""
     return digest(*[paid.digests[at] for at in places])[:16]
+
+
+def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
+    """Return the promise of a batch: how many answers one person's data can produce.
+
+    Example:
+        >>> from hartley.schema.schema import Schema
+        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
+        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex})
+        >>> print(certificate_of(["SELECT COUNT(*) FROM people WHERE sex = 'F'"], 2, people).claim)
+        Whatever the data of one person is, the answers take one of at most 2 values.
+    """
+    who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
+    rows = schema.rows_per_unit
+    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
+    return Certificate(
+        kind="noiseless privacy",
+        claim=(
+            "Whatever the data of one person is, the answers take one of at most "
+            f"{number} value{'s' if cells != 1 else ''}."
+        ),
+        value=bits_at_least(cells),
+        unit="bits",
+        theorem="Farokhi 2019 (Noiseless Privacy), Definition 1, with the accountant's theorem",
+        rule="corrected",
+        sound=True,
+        certainty="bound",
+        assumptions=(
+            f"{who}, who has at most {rows} row{'s' if rows != 1 else ''}",
+            "everybody else's data stays fixed",
+            UNRELATED,
+            "the schema, public columns and the number of rows are known to everybody"
+            if schema.rows == "public"
+            else "the schema and public columns are known to everybody",
+            "the truth is the table clamped to its ranges and snapped to its steps",
+        ),
+        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": BATCH_RULES},
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import floor_power, parse_number
-from hartley.results.quote import Useful, useful_words
+from hartley.results.quote import Useful, Wish, useful_words
 from hartley.text import decimal_text
 from hartley.trusted.cells import ROOT_GRID, root_up
 from hartley.trusted.earlier import Earlier, GivenPrices, check_rules
@@ -484,29 +484,6 @@ MOST_LARGE = 2
 """The number of larger plans that are cached: a question is read several times for one answer."""
 MOST_TRIES = 8
 """The number of prices tried, at doubling distances, until one reveals something."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A question with a wish for its answer: an error, or a price in bits.
-
-    With ``min_rows``, averages and spreads keep the error if at least so many rows count.
-
-    Example:
-        >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
-        0.5
-    """
-
-    text: str
-    error: object = None
-    bits: object = None
-    min_rows: object = None
-
-    def or_else(self, error: object, bits: object, min_rows: object = None) -> Wish:
-        """Return a question without a wish with another one; its own wish counts first."""
-        if self.error is not None or self.bits is not None:
-            return self
-        return Wish(self.text, error, bits, min_rows if self.min_rows is None else self.min_rows)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.errors import EngineError, Pending
+from hartley.results.quote import Wish
 from hartley.trusted import data as holding
-from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

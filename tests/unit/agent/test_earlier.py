@@ -9,10 +9,10 @@ import pytest
 from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.errors import OptionError, Stale
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted.ledger import chain, charging, state
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice
-from hartley.trusted.precision import Wish
 from hartley.trusted.questions.batch import to_plain
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"

@@ -307,7 +307,7 @@ def error_of_means(key: Floats, numbers: Floats, rule: Floats) -> float:
     .. math:: E\|X - E[X|Q]\|^2 = E\|X\|^2 - \sum_q \|E[X; Q=q]\|^2 / P(Q=q)
 
     Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Proposition 3. Rounded to double precision;
-    ``hartley.reconstruct`` is exact. Linear in the size of the matrix.
+    ``hartley.policies.reconstruct`` is exact. Linear in the size of the matrix.
 
     Example:
         >>> key, numbers = np.array([0.5, 0.5]), np.array([[0.0], [10.0]])

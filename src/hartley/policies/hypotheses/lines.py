@@ -15,7 +15,7 @@ import numpy as np
 
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.expression import Expression, maximum, parse_expression, variables
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.boxes.expression import Clause
-    from hartley.boxes.volume import Volume
+    from hartley.boxes.volumes import Volume
     from hartley.policies.hypotheses.hypothesis import LatticeColumn
 
     State = tuple[int, int]

@@ -13,7 +13,7 @@ import numpy as np
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.intervals import UNIT, double_error
 from hartley.boxes.polynomial import slope_ranges
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import bits_at_most, log_ratio
 from hartley.files import one_line

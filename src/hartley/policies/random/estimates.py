@@ -230,7 +230,7 @@ def left_inverse(pram: Pram) -> Floats:
             f"{'no frequency' if not alone else f'the frequencies of only {alone} values'} can be "
             "estimated",
             hint="no release can tell values with equal rows apart; merge them, or ask "
-            "hartley.estimable(rule) which ones can be estimated",
+            "hartley.policies.estimable(rule) which ones can be estimated",
         )
     square = rule.shape[0] == rule.shape[1]
     inverse = np.linalg.inv(rule.T) if square else np.linalg.pinv(rule.T)

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings, strategies as st
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.exact_range import known_range
 from hartley.boxes.expression import mean, parse_expression, variables
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.policies.optimal import (
     CutQuantizer,
