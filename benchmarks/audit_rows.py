@@ -101,7 +101,7 @@ def relation(path: str, warm: str | None = None, memory_limit: str | None = None
         import hartley
 
         found = hartley.Relation.from_table(table, secret="x", released="y", memory_limit=limit)
-        measures = {name: getattr(hartley, name)(found) for name in MEASURES}
+        measures = {name: getattr(hartley.measures, name)(found) for name in MEASURES}
         return {"note": found.note, "pairs": found.summary.pairs, "measures": measures}
 
     if warm is not None:
@@ -162,7 +162,7 @@ TASKS = {"read": read, "sql": sql, "relation": relation, "audit": audit, "prepar
 
 def run(settings: Settings) -> list[Row]:
     """Measure all sizes and ways; when quick, the ways that differ at one small size."""
-    sizes = (WARM_ROWS,) if settings.quick else settings.rows
+    sizes = settings.sized(settings.rows, (WARM_ROWS,), (20_000,))
     rows = []
     for size in sizes:
         repeats = min(settings.repeats, 3) if size >= FEWER_REPEATS_FROM else settings.repeats
