@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
-from hartley import Answer, BatchAnswer, Estimate, Plan, PriceCurve, Quote, Reading, Schema, Wish
+from hartley import Answer, BatchAnswer, Estimate, Plan, PriceCurve, Quote, Schema, Wish
 from hartley.errors import ReplyError
-from hartley.results.answer import NULL, Key
+from hartley.results.answer import NULL, Key, Reading
 from hartley.results.plan import PeriodLeft
 from hartley.service.replies import answer_reply
 from hartley.trusted.agent import certificate_of
