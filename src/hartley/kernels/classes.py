@@ -1,4 +1,4 @@
-"""Counts, shares and entropies of a confidential value in every class, in one pass over cells."""
+"""Classes of records with equal keys: counts of a confidential value, shares, cuts, changes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hartley.errors import EngineError, TableError
-from hartley.kernels.pairs import compiled
+from hartley.errors import TableError
+from hartley.kernels.pairs import MOST_ROWS, PENDING, compiled, table_changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-
-# --- classes --------------------------------------------------------------------------------------
-
-
 CELLS_A_TASK = 2**18
 """With fewer cells, starting a thread takes longer than its work."""
 MOST_TALLIED = 256
 """Counts up to here are ranked by how often each occurs, others by sorting."""
+MOST_CELLS = 10**8
+"""Above this many counters, of four bytes each, a cube would be too large for a small machine."""
+WIDEST_KEY = 2**62
 
 
 class Cells(NamedTuple):
@@ -44,18 +43,7 @@ class Cells(NamedTuple):
 def over_classes(
     kernel: Callable[..., tuple[NDArray[Any], ...]], cells: Cells, *options: int
 ) -> tuple[NDArray[Any], ...]:
-    """Run a kernel over all classes, a range of them on every processor, and join the results.
-
-    Args:
-        kernel: takes cells and the options, and returns arrays of as many items as classes.
-        cells: the cells.
-        options: what else the kernel takes.
-
-    Example:
-        >>> arrays = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
-        >>> over_classes(count_tails, Cells(*arrays, np.array([1, 9])), 2)
-        (array([3]), array([1]))
-    """
+    """Run a kernel over all classes, a range of them on every processor, and join the results."""
 
     def part(first: int, last: int) -> tuple[NDArray[Any], ...]:
         ours = cells._replace(starts=cells.starts[first : last + 1], sizes=cells.sizes[first:last])
@@ -85,11 +73,6 @@ def extreme_shares(
     """Return count and total of the likeliest and of the least likely value of every class.
 
     A value is as likely as its count over its total; these shares are compared exactly.
-
-    Example:
-        >>> arrays = np.array([0, 2]), np.array([0, 1]), np.array([1, 3]), np.array([4])
-        >>> extreme_shares(Cells(*arrays, np.array([1, 9])))
-        (array([1]), array([1]), array([3]), array([9]))
     """
     over_most, under_most, over_least, under_least = np.empty((4, cells.sizes.size), np.int64)
     for i in range(cells.sizes.size):
@@ -110,13 +93,7 @@ def extreme_shares(
 
 @compiled
 def equal_moves(cells: Cells) -> tuple[NDArray[np.int64]]:
-    """Return, for every class, 2 n_i n times the share that has to move to be like the table.
-
-    Example:
-        >>> alone = np.array([0, 1]), np.array([0]), np.array([1]), np.array([1])
-        >>> equal_moves(Cells(*alone, np.array([1, 1])))
-        (array([2]),)
-    """
+    """Return, for every class, 2 n_i n times the share that has to move to be like the table."""
     rows = cells.totals.sum()
     moves = np.empty(cells.sizes.size, np.int64)
     for i in range(moves.size):
@@ -139,11 +116,6 @@ def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     The sum is n times the first array plus n_i times the second; neither exceeds the number of
     values times the records. Between two values of a class only the sums of the table change:
     bisection finds where they overtake the class, and both sides are read from prefix sums.
-
-    Example:
-        >>> alone = np.array([0, 1]), np.array([2]), np.array([1]), np.array([1])
-        >>> ordered_moves(Cells(*alone, np.ones(3, int)))
-        (array([-1]), array([6]))
     """
     starts, codes, counts, sizes, totals = cells
     rows = totals.sum()
@@ -176,13 +148,7 @@ def ordered_moves(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @compiled
 def divergences(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the entropy of every class and its divergence from the table, in bits.
-
-    Example:
-        >>> half = np.array([0, 1]), np.array([0]), np.array([1]), np.array([1])
-        >>> divergences(Cells(*half, np.array([1, 1])))
-        (array([0.]), array([1.]))
-    """
+    """Return the entropy of every class and its divergence from the table, in bits."""
     rarity = np.log2(cells.totals.sum() / np.maximum(cells.totals, 1))
     bits, apart = np.zeros((2, cells.sizes.size))
     for i in range(bits.size):
@@ -196,13 +162,7 @@ def divergences(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @compiled
 def count_tails(cells: Cells, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the largest count of every class and the sum of its counts from a rank on.
-
-    Example:
-        >>> arrays = np.array([0, 3]), np.arange(3), np.array([1, 5, 2]), np.array([8])
-        >>> count_tails(Cells(*arrays, np.array([1, 5, 2])), 2)
-        (array([5]), array([3]))
-    """
+    """Return the largest count of every class and the sum of its counts from a rank on."""
     starts, counts = cells.starts, cells.counts
     peaks, tails = np.empty((2, cells.sizes.size), np.int64)
     tally = np.zeros(MOST_TALLIED + 1, np.int64)
@@ -241,12 +201,7 @@ def _least_sum(counts: NDArray[np.int32], rank: int, tally: NDArray[np.int64]) -
 
 @compiled
 def class_sizes(starts: NDArray[np.int64], counts: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return how many records every class has.
-
-    Example:
-        >>> class_sizes(np.array([0, 2, 3]), np.array([1, 5, 2]))
-        array([6, 2])
-    """
+    """Return how many records every class has."""
     sizes = np.zeros(starts.size - 1, np.int64)
     for i in range(sizes.size):
         for cell in range(starts[i], starts[i + 1]):
@@ -258,12 +213,7 @@ def class_sizes(starts: NDArray[np.int64], counts: NDArray[np.int32]) -> NDArray
 def code_totals(
     codes: NDArray[np.int32], counts: NDArray[np.int32], width: int
 ) -> NDArray[np.int64]:
-    """Return how many records have each value.
-
-    Example:
-        >>> code_totals(np.array([0, 2, 0]), np.array([1, 5, 2]), 3)
-        array([3, 0, 5])
-    """
+    """Return how many records have each value."""
     totals = np.zeros(width, np.int64)
     for cell in range(codes.size):
         totals[codes[cell]] += counts[cell]
@@ -273,12 +223,7 @@ def code_totals(
 def occupied_cells(
     cube: NDArray[np.uint32], width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Return starts, codes and counts of the nonzero cells of a cube, and which codes occur.
-
-    Example:
-        >>> occupied_cells(np.array([0, 1, 0, 0, 0, 2], np.uint32), 2)
-        (array([0, 1, 2]), array([0, 0], dtype=int32), array([1, 2], dtype=int32), array([1]))
-    """
+    """Return starts, codes and counts of the nonzero cells of a cube, and which codes occur."""
     table = cube.reshape(-1, width)
     parts = _in_ranges(lambda a, b: _occupied(table[a:b]), len(table), cube.size)
     occurs = np.any([used for _, used in parts], axis=0)
@@ -334,19 +279,11 @@ def _list_cells(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
             listed += 1
 
 
-# --- cube -----------------------------------------------------------------------------------------
-# Count a confidential value within classes of equal keys: one dense cube, one pass, no sorting.
+# --- counting, in one dense cube, one pass, no sorting --------------------------------------------
 #
 # The codes of the key columns are the digits of one mixed-radix integer, the code of the
 # confidential value its last digit; the integer is the address of a counter. Where there would be
 # too many counters, sorted integers and their counts lead to the same result.
-
-MOST_CELLS = 10**8
-"""Above this many counters, of four bytes each, a cube would be too large for a small machine."""
-MOST_ROWS = 2**31 - 1
-"""Products of two counts have to fit into 63 bits."""
-PENDING = 4
-WIDEST_KEY = 2**62
 
 
 @dataclass(frozen=True)
@@ -367,13 +304,7 @@ class ClassCounts:
     def from_cells(
         cls, classes: NDArray[np.int64], codes: NDArray[np.int64], counts: NDArray[np.integer]
     ) -> ClassCounts:
-        """Group cells by class; cells that are listed twice are added.
-
-        Example:
-            >>> counted = ClassCounts.from_cells(*np.array([[7, 5, 5], [0, 1, 0], [1, 2, 3]]))
-            >>> counted.sizes, counted.totals
-            (array([5, 1]), array([4, 2]))
-        """
+        """Group cells by class; cells that are listed twice are added."""
         width = int(codes.max()) + 1 if codes.size else 1
         order = np.lexsort((codes, classes))
         classes, codes, counts = classes[order], codes[order], counts[order]
@@ -382,16 +313,17 @@ class ClassCounts:
         first = np.flatnonzero(fresh)
         # The cells are sorted by class, then by code: equal ones stand together.
         counts = np.add.reduceat(counts, first) if first.size else counts
-        return cls._of_sorted(classes[first], codes[first], counts, width)
+        return cls.from_sorted_cells(classes[first], codes[first], counts, width)
 
     @classmethod
-    def _of_sorted(
+    def from_sorted_cells(
         cls,
         classes: NDArray[np.int64],
         codes: NDArray[np.int64],
         counts: NDArray[np.integer],
         width: int,
     ) -> ClassCounts:
+        """Take cells that are sorted by class and then by code."""
         if counts.sum() > MOST_ROWS:
             raise TableError(
                 f"There are more than {MOST_ROWS:,} rows", hint="measure them in parts"
@@ -403,10 +335,12 @@ class ClassCounts:
     def __len__(self) -> int:
         return self.starts.size - 1
 
-    @cached_property
+    @property
     def rows(self) -> int:
         """How many records there are."""
         return int(self.counts.sum())
+
+    # The four that are cached are passes over all cells, several milliseconds each.
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -418,7 +352,7 @@ class ClassCounts:
         """How often each confidential value occurs in the whole table."""
         return code_totals(self.codes, self.counts, self.width)
 
-    @cached_property
+    @property
     def distinct(self) -> NDArray[np.int64]:
         """How many different confidential values each class has."""
         return np.diff(self.starts)
@@ -438,7 +372,7 @@ class ClassCounts:
         """The entropy of every class, and its divergence from the table."""
         return over_classes(divergences, self.cells)
 
-    @cached_property
+    @property
     def members(self) -> NDArray[np.int64]:
         """The class of each cell."""
         return np.repeat(np.arange(len(self)), self.distinct)
@@ -449,15 +383,7 @@ class ClassCounts:
 
 
 class CubeCounter:
-    """Take mixed-radix integers batch by batch and count them in a dense cube.
-
-    Example:
-        >>> cube = CubeCounter(classes=2, width=3)
-        >>> cube.add(np.array([0, 2, 2, 5]))
-        >>> counts, observed = cube.finish()
-        >>> counts.sizes, counts.codes, observed
-        (array([3, 1]), array([0, 1, 1], dtype=int32), array([0, 2]))
-    """
+    """Take mixed-radix integers batch by batch and count them in a dense cube."""
 
     def __init__(self, *, classes: int, width: int) -> None:
         self._width = width
@@ -479,7 +405,7 @@ class CubeCounter:
         inside = all(batch.result() for batch in self._pending)
         self._adder.shutdown()
         if not inside:
-            raise EngineError("The table changed while it was being counted", hint="count it again")
+            raise table_changed()
         starts, codes, counts, observed = occupied_cells(self._cube, self._width)
         return ClassCounts(starts, codes, counts, observed.size), observed
 
@@ -487,18 +413,12 @@ class CubeCounter:
 def group_keys(
     keys: NDArray[np.int64], counts: NDArray[np.integer], width: int
 ) -> tuple[ClassCounts, NDArray[np.int64]]:
-    """Turn distinct, sorted mixed-radix integers into classes; unused codes disappear.
-
-    Example:
-        >>> group_keys(np.array([0, 2, 5]), np.array([1, 2, 1]), 3)[1]
-        array([0, 2])
-    """
+    """Turn distinct, sorted mixed-radix integers into classes; unused codes disappear."""
     classes, codes = np.divmod(keys, width)
     used = np.zeros(width, bool)
     used[codes] = True
-    renumbered = np.cumsum(used) - 1
-    observed = np.flatnonzero(used)
-    return ClassCounts._of_sorted(classes, renumbered[codes], counts, observed.size), observed  # noqa: SLF001 - made here
+    observed, codes = np.flatnonzero(used), (np.cumsum(used) - 1)[codes]
+    return ClassCounts.from_sorted_cells(classes, codes, counts, observed.size), observed
 
 
 @compiled
@@ -513,8 +433,7 @@ def _count(keys: NDArray[np.signedinteger], cube: NDArray[np.uint32]) -> bool:
     return True
 
 
-# --- cuboids --------------------------------------------------------------------------------------
-# Boxes in a table whose corners change by turns: no sum changes with them.
+# --- changing cells of a table, and no sum --------------------------------------------------------
 
 
 @compiled
@@ -530,25 +449,13 @@ def find_cuboid(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one search over one 
     high: NDArray[np.int64],
     tries: int,
 ) -> NDArray[np.int64]:
-    """Find a box with a given cell at one corner that can change by a given number.
+    """Find a box with a target cell at one corner that can change by a number.
 
     Corners change by the number and by its opposite in turns, so every sum along every dimension
-    stays what it is. The cell may be any corner, since signs alternate.
-
-    Args:
-        target: the cell.
-        change: by how much it shall change.
-        shape: how many places each dimension has.
-        stride: the distance of neighbours in each dimension.
-        begin: where the partners of each place begin, all dimensions one after another.
-        partner: places of the same dimension that belong to the same sums.
-        table: whole numbers for all cells.
-        low: the bounds of all cells.
-        high: likewise.
-        tries: the most boxes that are looked at.
-
-    Returns:
-        the opposite place in each dimension, or nothing.
+    stays what it is. The cell may be any corner, since signs alternate. Returns the opposite place
+    in each dimension, or nothing; at most ``tries`` boxes are looked at. ``partner`` lists places
+    of the same dimension that belong to the same sums, from ``begin`` of each place on, all
+    dimensions one after another; ``stride`` is the distance of neighbours in each dimension.
     """
     dims = shape.size
     place = np.empty(dims, np.int64)
@@ -601,30 +508,19 @@ def find_cuboid(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one search over one 
     return nothing
 
 
-# --- mondrian -------------------------------------------------------------------------------------
-# Cut a table into boxes of at least k records, always through the middle (strict Mondrian).
+# --- boxes of at least k records, cut through the middle (strict Mondrian) ------------------------
 
 
 def mondrian_boxes(
     codes: NDArray[np.int64], counts: NDArray[np.int64], k: int
 ) -> NDArray[np.int64]:
-    """Return the number of the box of every point.
+    """Return the number of the box of every point, given how many records are at each.
 
     A box is cut along the key in which it is widest, as a share of the whole range, between the
     two neighbouring codes nearest to the weighted median that leave at least k records on either
     side; where no cut does, along the next key; where none does, the box is done (LeFevre,
     DeWitt, Ramakrishnan 2006). Costs n log n for each level of cuts, of which there are about
-    log2(n/k).
-
-    Args:
-        codes: one row a distinct point, one column a key, codes in the order of the values.
-        counts: how many records are at each point.
-        k: how many records a box needs.
-
-    Example:
-        >>> points = np.array([[0], [1], [2], [3]])
-        >>> mondrian_boxes(points, np.ones(4, np.int64), 2)
-        array([0, 0, 1, 1])
+    log2(n/k). ``codes`` has one row a distinct point, one column a key.
     """
     spans = np.maximum(codes.max(axis=0) - codes.min(axis=0), 1).astype(np.float64)
     return _cut_boxes(np.ascontiguousarray(codes), counts, k, spans)

@@ -1,4 +1,4 @@
-"""Exact random draws and the release of perturbed rows."""
+"""Exact random draws, one value a row, and the release of sums in games."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- draw -----------------------------------------------------------------------------------------
-# Draw one value a row from a row of probabilities: a keystream, and alias tables, all integers.
-#
-# The random words are those of the cipher ChaCha20 (Bernstein 2008), by row number: word r of the
-# keystream decides row r, however the rows are split into chunks and threads. Nobody can predict
-# the words without the key. A guarantee about random perturbation needs that, and an ordinary
-# random number generator does not provide it.
-
 BITS = 62
 """Probabilities are whole multiples of 2^-62, so that their sums fit in a machine word."""
 LANES = 16
@@ -28,6 +20,18 @@ LANES = 16
 WORDS = 8
 """The 64-bit words of one block."""
 CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4").astype(np.uint32)
+UNIT, NEXT = np.uint32(1), np.uint64(1)
+
+inlined = numba.njit(inline="always")
+"""For parts of a short game: passing named tuples of arrays takes longer than the game."""
+
+
+# --- draws from rows of probabilities: a keystream and alias tables, all integers -----------------
+#
+# The random words are those of the cipher ChaCha20 (Bernstein 2008), by row number: word r of the
+# keystream decides row r, however the rows are split into chunks and threads. Nobody can predict
+# the words without the key. A guarantee about random perturbation needs that, and an ordinary
+# random number generator does not provide it.
 
 
 @compiled
@@ -37,11 +41,6 @@ def alias_tables(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
     Walker's method (1977) in whole numbers: cells of equal size, as many as the next power of
     two, each shared by at most two values; the first takes what lies below its threshold. Exact:
     the parts of a value add up to its weight. Linear in the size of the tables.
-
-    Example:
-        >>> thresholds, aliases = alias_tables(np.array([[2**61 + 2**60, 2**60]]))
-        >>> (thresholds[0] / 2**61).tolist(), aliases[0].tolist()
-        ([1.0, 0.5], [0, 0])
     """
     rows, values = weights.shape
     cells = 1
@@ -92,19 +91,8 @@ def draw_rows(
     """Return a drawn value for every row, by its code and its number in the whole table.
 
     Row r takes the upper 62 bits of word r of the keystream: the first of them name a cell of its
-    alias table, the others decide within it. Some 15 ns a row.
-
-    Args:
-        codes: the row of the tables for each row.
-        key: of the cipher, 8 words.
-        first: the number of the first row.
-        thresholds: of the alias tables.
-        aliases: of the alias tables.
-
-    Example:
-        >>> tables = alias_tables(np.array([[0, 1 << 62], [1 << 62, 0]]))
-        >>> draw_rows(np.array([0, 1, 0], np.int32), np.zeros(8, np.uint32), 5, *tables).tolist()
-        [1, 0, 1]
+    alias table, the others decide within it. Some 15 ns a row. The key has 8 words; ``first`` is
+    the number of the first row.
     """
     shift = np.uint64(BITS)
     cells = 1
@@ -134,18 +122,7 @@ def draw_rows(
 
 @compiled
 def random_words(key: NDArray[np.uint32], first: int, count: int) -> NDArray[np.uint64]:
-    """Return words of the keystream, from a number on: 64 bits each, unpredictable without the key.
-
-    Args:
-        key: of the cipher, 8 words.
-        first: the number of the first word.
-        count: how many words.
-
-    Example:
-        >>> whole = random_words(np.zeros(8, np.uint32), 0, 300)
-        >>> (whole[77:] == random_words(np.zeros(8, np.uint32), 77, 223)).all()
-        np.True_
-    """
+    """Return words of the keystream from a number on: 64 bits each, unpredictable without key."""
     drawn = np.empty(count, np.uint64)
     state = np.empty((16, LANES), np.uint32)
     words = np.empty(LANES * WORDS, np.uint64)
@@ -220,13 +197,7 @@ def _turn(word: np.uint32, places: int) -> np.uint32:
     return np.uint32((word << np.uint32(places)) | (word >> np.uint32(32 - places)))
 
 
-# --- releasing ------------------------------------------------------------------------------------
-# Step functions that release sums of whole numbers, and whom a release excludes, exactly.
-
-UNIT, NEXT = np.uint32(1), np.uint64(1)
-
-inlined = numba.njit(inline="always")
-"""For parts of a short game: passing named tuples of arrays takes longer than the game."""
+# --- step functions that release sums, and whom a release excludes, exactly -----------------------
 
 
 class Steps(NamedTuple):

@@ -1,17 +1,12 @@
-"""Membership games: which of two candidates was in the group whose aggregate was released?
-
-Readings are whole numbers on a grid (codes), so that the sum of a group, its cell and what is
-consistent with that cell are exact. A game draws its random numbers from the seed and its own
-number, so the result does not depend on the thread that plays it.
-"""
+"""Games of guessing, played many times: membership, trajectories; and the groups of mu-Approx."""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
 from hartley.kernels.draws import Steps, inlined, release
@@ -24,14 +19,9 @@ from hartley.kernels.neighbours import (
     squared_distance,
 )
 from hartley.kernels.pairs import (
-    GOLDEN,
-    ONE,
-    bounded_draw,
     compiled,
     find_root,
-    first_state,
     join,
-    mixed,
     number_trees,
 )
 
@@ -39,11 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
-
-    Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-# --- games ----------------------------------------------------------------------------------------
 
 
 CORRELATION, SQUARED_ERROR, PEAKS, CONSISTENCY = range(4)
@@ -53,15 +38,25 @@ TIE = 1e-9
 """Correlations nearer than this, or squared errors in proportion, are equal: a coin decides."""
 READINGS_A_TASK = 4_000_000
 """A task of a thread is a number of games with about so many readings in all."""
+FEW = 16
+"""How many nearest neighbours of each row are listed at most; farther ones are searched for."""
+GOLDEN, FIRST, SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+S27, S30, S31, S32, ONE = (np.uint64(shift) for shift in (27, 30, 31, 32, 1))
 
 
-def _summing(function: Function) -> Function:
-    """Compile with sums in any order: the rounding is far smaller than what counts as a tie."""
-    free = {"reassoc", "nsz"}
-    try:
-        return numba.njit(nogil=True, cache=True, fastmath=free)(function)  # type: ignore[return-value]  # called like the function
-    except RuntimeError:  # nowhere to write: compile anew in every process
-        return numba.njit(nogil=True, fastmath=free)(function)  # type: ignore[return-value]  # called like the function
+summing = partial(compiled, fastmath=("reassoc", "nsz"))
+"""Compiles with sums in any order: the rounding is far smaller than what counts as a tie."""
+
+
+# --- membership: which of two candidates was in the group whose aggregate was released? -----------
+#
+# Readings are whole numbers on a grid (codes), so that the sum of a group, its cell and what is
+# consistent with that cell are exact. A game draws its random numbers from the seed and its own
+# number, so the result does not depend on the thread that plays it.
 
 
 class Profiles(NamedTuple):
@@ -84,7 +79,25 @@ class Rules(NamedTuple):
     """Both -1 where every game draws its own candidates."""
 
 
-# --- random numbers -----------------------------------------------------------------------------
+@compiled
+def mixed(state: np.uint64) -> np.uint64:
+    """Return the scrambled state of SplitMix64 (Steele, Lea and Flood 2014)."""
+    state = (state ^ (state >> S30)) * FIRST
+    state = (state ^ (state >> S27)) * SECOND
+    return state ^ (state >> S31)
+
+
+@compiled
+def first_state(seed: np.uint64, game: np.uint64) -> np.uint64:
+    """Return the state with which the random numbers of one game, or of one trial, begin."""
+    return mixed(seed ^ mixed(game + ONE))
+
+
+@compiled
+def bounded_draw(state: np.uint64, below: int) -> np.int64:
+    """Return the whole number below a bound that a state stands for; even to one part in 2^32."""
+    # The upper 32 bits times a bound below 2^32 fit into 64 bits; no division, no rejection.
+    return np.int64(((mixed(state) >> S32) * np.uint64(below)) >> S32)
 
 
 @inlined
@@ -136,11 +149,6 @@ def drawn_games(
     """Return who plays in some games, the two candidates before the others, and their coins.
 
     Bit 0 of the coins says which candidate takes part; bit 1 + s decides ties of strategy s.
-
-    Example:
-        >>> who, coins = drawn_games(np.uint64(1), 0, 2, 5, Rules(2, -1, -1))
-        >>> who.shape, coins.shape
-        ((2, 3), (2,))
     """
     order, swaps = _first_order(people, rules), np.zeros(rules.group + 1, np.int64)
     who = np.empty((count, rules.group + 1), np.int64)
@@ -150,9 +158,6 @@ def drawn_games(
         who[game] = order[: rules.group + 1]
         _undo(rules, order, swaps)
     return who, coins
-
-
-# --- sums --------------------------------------------------------------------------------
 
 
 @inlined
@@ -169,10 +174,7 @@ def _add_up(
             sums[t] += codes[row, t]
 
 
-# --- strategies ---------------------------------------------------------------------------------
-
-
-@_summing
+@summing
 def _moments(
     padded: NDArray[np.float64],
     codes: NDArray[Any],
@@ -180,12 +182,10 @@ def _moments(
     first: np.uint64,
     second: np.uint64,
 ) -> tuple[float, float, float, float, float]:
-    """Return sums over the released numbers, each less the first one, and a count of peaks.
-
-    The sums are those of the numbers, of their squares and of their products with the readings of
-    both candidates. The count says how many more peaks the release shares with the first candidate
-    than with the second. The release is padded by one place on both sides, where nobody has a peak.
-    """
+    """Return the sums over released numbers that the strategies compare candidates by."""
+    # Sums of the numbers, each less the first one, of their squares and of their products with the
+    # readings of both candidates, and how many more peaks the release shares with the first one.
+    # The release is padded by one place on both sides, where nobody has a peak.
     start = padded[1]  # numbers near zero: less is lost when squares are subtracted later
     total = square = with_first = with_second = more = 0.0
     for t in range(padded.size - 2):
@@ -208,10 +208,7 @@ def _compare(
     moments: NDArray[np.float64],
     pair: tuple[np.uint64, np.uint64],
 ) -> tuple[float, float, float]:
-    """Return by how much the first candidate fits better than the second, 0 for a tie.
-
-    One score a strategy: correlation, squared error, shared peaks.
-    """
+    """Return by how much the first candidate fits better, by three strategies; 0 for a tie."""
     first, second = pair
     total, square, with_first, with_second, more = _moments(padded, codes, peaks, first, second)
     size, start = padded.size - 2, padded[1]
@@ -233,22 +230,17 @@ def _compare(
     return correlation, error, more
 
 
-# --- games --------------------------------------------------------------------------------------
-
-
 @inlined
 def _outcome(score: float, coin: np.uint64, truth: np.int64) -> int:
-    """Return 2 or -2 for a choice by score, 1 or -1 by a coin; positive where it is right.
-
-    Without branches: half of them would be mispredicted. A positive score names candidate 0.
-    """
+    """Return 2 or -2 for a choice by score, 1 or -1 by a coin; positive where it is right."""
+    # Without branches: half of them would be mispredicted. A positive score names candidate 0.
     by_coin = np.int64(score == 0)
     named = by_coin * np.int64(coin) + (1 - by_coin) * np.int64(score < 0)
     return (2 - by_coin) * (1 - 2 * (named ^ truth))  # type: ignore[return-value]  # a whole number
 
 
 @compiled
-def play_some(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
+def _play(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     seed: np.uint64,
     first: int,
     profiles: Profiles,
@@ -256,10 +248,7 @@ def play_some(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     rules: Rules,
     out: NDArray[np.int8],
 ) -> None:
-    """Play the games from a number on and write the outcome of every strategy in each.
-
-    2 is a right and -2 a wrong choice by score, 1 and -1 the same by a coin.
-    """
+    """Play the games from a number on and write the outcome of every strategy in each."""
     people, size = profiles.codes.shape
     order, swaps = _first_order(people, rules), np.zeros(rules.group + 1, np.int64)
     sums, padded = np.empty(size, profiles.codes.dtype), np.zeros(size + 2)
@@ -321,7 +310,7 @@ def play_games(  # noqa: PLR0913 - what a game is made of
 
     def play(start: int) -> NDArray[np.int8]:
         out = np.empty((min(step, games - start), 4), np.int8)
-        play_some(key, start, profiles, steps, rules, out)
+        _play(key, start, profiles, steps, rules, out)
         return out
 
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="hartley-games")
@@ -334,8 +323,7 @@ def play_games(  # noqa: PLR0913 - what a game is made of
         pool.shutdown(cancel_futures=True)
 
 
-# --- trajectories ---------------------------------------------------------------------------------
-# Count the people who are the only ones at all the places where they are known to have been.
+# --- trajectories: who is the only one at all places where somebody is known to have been? --------
 
 
 class Visits(NamedTuple):
@@ -349,13 +337,7 @@ class Visits(NamedTuple):
 
 
 def visits_of(people: NDArray[np.int64], points: NDArray[np.int64]) -> Visits:
-    """Return the visits of distinct pairs of a person and a point, both numbered from 0.
-
-    Example:
-        >>> visits = visits_of(np.array([1, 0, 1]), np.array([0, 0, 1]))
-        >>> visits.person_at, visits.points, visits.people
-        (array([0, 1, 3]), array([0, 0, 1]), array([0, 1, 1]))
-    """
+    """Return the visits of distinct pairs of a person and a point, both numbered from 0."""
     by_person, by_point = np.lexsort((points, people)), np.lexsort((people, points))
     return Visits(
         np.concatenate(([0], np.cumsum(np.bincount(people)))),
@@ -429,11 +411,7 @@ def singled_out(visits: Visits, known: int, seed: np.uint64, trials: int) -> NDA
     return alone
 
 
-# --- forest ---------------------------------------------------------------------------------------
-# The groups of mu-Approx: grow a forest of short edges, cut it, and divide what is too large.
-
-FEW = 16
-"""How many nearest neighbours of each row are listed at most; farther ones are searched for."""
+# --- mu-Approx: grow a forest of short edges, cut it, and divide what is too large ----------------
 
 
 class Edges(NamedTuple):
@@ -445,7 +423,7 @@ class Edges(NamedTuple):
 
 
 def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
-    """Return the group of every row by mu-Approx.
+    """Return the group of every row by mu-Approx, of integers from ``integer_points``.
 
     Every component of fewer than k records is joined to another by its shortest outgoing edge,
     round by round; trees of more than max(2k - 1, 3k - 5) records lose their longest edge that
@@ -453,14 +431,6 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     divided by MDAV (after Domingo-Ferrer, Sebe and Solanas 2008). Of edges of one length the one
     between the smaller rows counts as shorter. About n log n log k for points in few columns; a
     cut also costs the size of its tree, and a tree of m records that cannot be cut m^2 / k.
-
-    Args:
-        points: integers, from ``integer_points``; one row a record.
-        k: the least size of a group, from 2 to the number of rows.
-
-    Example:
-        >>> mu_approx_groups(np.array([[0.0], [1.0], [9.0], [7.0], [8.0]]), 2)
-        array([0, 0, 1, 1, 1], dtype=int32)
     """
     size = points.shape[0]
     if size < 2 * k:
@@ -469,9 +439,6 @@ def mu_approx_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     cut = cut_forest(edges, size, k, max(2 * k - 1, 3 * k - 5))
     remaining = Edges(edges.first[~cut], edges.second[~cut], edges.length[~cut])
     return np.asarray(divide_trees(points, trees_of(remaining, size), k))
-
-
-# --- growing ----------------------------------------------------------------------------------
 
 
 @compiled
@@ -495,10 +462,7 @@ def _enclosed(tree: Tree, component: NDArray[np.int32]) -> NDArray[np.int32]:
 def _nearest_outside(
     tree: Tree, inside: NDArray[np.int32], component: NDArray[np.int32], row: int, limit: float
 ) -> tuple[int, float]:
-    """Return the nearest row of another component and how far it is, the smallest of several.
-
-    Returns -1 and the limit where no such row is within the limit.
-    """
+    """Return the nearest row of another component and how far it is; -1 beyond the limit."""
     leaves, ours, target = tree.alive.size, component[row], tree.points[tree.place[row]]
     nodes, bounds = tree.nodes, tree.bounds
     nodes[0], bounds[0], top = 1, 0.0, 1
@@ -603,14 +567,12 @@ def _choose(
     k: int,
     edges: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]],
 ) -> None:
-    """Find for every component of fewer than k rows the row with its shortest outgoing edge.
-
-    Rows whose nearest is still outside come first, since they need no search; the best of them
-    limits the search of the other rows.
-    """
+    """Find for every component of fewer than k rows the row with its shortest outgoing edge."""
     near, apart, best = edges
     inside = _enclosed(tree, component)
     best[:] = -1
+    # Rows whose nearest is still outside come first, since they need no search; the best of them
+    # limits the search of the other rows.
     for known in (True, False):
         for row in tree.rows:  # neighbours in the tree search the same leaves
             root = component[row]
@@ -634,15 +596,9 @@ def _is_shorter(near: NDArray[np.int32], apart: NDArray[np.float64], row: int, h
     return mine < (apart[held], min(held, near[held]), max(held, near[held]))
 
 
-# --- cutting ----------------------------------------------------------------------------------
-
-
 @compiled
 def _hang(edges: Edges, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the parent of every row (a root is its own) and the rows in preorder.
-
-    In this order the rows below a row directly follow it, which ``cut_forest`` relies on.
-    """
+    """Return the parent of every row (a root is its own) and the rows in preorder."""
     start = np.zeros(size + 1, np.int64)
     for i in range(edges.first.size):
         start[edges.first[i] + 1] += 1

@@ -1,4 +1,4 @@
-"""Nearest records, MDAV, groups on a line."""
+"""Nearest records, the groups of MDAV, and groups of numbers on a line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- kd tree --------------------------------------------------------------------------------------
-# A KD-tree over points that can be removed: nearest and farthest, ties to the smallest row.
-#
-# The leaves hold the points in one array, so that a search reads memory in order; a removed point
-# moves behind the last living one of its leaf, and all boxes above shrink to what is left. A box
-# bounds the distance of its points in the very arithmetic that computes it: rounding is monotone,
-# so no point is ever missed because of it.
-
 LEAF = 16
 """Points in a leaf, at most."""
 DEEPEST = 64
@@ -27,6 +19,20 @@ DEEPEST = 64
 SAMPLE = 64
 """A sample of so many points decides in which column a node is widest; a wrong guess only costs
 time."""
+PLAIN_WORK = 4_000
+"""Up to so many rows, plus some for every column, scanning all of them beats the tree."""
+LARGEST_CODE_BITS = 40
+"""The points are rounded to integers of so many bits, or fewer where the sums would not fit."""
+SLACK = 1e-12
+"""More than the relative rounding error of a distance."""
+
+
+# --- a KD-tree over points that can be removed: nearest and farthest, ties to the smallest row ----
+#
+# The leaves hold the points in one array, so that a search reads memory in order; a removed point
+# moves behind the last living one of its leaf, and all boxes above shrink to what is left. A box
+# bounds the distance of its points in the very arithmetic that computes it: rounding is monotone,
+# so no point is ever missed because of it.
 
 
 class Tree(NamedTuple):
@@ -219,9 +225,6 @@ def remove_rows(tree: Tree, rows: NDArray[np.int64]) -> None:
             node >>= 1
 
 
-# --- searching --------------------------------------------------------------------------------
-
-
 @compiled
 def least_distance(tree: Tree, node: int, target: NDArray[np.float64]) -> float:
     """Return a lower bound for the squared distance of a target to all points of a box."""
@@ -355,30 +358,17 @@ def farthest_row(tree: Tree, target: NDArray[np.float64]) -> int:
     return farthest
 
 
-# --- mdav -----------------------------------------------------------------------------------------
-# MDAV, the maximum distance to average vector method, exactly: plain, and with a tree.
+# --- MDAV, the maximum distance to average vector method, exactly: plain, and with a tree ---------
 #
 # Both kernels take integers in doubles. The sum of the remaining records is then an integer that
 # does not depend on the order in which others were removed, every distance is computed by the
 # same sums in the same order, and ties go to the smallest row: both always find the same groups.
-
-PLAIN_WORK = 4_000
-"""Up to so many rows, plus some for every column, scanning all of them beats the tree."""
-LARGEST_CODE_BITS = 40
-"""The points are rounded to integers of so many bits, or fewer where the sums would not fit."""
-SLACK = 1e-12
-"""More than the relative rounding error of a distance."""
 
 
 def integer_points(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return points on a grid of integers so fine that their sums just fit into 64 bits.
 
     One power of two scales all columns, so integers of up to 40 bits stay exact in proportion.
-
-    Example:
-        >>> integer_points(np.array([[0.5], [-1.0]])) / 2.0**38
-        array([[ 1.],
-               [-2.]])
     """
     # n numbers of up to 2^bits add up to less than 2^62, in whole numbers: the average does not
     # depend on the order in which records left, which makes both kernels agree.
@@ -394,23 +384,13 @@ def mdav_groups(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     While 3k records are left: r is the record farthest from their average, s the one farthest
     from r once the k - 1 records nearest to r have joined it; the k - 1 nearest to s join s. Of
     fewer than 3k but at least 2k one more group is formed around r, and the rest is the last one
-    (Domingo-Ferrer and Torra 2005, generic MDAV). Exact; about n^1.4 in few columns.
-
-    Args:
-        points: integers, from ``integer_points``; one row a record.
-        k: the least size of a group; at most the number of rows.
-
-    Example:
-        >>> mdav_groups(np.array([[0.0], [1.0], [9.0], [7.0], [8.0]]), 2)
-        array([0, 0, 1, 1, 1], dtype=int32)
+    (Domingo-Ferrer and Torra 2005, generic MDAV). Points are integers from ``integer_points``.
+    Exact; about n^1.4 in few columns.
     """
     rows, columns = points.shape
     if rows <= PLAIN_WORK + 500 * columns:
         return np.asarray(plain_mdav(points, k))
     return np.asarray(tree_mdav(points, k))
-
-
-# --- by scanning all records ------------------------------------------------------------------
 
 
 @compiled
@@ -423,10 +403,7 @@ def _take_plain(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     group: int,
     heap: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]],
 ) -> NDArray[np.float64]:
-    """Give the record at the centre and those nearest to it a group; return the centre's point.
-
-    They are moved behind the remaining records.
-    """
+    """Move the centre and those nearest to it behind the others, as a group; return its point."""
     distances, chosen, places = heap
     itself = rows[centre]
     target: NDArray[np.float64] = points[centre].copy()
@@ -494,9 +471,6 @@ def plain_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     return labels
 
 
-# --- by a tree and a list of the farthest -----------------------------------------------------
-
-
 class Anchor(NamedTuple):
     """The records that were farthest from where the average once was, the farthest first."""
 
@@ -549,12 +523,10 @@ def _drop_anchor(
 def _farthest_listed(
     anchor: Anchor, head: int, labels: NDArray[np.int32], target: NDArray[np.float64]
 ) -> tuple[int, int]:
-    """Return the record farthest from a target and how many were looked at; -1 if it is unlisted.
-
-    By the triangle inequality a record is at most its old distance plus the drift away from the
-    target, where the drift is how far the target is from the old average. The list is sorted by
-    the old distance, so the search ends when that sum falls below the best.
-    """
+    """Return the record farthest from a target and how many were looked at; -1 if unlisted."""
+    # By the triangle inequality a record is at most its old distance plus the drift away from the
+    # target, where the drift is how far the target is from the old average. The list is sorted by
+    # the old distance, so the search ends when that sum falls below the best.
     moved = 0.0
     for column in range(target.size):
         moved += (target[column] - anchor.average[column]) ** 2
@@ -604,10 +576,7 @@ def _peel(
     labels: NDArray[np.int32],
     group: int,
 ) -> int:
-    """Form pairs of groups until an eighth of the records or fewer than 3k remain.
-
-    The caller then builds a smaller tree, which keeps searches short.
-    """
+    """Form pairs of groups until an eighth of the records or fewer than 3k remain."""
     tree = build_tree(points, rows)
     sums = np.zeros(points.shape[1], np.int64)
     for i in range(rows.size):
@@ -645,34 +614,24 @@ def tree_mdav(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     group = 0
     while rows.size >= 3 * k:
         group = _peel(points, rows, k, labels, group)
-        rows = rows[labels[rows] < 0]
+        rows = rows[labels[rows] < 0]  # a smaller tree keeps searches short
     labels[rows] = plain_mdav(points[rows], k) + np.int32(group)
     return labels
 
 
-# --- clusters -------------------------------------------------------------------------------------
-# Clusters of numbers on a line: the optimal ones, by dynamic programming.
+# --- numbers on a line, by dynamic programming ----------------------------------------------------
 
 
 def line_clusters(
     values: NDArray[np.float64], weights: NDArray[np.float64], most: int
 ) -> NDArray[np.float64]:
-    r"""Return the centres of the clusters of weighted numbers with the least squared error.
+    r"""Return the centres of the clusters of weighted, ascending numbers with the least error.
 
     .. math:: \min \sum_i w_i (x_i - c_{k(i)})^2
 
     Every optimal cluster is a run of the sorted numbers, so the first i of them in k clusters
     follow from fewer in k - 1 (Wang and Song 2011); where the last one begins never moves back
     as i grows, which leaves k n log n steps. Exact up to the rounding of sums.
-
-    Args:
-        values: distinct numbers in ascending order.
-        weights: how often each occurs.
-        most: how many clusters at most; fewer where there are fewer numbers.
-
-    Example:
-        >>> line_clusters(np.array([1.0, 2.0, 9.0, 11.0]), np.array([3.0, 1.0, 1.0, 1.0]), 2)
-        array([ 1.25, 10.  ])
     """
     centre = np.average(values, weights=weights)
     moved = values - centre  # sums of squares cancel less around their mean
@@ -736,10 +695,6 @@ def _best_runs(
     return begins
 
 
-# --- univariate -----------------------------------------------------------------------------------
-# The optimal microaggregation of one column: a shortest path over its sorted values.
-
-
 def univariate_groups(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     r"""Return the group of every value of a partition with the least sum of squared errors.
 
@@ -748,14 +703,6 @@ def univariate_groups(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     over the sorted values: some optimal group is a run of them, of k to 2k - 1 (Hansen and
     Mukherjee 2003). Exact up to the rounding of the sums, which are updated value by value
     without cancellation. One sort, then n k.
-
-    Args:
-        values: at least k numbers.
-        k: the least size of a group.
-
-    Example:
-        >>> univariate_groups(np.array([9.0, 0.0, 1.0, 7.0, 8.0]), 2)
-        array([1, 0, 0, 1, 1], dtype=int32)
     """
     order = np.argsort(values, kind="stable")
     labels = np.empty(values.size, np.int32)

@@ -1,10 +1,4 @@
-"""Count distinct pairs of integer codes without ever sorting or storing the pairs.
-
-A row is packed into one integer, released code above secret code. Batches of rows are split by
-the high bits of the released code as they arrive; every part then fits the cache, where a
-counting sort groups it by released code and a stamp array finds the distinct secrets of each
-group. Memory is four bytes a row where the low bits fit, plus arrays over the two ranges.
-"""
+"""Distinct pairs of integer codes, their components, and the numbers of distinct values."""
 
 from __future__ import annotations
 
@@ -19,29 +13,37 @@ import numpy as np
 from hartley.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from numpy.typing import NDArray
 
     Function = TypeVar("Function", bound=Callable[..., Any])
-    Codes = NDArray[np.uint8]
 
 
-# --- compiling ------------------------------------------------------------------------------------
-# Functions that numba compiles on first use, with the result kept for later processes.
+LARGEST_PART = 4096
+PENDING = 4
+"""As many batches wait to be counted, at most."""
+STAMP, COUNT, PARENT, SEEN, ROWS, RECORD = 0, 1, 2, 3, 4, 8
+"""Columns of the record that is kept of a secret: half a cache line, touched as one."""
+MOST_ROWS = 2**31 - 1
+"""Counts of a record are 32-bit integers, and products of two counts fit into 63 bits."""
+FIRST_SLOTS = 2**12
+FEWEST_ROWS = 2**14
+"""With fewer rows, numbering values by a sort takes no longer than by a table."""
+ROWS_A_VALUE = 8
+"""With fewer rows a distinct value, the table outgrows the cache and a sort is as quick."""
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, *, fastmath: Iterable[str] = ()) -> Function:
     """Compile a function on first use, and keep the result where a cache can be written."""
     try:
-        return numba.njit(nogil=True, cache=True)(function)  # type: ignore[return-value]  # called like the function
+        return numba.njit(nogil=True, cache=True, fastmath=set(fastmath))(function)  # type: ignore[return-value]  # called like the function
     except RuntimeError:  # nowhere to write: compile anew in every process
-        return numba.njit(nogil=True)(function)  # type: ignore[return-value]  # called like the function
+        return numba.njit(nogil=True, fastmath=set(fastmath))(function)  # type: ignore[return-value]  # called like the function
 
 
-# --- components -----------------------------------------------------------------------------------
-# Connected components of a bipartite graph given by its edges.
+# --- components of a bipartite graph, given by its edges ------------------------------------------
 
 
 @compiled
@@ -128,11 +130,6 @@ def component_labels(
     """Return the component of every secret, given the edges and the sizes of both sides.
 
     Near-linear in the number of edges; one 32-bit integer a secret and a released value.
-
-    Example:
-        >>> edges = np.array([0, 1, 2]), np.array([0, 0, 1])
-        >>> component_labels(*edges, (3, 2))
-        array([0, 0, 1], dtype=int32)
     """
     parent = np.arange(sizes[0], dtype=np.int32)
     first = np.zeros(sizes[1], dtype=np.int32)
@@ -140,17 +137,12 @@ def component_labels(
     return number_trees(parent)
 
 
-# --- pairs ----------------------------------------------------------------------------------------
-
-
-LARGEST_PART = 4096
-PENDING = 4
-
-STAMP, COUNT, PARENT, SEEN, ROWS, RECORD = 0, 1, 2, 3, 4, 8
-"""Columns of the record that is kept of a secret: half a cache line, touched as one."""
-
-MOST_ROWS = 2**31 - 1
-"""Counts of a record are 32-bit integers."""
+# --- counting pairs, without ever sorting or storing them -----------------------------------------
+#
+# A row is packed into one integer, released code above secret code. Batches of rows are split by
+# the high bits of the released code as they arrive; every part then fits the cache, where a
+# counting sort groups it by released code and a stamp array finds the distinct secrets of each
+# group. Memory is four bytes a row where the low bits fit, plus arrays over the two ranges.
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +204,6 @@ class PairTally:
 
     A pair is packed as ``released << secret_bits | secret``; the result does not depend on the
     number of threads.
-
-    Example:
-        >>> tally = PairTally(secrets=3, released=2)
-        >>> tally.add(np.array([0b0_00, 0b0_01, 0b0_01, 0b1_10]))
-        >>> result = tally.finish()
-        >>> result.secrets_seen, result.labels
-        (array([2, 1]), array([0, 0, 1], dtype=int32))
     """
 
     def __init__(self, *, secrets: int, released: int, threads: int = 2) -> None:
@@ -256,13 +241,38 @@ class PairTally:
         self._splitter.shutdown()
         self._chunks = []
         layout = self._layout
-        by_released = _ReleasedArrays(layout.parts << layout.low_bits, layout.parts)
+        # Arrays over the released codes and over the parts, shared by the workers.
+        width = layout.parts << layout.low_bits
+        rows, seen, first = (
+            np.zeros(width, np.int64),
+            np.zeros(width, np.int64),
+            np.full(width, -1, np.int32),
+        )
+        row_bits, peaks = np.zeros((2, layout.parts))
+
+        def count(worker: int) -> NDArray[np.int32]:
+            secrets = np.zeros((1 << layout.secret_bits, RECORD), np.int32)
+            secrets[:, PARENT] = np.arange(secrets.shape[0])
+            secrets[:, ROWS] = self._secret_rows
+            # Secrets are counted by every worker for itself and merged afterwards; released codes
+            # belong to one part and so to one worker. Neither needs a lock, and sums of whole
+            # numbers do not depend on the order.
+            for part in range(worker, layout.parts, self._threads):
+                keys = np.concatenate([out[at[part] : at[part + 1]] for out, at in chunks])
+                here = slice(part << layout.low_bits, (part + 1) << layout.low_bits)
+                row_bits[part], peaks[part] = _count_part(
+                    keys,
+                    layout.secret_bits,
+                    here.start,
+                    rows[here],
+                    seen[here],
+                    first[here],
+                    secrets,
+                )
+            return secrets
+
         with ThreadPoolExecutor(self._threads, thread_name_prefix="hartley-count") as pool:
-            workers = [
-                pool.submit(self._count_parts, chunks, by_released, worker)
-                for worker in range(self._threads)
-            ]
-            results = [worker.result() for worker in workers]
+            results = list(pool.map(count, range(self._threads)))
         parent = np.ascontiguousarray(results[0][:, PARENT])
         released_seen = results[0][:, SEEN].astype(np.int64)
         for other in results[1:]:
@@ -270,53 +280,14 @@ class PairTally:
             released_seen += other[:, SEEN]
         return Tally(
             secret_rows=self._secret_rows[: self._secrets],
-            released_rows=by_released.rows[: self._released],
-            secrets_seen=by_released.seen[: self._released],
+            released_rows=rows[: self._released],
+            secrets_seen=seen[: self._released],
             released_seen=released_seen[: self._secrets],
             labels=number_trees(parent)[: self._secrets],
-            first_secret=by_released.first[: self._released],
-            row_bits=math.fsum(by_released.row_bits),
-            peak_share=math.fsum(by_released.peaks),
+            first_secret=first[: self._released],
+            row_bits=math.fsum(row_bits),
+            peak_share=math.fsum(peaks),
         )
-
-    def _count_parts(
-        self,
-        chunks: list[tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]],
-        arrays: _ReleasedArrays,
-        worker: int,
-    ) -> NDArray[np.int32]:
-        """Count every part of one worker; parts are disjoint, so the arrays are shared."""
-        layout = self._layout
-        secrets = np.zeros((1 << layout.secret_bits, RECORD), np.int32)
-        secrets[:, PARENT] = np.arange(secrets.shape[0])
-        secrets[:, ROWS] = self._secret_rows
-        # Secrets are counted by every worker for itself and merged afterwards; released codes
-        # belong to one part and so to one worker. Neither needs a lock, and sums of whole numbers
-        # do not depend on the order.
-        for part in range(worker, layout.parts, self._threads):
-            keys = np.concatenate([out[at[part] : at[part + 1]] for out, at in chunks])
-            here = slice(part << layout.low_bits, (part + 1) << layout.low_bits)
-            arrays.row_bits[part], arrays.peaks[part] = _count_part(
-                keys,
-                layout.secret_bits,
-                here.start,
-                arrays.rows[here],
-                arrays.seen[here],
-                arrays.first[here],
-                secrets,
-            )
-        return secrets
-
-
-class _ReleasedArrays:
-    """Arrays over the released codes and over the parts, shared by the workers."""
-
-    def __init__(self, width: int, parts: int) -> None:
-        self.rows = np.zeros(width, np.int64)
-        self.seen = np.zeros(width, np.int64)
-        self.first = np.full(width, -1, np.int32)
-        self.row_bits = np.zeros(parts, np.float64)
-        self.peaks = np.zeros(parts, np.float64)
 
 
 @compiled
@@ -327,10 +298,7 @@ def _split_keys(
     offsets: NDArray[np.int64],
     secret_rows: NDArray[np.int64],
 ) -> bool:
-    """Place every key in its part, without the bits that name the part; count the secrets.
-
-    A key outside all parts is refused: it would be written outside of the arrays.
-    """
+    """Place every key in its part and count the secrets; False if a key is outside all parts."""
     parts = offsets.size - 1
     for i in range(keys.size):
         part = keys[i] >> shift
@@ -349,15 +317,6 @@ def _split_keys(
         place[part] += 1
         secret_rows[key & secret] += 1
     return True
-
-
-@compiled
-def _root(secrets: NDArray[np.int32], node: int) -> int:
-    """Return the root of a secret and halve its path on the way."""
-    while secrets[node, PARENT] != node:
-        secrets[node, PARENT] = secrets[secrets[node, PARENT], PARENT]
-        node = secrets[node, PARENT]
-    return node
 
 
 @compiled
@@ -388,13 +347,13 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
     secrets: NDArray[np.int32],
 ) -> tuple[float, float]:
     """Count the distinct pairs of one part; return its row bits and the sum of its peaks."""
-    grouped = _group(keys, secret_bits, rows)
+    grouped, parent = _group(keys, secret_bits, rows), secrets[:, PARENT]
     row_bits, peaks, end = 0.0, 0.0, 0
     for code in range(rows.size):
         start, end = end, end + rows[code]
         if start == end:
             continue
-        distinct, root, fewest = start, _root(secrets, grouped[start]), np.int64(1) << 62
+        distinct, root, fewest = start, find_root(parent, grouped[start]), np.int64(1) << 62
         for i in range(start, end):
             secret = grouped[i]
             # The stamp names the released code that was seen last beside the secret, so that
@@ -407,12 +366,8 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
             secrets[secret, COUNT] = 1
             secrets[secret, SEEN] += 1
             fewest = min(fewest, secrets[secret, ROWS])
-            if secrets[secret, PARENT] != root:
-                other = _root(secrets, secret)
-                # Under the smaller root: labels do not depend on the order of the rows or on
-                # threads.
-                secrets[max(root, other), PARENT] = min(root, other)
-                root = min(root, other)
+            if parent[secret] != root:
+                root = join(parent, root, secret)
             grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
             distinct += 1
         seen[code], first[code] = distinct - start, grouped[start]
@@ -434,14 +389,6 @@ class PairCounter:
 
     The first pass counts rows and joins components; the second, over the same pairs in any
     order, finds the largest share. Memory is a few integers a code, however many pairs there are.
-
-    Example:
-        >>> counter = PairCounter(secrets=3, released=2)
-        >>> pairs = np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([1, 2, 1])
-        >>> counter.add(*pairs)
-        >>> counter.add_shares(*pairs)
-        >>> counter.finish().secrets_seen
-        array([2, 1])
     """
 
     def __init__(self, *, secrets: int, released: int) -> None:
@@ -499,126 +446,7 @@ def _count_rows(
         seen[codes[i]] += 1
 
 
-# --- unique pairs ---------------------------------------------------------------------------------
-# Places that two more columns make the only ones of their segment, and places merged into cells.
-#
-# A segment holds records that agree on some columns, at places beside each other. Two narrow
-# columns split it into few cells, so that a table of all cells stays in the processor's nearest
-# memory: one pass over the segment says which cells hold one record alone, and where that record
-# stands.
-
-ONCE = 2**32
-"""What a record adds to its cell, besides its place: the cell of a single record then holds its
-place, and says that there is one. Where the places of several records carry over, there are two and
-more anyway."""
-CELLS_A_RECORD = 4
-"""A table of up to so many cells for each record is looked through; a larger one by its records."""
-BLOCK = 16
-"""So many cells are looked at together."""
-
-
-@compiled
-def places_of_pair(
-    starts: NDArray[np.uint64],
-    first_codes: Codes,
-    second_codes: Codes,
-    widths: tuple[int, int],
-    held: NDArray[np.int64] | None,
-) -> NDArray[np.int32]:
-    """Return the places that two columns make the only ones of their segment.
-
-    Args:
-        starts: where each segment begins, and the end of the last one.
-        first_codes: the codes of one column, segment by segment.
-        second_codes: those of another column.
-        widths: how many codes each column has.
-        held: None where there is one code a place; else what each merged cell holds.
-
-    Example:
-        >>> sex, age = np.array([0, 0, 0, 1], "u1"), np.array([1, 1, 0, 1], "u1")
-        >>> places_of_pair(np.array([0, 3, 4], "u8"), sex, age, (2, 2), None)
-        array([2, 3], dtype=int32)
-    """
-    table = np.zeros(-(-widths[0] * widths[1] // BLOCK) * BLOCK, np.int64)
-    places = np.empty(1024, np.int32)
-    amount = 0
-    times, once, high = np.uint64(widths[1]), np.uint64(ONCE), np.int64(32)
-    for segment in range(starts.size - 1):
-        first, last = starts[segment], starts[segment + 1]
-        for i in range(first, last):
-            cell = np.uint64(first_codes[i]) * times + np.uint64(second_codes[i])
-            table[cell] += np.int64(once + i) if held is None else held[i]
-        size = np.int64(last - first)
-        if amount + size + BLOCK >= places.size:
-            larger = np.empty(2 * places.size + size, np.int32)
-            larger[:amount] = places[:amount]
-            places = larger
-        # What is not of a single record is overwritten by the next: no question, no wrong guess.
-        if table.size > CELLS_A_RECORD * size:
-            for i in range(first, last):
-                cell = np.uint64(first_codes[i]) * times + np.uint64(second_codes[i])
-                places[amount] = table[cell]
-                amount += table[cell] >> high == 1
-                table[cell] = 0
-        else:
-            for begin in range(0, table.size, BLOCK):
-                block = table[begin : begin + BLOCK]
-                singles = 0
-                for at in range(BLOCK):
-                    singles += block[at] >> high == 1
-                if singles:
-                    for at in range(BLOCK):
-                        places[amount] = block[at]
-                        amount += block[at] >> high == 1
-            table[:] = 0
-    return places[:amount].copy()
-
-
-@compiled
-def merged_cells(
-    starts: NDArray[np.uint64],
-    keys: NDArray[np.uint16],
-    held: NDArray[np.int64] | None,
-    cells: int,
-) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.int64]]:
-    """Merge the places of a segment that have the same key.
-
-    Returns:
-        where each segment begins, the keys that occur in it, and what the cell of each holds.
-
-    Example:
-        >>> starts, keys, held = merged_cells(
-        ...     np.array([0, 3], "u8"), np.array([1, 0, 1], "u2"), None, 2
-        ... )
-        >>> keys, held // ONCE, int(held[0]) % ONCE
-        (array([0, 1], dtype=uint16), array([1, 2]), 1)
-    """
-    table = np.zeros(cells, np.int64)
-    most = min(keys.size, cells * (starts.size - 1)) + 1
-    merged_keys, merged = np.empty(most, np.uint16), np.empty(most, np.int64)
-    ends = np.zeros(starts.size, np.uint64)
-    amount, once = 0, np.uint64(ONCE)
-    for segment in range(starts.size - 1):
-        for i in range(starts[segment], starts[segment + 1]):
-            key = np.uint64(keys[i])
-            table[key] += np.int64(once + i) if held is None else held[i]
-        for cell in range(cells):
-            merged_keys[amount] = cell
-            merged[amount] = table[cell]
-            amount += table[cell] != 0
-        table[:] = 0
-        ends[segment + 1] = amount
-    return ends, merged_keys[:amount].copy(), merged[:amount].copy()
-
-
-# --- numbering ------------------------------------------------------------------------------------
-# Number the distinct values of an array by a table of those seen, without sorting the array.
-
-FIRST_SLOTS = 2**12
-FEWEST_ROWS = 2**14
-"""With fewer rows, a sort takes no longer."""
-ROWS_A_VALUE = 8
-"""With fewer rows a distinct value, the table outgrows the cache and a sort is as quick."""
+# --- numbering distinct values, by a table of those seen ------------------------------------------
 
 
 def number_values(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
@@ -627,11 +455,6 @@ def number_values(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.i
     Returns the number of every row and, of every distinct value, one row that has it. Equal
     numbers are one value, as are all that are not a number, which come last. One pass over the
     rows, and a sort of the distinct values alone.
-
-    Example:
-        >>> numbers, rows = number_values(np.tile([0.5, -0.0, 0.25, 0.0], 5000))
-        >>> numbers[:4].tolist(), rows.tolist()
-        ([2, 0, 1, 0], [1, 2, 0])
     """
     if column.size < FEWEST_ROWS or column.dtype.kind not in "iuf" or column.dtype.itemsize > 8:
         return None
@@ -694,35 +517,3 @@ def _slot(pattern: int, slots: int) -> np.int64:
     mixed = np.uint64(pattern) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return np.int64((mixed >> np.uint64(20)) & np.uint64(slots - 1))
-
-
-# --- counters -------------------------------------------------------------------------------------
-# Random numbers that depend on a seed and a count only, not on threads or the order of draws.
-
-GOLDEN, FIRST, SECOND = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xBF58476D1CE4E5B9),
-    np.uint64(0x94D049BB133111EB),
-)
-S27, S30, S31, S32, ONE = (np.uint64(shift) for shift in (27, 30, 31, 32, 1))
-
-
-@compiled
-def mixed(state: np.uint64) -> np.uint64:
-    """Return the scrambled state of SplitMix64 (Steele, Lea and Flood 2014)."""
-    state = (state ^ (state >> S30)) * FIRST
-    state = (state ^ (state >> S27)) * SECOND
-    return state ^ (state >> S31)
-
-
-@compiled
-def first_state(seed: np.uint64, game: np.uint64) -> np.uint64:
-    """Return the state with which the random numbers of one game, or of one trial, begin."""
-    return mixed(seed ^ mixed(game + ONE))
-
-
-@compiled
-def bounded_draw(state: np.uint64, below: int) -> np.int64:
-    """Return the whole number below a bound that a state stands for; even to one part in 2^32."""
-    # The upper 32 bits times a bound below 2^32 fit into 64 bits; no division, no rejection.
-    return np.int64(((mixed(state) >> S32) * np.uint64(below)) >> S32)

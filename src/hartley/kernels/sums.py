@@ -1,4 +1,4 @@
-"""Sums of hidden cells: elimination, propagation, covers."""
+"""Sums of whole numbers: what follows from them, bounds through them, covers by intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 
 from hartley.kernels.pairs import compiled
@@ -16,11 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- elimination ----------------------------------------------------------------------------------
-# Sparse elimination modulo a prime: which numbers follow from sums by adding and subtracting.
-
 PRIME = 2**61 - 1
 """A Mersenne prime: remainders are taken by adding halves, and products fit three words."""
+FAR = 2**62
+"""No end: every number that is computed with is smaller."""
+NARROWER, FULL, EMPTY = 0, 1, 2
+"""How following ends: nothing becomes narrower, the log is full, or nothing is possible."""
+
+
+# --- sparse elimination modulo a prime: which numbers follow from sums by adding and subtracting --
 
 
 @compiled
@@ -74,17 +77,11 @@ def eliminate(  # noqa: PLR0912, PLR0915, C901 - one pass over one matrix
 ]:
     """Eliminate numbers from sums, the shortest sum and its rarest number first.
 
-    Args:
-        start: where each sum begins.
-        column: its numbers, in order.
-        value: their factors, modulo the prime.
-        columns: how many numbers there are.
-        most: the most entries of all rows, old and new; elimination stops beyond.
-
-    Returns:
-        the pivot rows and columns in order; where each pivot row begins and ends, its columns and
-        values; for each row the subtractions, as (previous place, pivot, factor) from ``last``;
-        and whether elimination came to its end.
+    Sum r has the factors ``value``, modulo the prime, of the numbers ``column``, in order, from
+    ``start[r]`` on. Elimination stops beyond ``most`` entries of all rows, old and new. Returns the
+    pivot rows and columns in order; where each pivot row begins and ends, its columns and values;
+    for each row the subtractions, as (previous place, pivot, factor) from ``last``; how many rows
+    have each number; and whether elimination came to its end.
     """
     rows = start.size - 1
     capacity = max(2 * column.size + 16, 1024)
@@ -312,21 +309,13 @@ def combination(  # noqa: PLR0912, PLR0913, PLR0917, C901 - the parts of an elim
     return rows[:size], factors[:size], closed
 
 
-# --- propagation ----------------------------------------------------------------------------------
-# Bounds of whole numbers, followed through sums until nothing becomes narrower.
-
-FAR = 2**62
-"""No end: every number that is computed with is smaller."""
-NARROWER, FULL, EMPTY = 0, 1, 2
-"""How following ends: nothing becomes narrower, the log is full, or nothing is possible."""
+# --- bounds of whole numbers, followed through sums until nothing becomes narrower ----------------
 
 
 @compiled
 def weighted_end(end: int, factor: int, limit: int, no_end: int) -> int:
-    """Multiply an end by a factor; ``no_end`` where the product is beyond a limit.
-
-    To leave an end out is always right. Another number in its place could be narrower than it.
-    """
+    """Multiply an end by a factor; ``no_end`` where the product is beyond a limit."""
+    # To leave an end out is always right. Another number in its place could be narrower than it.
     return no_end if abs(end) > limit // abs(factor) else end * factor
 
 
@@ -347,20 +336,11 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
     A bound that is divided by a factor is rounded outward. Rounded inward it would be narrower,
     since the numbers are whole, but then multipliers of the relations alone would not prove it.
 
-    Args:
-        start: where each relation begins; ``column`` and ``factor`` are its numbers and what they
-            count with.
-        column: likewise.
-        factor: likewise, whole and never 0.
-        by_column: where the relations of each number begin in ``rows_of``.
-        rows_of: likewise.
-        low: the bounds, narrowed in place.
-        high: likewise; ``FAR`` is no end.
-        waiting: the relations to look at first.
-        log: filled with (number, 0 for low or 1 for high, relation, its factor there), in order.
-
-    Returns:
-        how it ended, the entries of the log, and the relation that nothing fulfils.
+    Relation r counts the numbers ``column`` with the factors ``factor``, never 0, from ``start[r]``
+    on; the relations of number c are ``rows_of`` from ``by_column[c]`` on. The bounds are narrowed
+    in place; ``FAR`` is no end. Relations in ``waiting`` are looked at first. The log is filled
+    with (number, 0 for low or 1 for high, relation, its factor there), in order. Returns how it
+    ended, the entries of the log, and the relation that nothing fulfils.
     """
     rows = start.size - 1
     longest = 1
@@ -461,22 +441,19 @@ def follow_sums(  # noqa: PLR0912, PLR0913, PLR0915, PLR0917, C901 - arrays of o
     return NARROWER, entries, -1
 
 
-# --- cover ----------------------------------------------------------------------------------------
-# Covers of sorted values by intervals of one width: fewest cells, or the largest smallest cell.
+# --- covers of sorted values by intervals of one width --------------------------------------------
 #
 # Positions 0, 1, ..., n lie before, between and after n values, and a cell runs from one position
 # to a later one. All that the covers need of the values is, for every position at which a cell
 # may end, the first position at which it may begin: the array ``first``, which never decreases.
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _first_of_doubles(
     values: NDArray[np.float64], below: float, above: float, room_below: float, room_above: float
 ) -> NDArray[np.int32]:
-    """Return the first position of doubles; the width lies between two adjacent doubles or is one.
-
-    A room is the largest double up to the width less one of the two.
-    """
+    """Return the first position of doubles; the width is a double or between two adjacent ones."""
+    # A room is the largest double up to the width less one of the two.
     first = np.zeros(values.size + 1, np.int32)
     start = 0
     for i in range(values.size):
@@ -499,7 +476,7 @@ def _first_of_doubles(
     return first
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _first_of_integers(values: NDArray[np.int64], width: np.uint64) -> NDArray[np.int32]:
     first = np.zeros(values.size + 1, np.int32)
     start = 0
@@ -517,10 +494,6 @@ def first_within(values: NDArray[Any], width: Fraction) -> NDArray[np.int32]:
     Differences, of integers and of doubles, are compared with the width exactly: rounding plays
     no part. Linear in the number of values, which must be sorted and fewer than 2^31; doubles must
     not differ by more than a double can hold.
-
-    Example:
-        >>> first_within(np.array([0.0, 0.1, 0.3]), Fraction(1, 5)).tolist()
-        [0, 0, 0, 1]
     """
     if values.dtype == np.int64:
         most = min(math.floor(width), 2**64 - 1)
@@ -530,54 +503,39 @@ def first_within(values: NDArray[Any], width: Fraction) -> NDArray[np.int32]:
         below = math.nextafter(below, -math.inf)
     elif Fraction(below) < width:
         above = math.nextafter(above, math.inf)
-    rooms = [_double_below(width - Fraction(double)) for double in (below, above)]
+    rooms = []  # of both the largest double that is not above what the width exceeds it by
+    for exact in (width - Fraction(below), width - Fraction(above)):
+        room = float(exact)
+        rooms.append(room if Fraction(room) <= exact else math.nextafter(room, -math.inf))
     return np.asarray(_first_of_doubles(values, below, above, *rooms))
 
 
-def _double_below(number: Fraction) -> float:
-    """Return the largest double that is not above a number."""
-    double = float(number)
-    return double if Fraction(double) <= number else math.nextafter(double, -math.inf)
+@compiled
+def fewest_cells(first: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the positions between the fewest cells, each as long as it can be, ends included.
 
-
-@numba.njit(nogil=True, cache=True)
-def _greedy(first: NDArray[np.int32], cuts: NDArray[np.int32]) -> int:
-    """Fill in the cuts of the greedy cover and return its number of cells."""
+    The greedy cover has the fewest cells: by induction, its k-th cut is at or behind the k-th cut
+    of any other cover, since ``first`` never decreases. Linear in the number of positions.
+    """
+    cuts = np.zeros(first.size + 1, np.int32)
     cells = 0
     for end in range(1, first.size):
         if first[end] > cuts[cells]:
             cells += 1
             cuts[cells] = end - 1
     cuts[cells + 1] = first.size - 1
-    return cells + 1
+    return cuts[: cells + 2].copy()
 
 
-def fewest_cells(first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the positions between the fewest cells, each as long as it can be, ends included.
-
-    The greedy cover has the fewest cells: by induction, its k-th cut is at or behind the k-th cut
-    of any other cover, since ``first`` never decreases. Linear in the number of positions.
-
-    Example:
-        >>> fewest_cells(first_within(np.array([0, 1, 2, 3, 9]), Fraction(2))).tolist()
-        [0, 3, 4, 5]
-    """
-    cuts = np.zeros(first.size + 1, np.int32)
-    cells = _greedy(first, cuts)
-    return cuts[: cells + 1].copy()
-
-
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _cover(
     first: NDArray[np.int32], mass: NDArray[np.int64], least: int, before: NDArray[np.int32]
 ) -> bool:
-    """Tell whether cells of at least some mass cover everything, and where each begins.
-
-    The cell that ends at a position begins at the first reached position from which it may: from
-    any other it would hold less. Of two covers with a cell of one inside a cell of the other, the
-    larger cell may be swapped in, so the first reached position also takes the fewest cells to
-    reach. Position 0 is reached: ``before[0]`` is 0 and is never written.
-    """
+    """Tell whether cells of at least some mass cover everything, and where each begins."""
+    # The cell that ends at a position begins at the first reached position from which it may: from
+    # any other it would hold less. Of two covers with a cell of one inside a cell of the other, the
+    # larger cell may be swapped in, so the first reached position also takes the fewest cells to
+    # reach. Position 0 is reached: ``before[0]`` is 0 and is never written.
     # The first reached position from which a cell may begin; it only moves forward, since `first`
     # never decreases and a position that was not reached stays so.
     oldest = 0
@@ -592,14 +550,12 @@ def _cover(
     return bool(before[first.size - 1] >= 0)
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _largest_least(first: NDArray[np.int32], mass: NDArray[np.int64], low: int, high: int) -> int:
     """Bisect on the mass of the smallest cell; the low end is known to be feasible."""
     before = np.zeros(first.size, np.int32)
     while low < high:
-        middle = (
-            high - (high - low) // 2
-        )  # rounded up, so that a feasible middle raises the low end
+        middle = high - (high - low) // 2  # rounded up: a feasible middle raises the low end
         if _cover(first, mass, middle, before):
             low = middle
         else:
@@ -607,7 +563,7 @@ def _largest_least(first: NDArray[np.int32], mass: NDArray[np.int64], low: int, 
     return low
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled
 def _fewest_with(
     first: NDArray[np.int32], mass: NDArray[np.int64], least: int
 ) -> NDArray[np.int32]:
@@ -633,17 +589,8 @@ def largest_smallest_cell(
     Position i is reached by cells of at least m when some reached j has first[i] <= j and
     mass[i] - mass[j] >= m: linear in the number of positions for one m, on which it bisects
     (Farokhi 2019, Theorem IV.3 for the leakage; exact). Of all such covers it takes one with the
-    fewest cells. Every position but the first must be within reach of an earlier one.
-
-    Args:
-        first: for every position the first one at which a cell may begin that ends there.
-        mass: for every position the whole mass before it, strictly increasing from 0.
-
-    Example:
-        >>> values = np.array([0, 1, 4, 5, 6, 7])
-        >>> least, cuts = largest_smallest_cell(first_within(values, Fraction(4)), np.arange(7))
-        >>> least, cuts.tolist()  # {0, 1, 4}, {5, 6, 7}
-        (3, [0, 3, 6])
+    fewest cells. Every position but the first must be within reach of an earlier one; the mass
+    before each position strictly increases from 0.
     """
     # The greedy cover is feasible with its own smallest cell. No cover has fewer cells, so the
     # smallest cell of any holds at most the average over that many.

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 from math import comb, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hartley.kernels.pairs import compiled, merged_cells, places_of_pair
+from hartley.kernels.pairs import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 2**16
 """A segment is merged into no more cells: their keys have two bytes."""
+ONCE = 2**32
+"""What a record adds to its cell, besides its place: the cell of a single record then holds its
+place, and says that there is one. Where the places of several records carry over, there are two and
+more anyway."""
+CELLS_A_RECORD = 4
+"""A table of up to so many cells for each record is looked through; a larger one by its records."""
+BLOCK = 16
+"""So many cells are looked at together."""
 
 
 class FoundUniques:
@@ -40,44 +48,16 @@ class FoundUniques:
         self.parts = parts
         """Each combination, one bit per column, with the records that it singles out."""
 
-    @cached_property
-    def records(self) -> NDArray[np.int32]:
-        """The records of all pairs, those of a combination beside each other."""
-        return np.concatenate([np.empty(0, np.int32), *(records for _, records in self.parts)])
-
-    @cached_property
-    def combinations(self) -> NDArray[np.uint64]:
-        """The combinations of all pairs."""
-        masks = np.array([combination for combination, _ in self.parts], np.uint64)
-        return np.repeat(masks, np.diff(self.starts))
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Where the records of each combination begin among all, and the end."""
-        return np.cumsum([0, *(records.size for _, records in self.parts)], dtype=np.int64)
-
     def times_of_size(self, size: int, rows: int) -> NDArray[np.int64]:
-        """Count the combinations of a size that single each record out.
-
-        Example:
-            >>> found = FoundUniques([(1, np.array([2, 0], "i4")), (3, np.array([1], "i4"))])
-            >>> found.times_of_size(1, 3)
-            array([1, 0, 1])
-        """
-        times = np.zeros(rows, np.int32)
+        """Count the combinations of a size that single each record out."""
+        times = np.zeros(rows, np.int64)
         for combination, records in self.parts:
             if combination.bit_count() == size:
                 _count(times, records)
-        return times.astype(np.int64)
+        return times
 
     def least_sizes(self, rows: int) -> NDArray[np.uint8]:
-        """Return the size of the smallest combination that singles each record out; 255: none does.
-
-        Example:
-            >>> found = FoundUniques([(1, np.array([2], "i4")), (3, np.array([0], "i4"))])
-            >>> found.least_sizes(3)
-            array([  2, 255,   1], dtype=uint8)
-        """
+        """Return the size of the smallest combination that singles each record out; 255: none."""
         least = np.full(rows, 255, np.uint8)
         for combination, records in reversed(self.parts):  # smaller ones come first, and count
             _overwrite(least, records, combination.bit_count())
@@ -85,12 +65,7 @@ class FoundUniques:
 
 
 def narrow_codes(codes: NDArray[Any], largest: int) -> NDArray[Any]:
-    """Return codes from 0 to the largest one in the narrowest type: fewer bytes are read.
-
-    Example:
-        >>> narrow_codes(np.array([0, 300]), 300).dtype
-        dtype('uint16')
-    """
+    """Return codes from 0 to the largest one in the narrowest type: fewer bytes are read."""
     return codes.astype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.int32)
 
 
@@ -117,11 +92,6 @@ def minimal_uniques(
     Exact: a record is singled out if no other agrees with it on all columns of a combination, and
     the combination is minimal if none of its parts does that. At most 64 columns; narrow codes
     (``uint8``) are read fastest, and columns with many values should come first.
-
-    Example:
-        >>> found = minimal_uniques([np.array([0, 0, 1], "u1"), np.array([0, 1, 1], "u1")], 2)
-        >>> found.records.tolist(), found.combinations.tolist()
-        ([2, 0, 1], [1, 2, 3])
     """
     rows = codes[0].size if codes else 0
     sizes = range(1, min(largest, len(codes)) + 1)
@@ -143,10 +113,7 @@ def minimal_uniques(
 
 
 class _AgreeingRecords(NamedTuple):
-    """Records that agree on some columns, in segments.
-
-    Those of a segment that agree on all columns to come may be merged into a cell.
-    """
+    """Records in segments that agree on some columns, perhaps merged into cells."""
 
     starts: NDArray[np.uint64]
     """Where each segment begins, and the end of the last one."""
@@ -186,7 +153,8 @@ class _UniquesOfSize:
             return []  # too few columns follow
         if missing == 1:
             return self._pairs_from(node, column, before)
-        order, starts = self._split(node, column)
+        tally = np.zeros(self.widths[column], np.int32)
+        order, starts = _split(node.starts, node.codes[column], tally, tally.copy())
         later = [
             _gathered(codes, order) if at > column else codes[:0]
             for at, codes in enumerate(node.codes)
@@ -201,17 +169,8 @@ class _UniquesOfSize:
             parts += self._below(finer, following, combination)
         return parts
 
-    def _split(
-        self, node: _AgreeingRecords, column: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-        tally = np.zeros(self.widths[column], np.int32)
-        return _split(node.starts, node.codes[column], tally, tally.copy())
-
     def _merge(self, node: _AgreeingRecords, first: int) -> _AgreeingRecords:
-        """Merge the records of each segment that agree on a column and all later ones.
-
-        Done where there are few cells, and several combinations to look for among them.
-        """
+        """Merge records that agree on a column and all later ones, where that saves work."""
         widths, amount = self.widths[first:], node.codes[first].size
         cells = prod(widths)
         few = cells <= MOST_CELLS and cells * (node.starts.size - 1) <= amount
@@ -219,7 +178,8 @@ class _UniquesOfSize:
             return node
         keys = node.codes[first].astype(np.uint16)
         for width, codes in zip(widths[1:], node.codes[first + 1 :], strict=True):
-            _extend(keys, width, codes)
+            keys *= np.uint16(width)
+            keys += codes
         starts, keys, held = merged_cells(node.starts, keys, node.held, cells)
         values = np.unravel_index(np.arange(cells), widths)
         later = [_gathered(value.astype(np.uint8), keys) for value in values]
@@ -244,7 +204,8 @@ class _UniquesOfSize:
             parts += self._noted(before | 1 << column | 1 << second, node.records, places)
         if wide:
             # A table of all pairs of codes would be too large: segments are split further.
-            order, starts = self._split(node, column)
+            tally = np.zeros(self.widths[column], np.int32)
+            order, starts = _split(node.starts, node.codes[column], tally, tally.copy())
             for second in wide:
                 combination = before | 1 << column | 1 << second
                 parts += self._by_column(node, order, starts, second, combination)
@@ -286,19 +247,91 @@ class _UniquesOfSize:
 
 
 @compiled
+def places_of_pair(
+    starts: NDArray[np.uint64],
+    first_codes: NDArray[np.uint8],
+    second_codes: NDArray[np.uint8],
+    widths: tuple[int, int],
+    held: NDArray[np.int64] | None,
+) -> NDArray[np.int32]:
+    """Return the places that two narrow columns make the only ones of their segment.
+
+    The columns split a segment into few cells, so that a table of all cells stays in the
+    processor's nearest memory: one pass over the segment says which cells hold one record alone,
+    and where it stands. ``starts`` says where segments begin, and the end of the last; ``held``
+    what each merged cell holds, None where there is one code a place.
+    """
+    table = np.zeros(-(-widths[0] * widths[1] // BLOCK) * BLOCK, np.int64)
+    places = np.empty(1024, np.int32)
+    amount = 0
+    times, once, high = np.uint64(widths[1]), np.uint64(ONCE), np.int64(32)
+    for segment in range(starts.size - 1):
+        first, last = starts[segment], starts[segment + 1]
+        for i in range(first, last):
+            cell = np.uint64(first_codes[i]) * times + np.uint64(second_codes[i])
+            table[cell] += np.int64(once + i) if held is None else held[i]
+        size = np.int64(last - first)
+        if amount + size + BLOCK >= places.size:
+            larger = np.empty(2 * places.size + size, np.int32)
+            larger[:amount] = places[:amount]
+            places = larger
+        # What is not of a single record is overwritten by the next: no question, no wrong guess.
+        if table.size > CELLS_A_RECORD * size:
+            for i in range(first, last):
+                cell = np.uint64(first_codes[i]) * times + np.uint64(second_codes[i])
+                places[amount] = table[cell]
+                amount += table[cell] >> high == 1
+                table[cell] = 0
+        else:
+            for begin in range(0, table.size, BLOCK):
+                block = table[begin : begin + BLOCK]
+                singles = 0
+                for at in range(BLOCK):
+                    singles += block[at] >> high == 1
+                if singles:
+                    for at in range(BLOCK):
+                        places[amount] = block[at]
+                        amount += block[at] >> high == 1
+            table[:] = 0
+    return places[:amount].copy()
+
+
+@compiled
+def merged_cells(
+    starts: NDArray[np.uint64],
+    keys: NDArray[np.uint16],
+    held: NDArray[np.int64] | None,
+    cells: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.int64]]:
+    """Merge the places of a segment that have the same key.
+
+    Returns where each segment begins, the keys that occur in it, and what the cell of each holds.
+    """
+    table = np.zeros(cells, np.int64)
+    most = min(keys.size, cells * (starts.size - 1)) + 1
+    merged_keys, merged = np.empty(most, np.uint16), np.empty(most, np.int64)
+    ends = np.zeros(starts.size, np.uint64)
+    amount, once = 0, np.uint64(ONCE)
+    for segment in range(starts.size - 1):
+        for i in range(starts[segment], starts[segment + 1]):
+            key = np.uint64(keys[i])
+            table[key] += np.int64(once + i) if held is None else held[i]
+        for cell in range(cells):
+            merged_keys[amount] = cell
+            merged[amount] = table[cell]
+            amount += table[cell] != 0
+        table[:] = 0
+        ends[segment + 1] = amount
+    return ends, merged_keys[:amount].copy(), merged[:amount].copy()
+
+
+@compiled
 def _gathered(codes: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
     """Return the codes at some places; other threads go on meanwhile."""
     gathered = np.empty(order.size, codes.dtype)
     for i in range(order.size):
         gathered[i] = codes[np.uint64(order[i])]
     return gathered
-
-
-@compiled
-def _extend(keys: NDArray[np.uint16], width: int, codes: NDArray[np.uint8]) -> None:
-    """Make keys of some columns keys of one more column."""
-    for i in range(keys.size):
-        keys[i] = keys[i] * np.uint16(width) + codes[i]
 
 
 @compiled
@@ -420,6 +453,6 @@ def _overwrite(sizes: NDArray[np.uint8], records: NDArray[np.int32], size: int) 
 
 
 @compiled
-def _count(times: NDArray[np.int32], records: NDArray[np.int32]) -> None:
+def _count(times: NDArray[np.int64], records: NDArray[np.int32]) -> None:
     for record in records:
         times[np.uint64(record)] += 1

@@ -14,12 +14,12 @@ from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.kernels.classes import (
     MOST_CELLS,
-    MOST_ROWS,
     WIDEST_KEY,
     ClassCounts,
     CubeCounter,
     group_keys,
 )
+from hartley.kernels.pairs import MOST_ROWS
 from hartley.ranges.counting import CountedRange, Pairs, Summary
 from hartley.ranges.distribution import CountedBeliefs
 from hartley.ranges.joint_range import encode_arrow

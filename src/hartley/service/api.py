@@ -21,6 +21,7 @@ from pydantic import (
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from hartley.results.quote import Wish
 from hartley.service.administration import readiness
 from hartley.service.identity import LONGEST_KEY, Role
 from hartley.service.replies import ServiceError, busy, not_found
@@ -33,7 +34,6 @@ from hartley.service.service import (
     identity_of,
     is_local,
 )
-from hartley.trusted.precision import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from hartley.results.quote import Wish
     from hartley.service.identity import Identity
     from hartley.service.settings import ServiceSettings
-    from hartley.trusted.precision import Wish
     from hartley.trusted.questions.question import Selection
 
 T = TypeVar("T")
@@ -411,7 +411,7 @@ def weight_of(wishes: Sequence[Wish]) -> int:
     """Return how many plain questions some count as, from their texts alone.
 
     Example:
-        >>> from hartley.trusted.precision import Wish
+        >>> from hartley.results.quote import Wish
         >>> many = Wish(f"SELECT {', '.join(['AVG(age)'] * 100)} FROM people")
         >>> weight_of([many]), weight_of([Wish("SELECT AVG(age) FROM people")] * 2)
         (4, 2)

@@ -1,4 +1,4 @@
-"""The kernel counts what NumPy counts, however the rows arrive."""
+"""Pairs, components and numbers of values are those that NumPy and networkx find."""
 
 from __future__ import annotations
 
@@ -9,9 +9,23 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from hartley.kernels import pairs
-from hartley.kernels.pairs import PairCounter, PairTally, Tally, bits_for, bytes_needed
+from hartley.kernels import pairs, pairs as numbering
+from hartley.kernels.pairs import (
+    PairCounter,
+    PairTally,
+    Tally,
+    bits_for,
+    bytes_needed,
+    component_labels,
+    merge_forests,
+    number_trees,
+    number_values,
+)
+
+# --- The kernel counts what NumPy counts, however the rows arrive ---------------------------------
 
 
 def tally_of(secrets, released, widths, *, cuts=(), threads=2):
@@ -179,3 +193,114 @@ def test_bits_hold_every_code_and_none_is_spare(width):
 def test_memory_grows_by_four_or_eight_bytes_a_row(rows, secrets, released):
     more = bytes_needed(rows + 1, secrets, released) - bytes_needed(rows, secrets, released)
     assert more == (4 if pairs._Layout(secrets, released).narrow else 8)
+
+
+# --- Connected components agree with two other implementations ------------------------------------
+
+
+@st.composite
+def graphs(draw):
+    """Draw the edges of a bipartite graph; some nodes may have none."""
+    sizes = draw(st.tuples(st.integers(1, 60), st.integers(1, 60)))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    edges = draw(st.integers(0, 90))
+    return random.integers(sizes[0], size=edges), random.integers(sizes[1], size=edges), sizes
+
+
+def by_scipy(secrets, released, sizes):
+    nodes = sum(sizes)
+    matrix = coo_array(
+        (np.ones(secrets.size), (secrets, released + sizes[0])), shape=(nodes, nodes)
+    )
+    return connected_components(matrix, directed=False)[1][: sizes[0]]
+
+
+def partition(labels):
+    """Return a labelling as a set of sets, whatever the labels are called."""
+    return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
+
+
+@pytest.mark.slow
+@given(graphs())
+def test_components_are_those_of_scipy(graph):
+    assert partition(component_labels(*graph)) == partition(by_scipy(*graph))
+
+
+@given(graphs())
+def test_labels_count_up_from_zero_in_the_order_of_first_members(graph):
+    labels = component_labels(*graph)  # so they do not depend on the order of the edges
+    _, first = np.unique(labels, return_index=True)
+    assert labels[0] == 0
+    assert labels[np.sort(first)].tolist() == list(range(first.size))
+
+
+@given(graphs(), graphs())
+def test_merged_forests_join_what_either_joins(one, other):
+    size = max(one[2][0], other[2][0])
+    forests = []
+    for secrets, released, sizes in (one, other):
+        labels = component_labels(secrets, released, (size, sizes[1]))
+        first = np.unique(labels, return_index=True)[1].astype(np.int32)
+        forests.append(first[labels])  # every node below the first of its tree
+    merge_forests(*forests)
+    secrets = np.concatenate([one[0], other[0]])
+    released = np.concatenate([one[1], other[1] + one[2][1]])
+    expected = by_scipy(secrets, released, (size, one[2][1] + other[2][1]))
+    assert partition(number_trees(forests[0])) == partition(expected)
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+def test_a_long_chain_is_one_component(forwards):
+    length = 200_000
+    secrets = np.repeat(np.arange(length), 2)[1:-1]
+    released = np.repeat(np.arange(length - 1), 2)
+    step = 1 if forwards else -1
+    labels = component_labels(secrets[::step], released[::step], (length, length - 1))
+    assert labels.size == length
+    assert not labels.any()
+
+
+# --- Numbers of distinct values agree with a sort of all rows -------------------------------------
+
+
+ROWS = 20_000
+
+
+def columns():
+    rng = np.random.default_rng(4)
+    tenths = np.round(rng.normal(size=ROWS), 1)
+    missing = np.where(rng.random(ROWS) < 0.1, np.nan, tenths)
+    signed = np.where(rng.random(ROWS) < 0.5, -0.0, 0.0)
+    infinite = np.where(rng.random(ROWS) < 0.1, np.inf, tenths)
+    yield from (tenths, missing, signed, infinite, -missing, tenths.astype(np.float32))
+    yield tenths.astype(np.float16)
+    whole = rng.integers(-(2**62), 2**62, 700)[rng.integers(0, 700, ROWS)]
+    yield from (whole, whole.astype(np.uint64), rng.integers(0, 9, ROWS).astype(np.int8))
+    yield np.arange(ROWS, dtype=np.int64) % 2500 << 52  # patterns that differ in high bits alone
+    yield tenths[::-1]
+    yield np.asfortranarray(np.column_stack([tenths, missing]))[:, 1]
+    yield np.repeat(1.5, ROWS)
+
+
+@pytest.mark.parametrize("column", list(columns()))
+def test_numbers_are_those_of_a_sort(column):
+    numbers, rows = number_values(column)
+    distinct, expected = np.unique(column, return_inverse=True)
+    assert np.array_equal(numbers, expected)
+    assert np.array_equal(column[rows], distinct, equal_nan=column.dtype.kind == "f")
+    assert numbers.dtype == np.int64
+
+
+def test_many_distinct_values_are_left_to_a_sort():
+    room = ROWS // numbering.ROWS_A_VALUE
+    assert number_values(np.arange(ROWS, dtype=float)) is None
+    assert number_values(np.arange(ROWS) % (room + 1)) is None
+    assert number_values(np.arange(ROWS) % room)[1].size == room
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.zeros(numbering.FEWEST_ROWS - 1), np.full(ROWS, "text"), np.zeros(ROWS, np.longdouble)],
+)
+def test_other_arrays_are_left_to_a_sort(column):
+    assert number_values(column) is None

@@ -6,8 +6,7 @@ import pytest
 
 from hartley.measures.anonymity import SizeBand
 from hartley.report import Chart, Heat, Panel, Series
-from hartley.reports.draw import plot_chart, plot_people
-from hartley.reports.page_picture import stacked
+from hartley.reports.draw import plot_chart, plot_people, stacked
 
 LINE = Series("leak", (1.0, 10.0, 100.0), (1.0, 2.0, 4.0))
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hartley import scan
 from hartley.errors import OptionError
 from hartley.kernels import uniques as kernel
-from hartley.kernels.pairs import places_of_pair
+from hartley.kernels.uniques import places_of_pair
 from hartley.studies.look.special_uniques import special_uniques
 
 
@@ -45,11 +45,13 @@ def test_the_kernel_finds_what_the_definition_says():
         rows, widths = rng.integers(1, 30), rng.integers(1, 7, rng.integers(1, 6))
         codes = [rng.integers(0, width, rows).astype(np.uint8) for width in widths]
         found = kernel.minimal_uniques(codes, 4)
-        pairs = zip(found.records.tolist(), found.combinations.tolist(), strict=True)
         table = {at: column.tolist() for at, column in enumerate(codes)}
         right = by_definition(table, 4)
-        wanted = {(r, sum(1 << at for at in c)) for r, of in right.items() for c in of}
-        assert sorted(pairs) == sorted(wanted)
+        assert pairs_of(found) == {
+            (r, sum(1 << at for at in c)) for r, of in right.items() for c in of
+        }
+        sizes = [min(map(len, of), default=255) for of in right.values()]
+        assert found.least_sizes(rows).tolist() == sizes
 
 
 @pytest.mark.slow
@@ -100,7 +102,7 @@ def test_long_and_short_segments_agree():
     found = kernel.minimal_uniques(codes, 3)
     table = {str(at): column.tolist() for at, column in enumerate(codes)}
     right = by_definition(table, 3)
-    assert Counter(found.records.tolist()) == Counter({r: len(c) for r, c in right.items() if c})
+    assert Counter(r for r, _ in pairs_of(found)) == {r: len(c) for r, c in right.items() if c}
 
 
 def by_counting(codes, largest):
@@ -120,8 +122,8 @@ def by_counting(codes, largest):
 
 
 def pairs_of(found):
-    pairs = [*zip(found.records.tolist(), found.combinations.tolist(), strict=True)]
-    assert len(pairs) == len(set(pairs)) == found.starts[-1]
+    pairs = [(record, mask) for mask, records in found.parts for record in records.tolist()]
+    assert len(pairs) == len(set(pairs))
     return set(pairs)
 
 
