@@ -187,11 +187,11 @@ def too_large() -> ServiceError:
 # --- results --------------------------------------------------------------------------------------
 
 
-def answer_reply(answer: Answer) -> dict[str, Any]:
+def shown_answer(answer: Answer) -> dict[str, Any]:
     """Return an answer for JSON: doubles in ``rows``, exact intervals and words in ``table``."""
     return answer.to_dict() | {"table": answer.reading.to_dict()}
 
 
-def text_reply(result: Quote | PriceCurve | Plan) -> dict[str, Any]:
+def shown_text(result: Quote | PriceCurve | Plan) -> dict[str, Any]:
     """Return a price, a curve or a plan for JSON, with the text that earlier clients show."""
     return result.to_dict() | {"text": str(result)}

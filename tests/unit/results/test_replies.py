@@ -15,7 +15,7 @@ from hartley import Answer, BatchAnswer, Estimate, Plan, PriceCurve, Quote, Sche
 from hartley.errors import ReplyError
 from hartley.results.answer import NULL, Key, Reading
 from hartley.results.plan import PeriodLeft
-from hartley.service.replies import answer_reply
+from hartley.service.replies import shown_answer
 from hartley.trusted.agent import certificate_of
 
 SCHEMA = Schema.read(
@@ -73,7 +73,7 @@ def test_answers_are_read_as_they_are(answers):
         type(key.value) for answer in answers for keys in answer.reading.groups for key in keys
     }
     assert kinds >= {str, bool, int, Fraction, dt.date, type(None)}
-    content = {"bits": answers.bits, "answers": list(map(answer_reply, answers))}
+    content = {"bits": answers.bits, "answers": list(map(shown_answer, answers))}
     found = again(answers, content)
     assert found == answers
     assert looks(found) == looks(answers)
@@ -127,7 +127,7 @@ def test_any_answer_is_read_as_it_is(reading, cells, spent):
     certificate = certificate_of(["SELECT\n1"], cells, SCHEMA)
     bits = min(spent, certificate.value)
     answer = Answer("SELECT\n1", reading, bits, spent, 3.5, certificate, "ab", bits / 2)
-    assert again(answer, answer_reply(answer)) == answer
+    assert again(answer, shown_answer(answer)) == answer
     assert again(reading) == reading
 
 
@@ -235,8 +235,8 @@ def changed(content, path, value):
 @pytest.mark.parametrize("kind", [Answer, BatchAnswer, Quote, PriceCurve, Plan])
 def test_what_was_changed_is_refused_or_says_the_same_everywhere(kind, agent, answers):
     result, content = {
-        Answer: (answers[0], answer_reply(answers[0])),
-        BatchAnswer: (answers, {"bits": answers.bits, "answers": [*map(answer_reply, answers)]}),
+        Answer: (answers[0], shown_answer(answers[0])),
+        BatchAnswer: (answers, {"bits": answers.bits, "answers": [*map(shown_answer, answers)]}),
         Quote: (quote := agent.price(QUESTIONS[0], bits=1), quote.to_dict()),
         PriceCurve: (curve := agent.curve(QUESTIONS[0], most=3), curve.to_dict()),
         Plan: (planned := hartley.plan(QUESTIONS[:2], SCHEMA, rows=9, budget=5), planned.to_dict()),
@@ -316,7 +316,7 @@ def lies(answer, quote, curve, planned):
 def test_what_contradicts_itself_is_refused(agent, answers):
     planned = hartley.plan(QUESTIONS[:2], SCHEMA, rows=9, budget=5)
     replies = lies(
-        answer_reply(answers[0]),
+        shown_answer(answers[0]),
         agent.price(QUESTIONS[0], bits=1).to_dict(),
         agent.curve(QUESTIONS[0], most=3).to_dict(),
         planned.to_dict(),
@@ -324,7 +324,7 @@ def test_what_contradicts_itself_is_refused(agent, answers):
     for number, (kind, reply) in enumerate(replies):
         with pytest.raises(ReplyError, match="not in the form that this version of Hartley reads"):
             pytest.fail(f"believed number {number}: {kind.from_dict(reply)}")
-    reply = answer_reply(answers[0])
+    reply = shown_answer(answers[0])
     for wrong in ([], [reply, reply | {"bits": 0.0}]):
         with pytest.raises(ReplyError):
             BatchAnswer.from_dict({"bits": answers.bits, "answers": wrong})
