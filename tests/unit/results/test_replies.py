@@ -267,23 +267,32 @@ def lies(answer, quote, curve, planned):
     for path, value in (
         ((*number, "low"), "99999"),
         ((*number, "low"), None),
+        ((*number, "high"), None),
         ((*number, "shown"), ["1", "exact", "0"]),
+        ((*number, "shown"), ["1", "2"]),
         (("table", "rows", 0, "keys", 0), "b"),
         (("table", "rows", 0, "values"), []),
         (("table", "conditional"), True),
         (("table", "labels"), []),
+        (("rows",), answer["rows"][:1]),
         (("rows", 0, "ward"), "b"),
         (("rows", 0, "SUM(age)", "low"), 1e9),
+        (("rows", 0, "MAX(born)", "low"), "1999-01-01"),
         (("bits",), 98.0),
+        (("bits",), -1.0),
+        (("bits",), GONE),
         (("certificate", "sound"), False),
         (("certificate", "value"), 1.0),
         (("certificate", "claim"), "It takes one of 9 values."),
         (("certificate", "parameters", "cells"), "1"),
+        (("certificate", "paragraph"), "Nothing is told."),
     ):
         yield Answer, changed(answer, path, value)
+    yield Quote, quote | {"bits_alone": 500.0, "cells": str(2**500), "due_bits": 9.0, "bits": 9.0}
     for path, value in (
         (("bits",), 50.0),
         (("bits_alone",), 9.0),
+        (("certificate", "value"), 9.0),
         (("affordable",), False),
         (("due_bits",), 9.0),
         (("refusal",), "no"),
