@@ -52,9 +52,7 @@ from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hiding_columns import MeetColumn
 from hartley.policies.hypotheses.lines import LinePolicy
-from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy
-from hartley.policies.hypotheses.tables import TablePolicy
+from hartley.policies.hypotheses.meeting import HidingPolicy
 from hartley.policies.quantized_column import Allocation
 from hartley.policies.quantizer import Aggregate, Quantizer
 from hartley.policies.random.pram import Pram
@@ -71,7 +69,7 @@ if TYPE_CHECKING:
     from hartley.ranges.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
-    Hiding = LinePolicy | MeetPolicy | TablePolicy | ContinuousMeetPolicy
+    Hiding = LinePolicy | HidingPolicy
     Policy = (
         PolicyDocument | Quantizer | VectorQuantizer | Allocation | CategoryMerging | Hiding | Pram
     )
@@ -618,17 +616,13 @@ def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
     return promise_line(policy)
 
 
-@_promise.register(MeetPolicy)
-@_promise.register(TablePolicy)
-@_promise.register(ContinuousMeetPolicy)
-def _promise_meeting(
-    policy: MeetPolicy | TablePolicy | ContinuousMeetPolicy, given: _Given
-) -> Promise:
+@_promise.register(HidingPolicy)
+def _promise_meeting(policy: HidingPolicy, given: _Given) -> Promise:
     _ = given
     column = MeetColumn(policy)
-    if len(column.all_left_open()) > 1:
+    if policy.also:
         return promise_lines(PolicyDocument((column,)))
-    return promise_open(column.leaves_open())
+    return promise_open(*column.all_left_open())
 
 
 @_promise.register(Quantizer)

@@ -323,7 +323,7 @@ def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, 
     word, *parts = clause
     if word in (">=", ">") and any(node.operation in _FUNCTIONS for node in parts[0].nodes()):
         for name in parts[0].names:
-            _declared(name, columns)
+            declared_column(name, columns)
         return tabled_side(word, parts[0], columns)
     if word in (">=", ">"):
         ratio = _ratio(parts[0], columns)
@@ -377,7 +377,7 @@ def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Rati
 
 def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     """Return low + k step as (a + b k) times a fraction, with whole a and b."""
-    column = _declared(name, columns)
+    column = declared_column(name, columns)
     divisor = math.lcm(column.low.denominator, column.step.denominator)
     first, step = int(column.low * divisor), int(column.step * divisor)
     common = math.gcd(first, step)
@@ -389,7 +389,8 @@ def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     return Ratio(Fraction(common, divisor), above, WholeNumber.constant(1))
 
 
-def _declared(name: str, columns: Mapping[str, LatticeColumn]) -> LatticeColumn:
+def declared_column(name: str, columns: Mapping[str, LatticeColumn]) -> LatticeColumn:
+    """Return the lattice of a column, or refuse one that is not declared."""
     if name not in columns:
         raise OptionError(
             f"The hypothesis names column '{name}', whose range and step are not declared",

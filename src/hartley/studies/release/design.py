@@ -139,8 +139,8 @@ def _band(wanted: Specification, document: PolicyDocument) -> Band | None:
     at = np.linspace(*_ends(wanted.box, names[0]), GRID)
     others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
     low, high = _ends(wanted.box, threshold.column)
-    opened = [column.leaves_open() for column in document.stepped.values()]
-    apart = [record.apart[0] for record in opened if record is not None and record.apart]
+    opened = [one for column in document.stepped.values() for one in column.all_left_open()]
+    apart = [one.distance_to_partner[0] for one in opened if one.distance_to_partner]
     note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
     return Band(
         across=names[0],
