@@ -495,7 +495,7 @@ def meeting_places(name: str, last: int, distance: int, *, rising: bool) -> tupl
 
 
 def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
-    """Return an index moved by some steps, within ends; an end that cannot be passed is left out."""
+    """Return an index moved by some steps, within those ends that could be passed."""
     tree: Tree = ("+", ("var", name), ("const", str(steps))) if steps else ("var", name)
     if high is not None and steps >= 0:
         tree = ("min", tree, ("const", str(high)))

@@ -255,16 +255,21 @@ def count_open(policy: MeetPolicy) -> OpenRecords:
         last, distance = policy.columns[name].last, policy.distances[0]
         first = first_above(policy.form, policy.columns, name, rising=policy.signs[name] > 0)
         return count_line(first, last, distance)
-    columns = policy.columns
-    refuse_many(columns, list(columns))
-    indices = open_grid(columns, columns)
-    shape = tuple(column.last + 1 for column in columns.values())
+    refuse_many(policy.columns, list(policy.columns))
+    outputs = release_codes(policy)
+    holds = policy.holds(open_grid(policy.columns, policy.columns))
+    return count_outputs_open(np.broadcast_to(holds, outputs.shape), outputs)
+
+
+def release_codes(policy: MeetPolicy) -> NDArray[Any]:
+    """Return what a policy `meet` releases for every record of its lattice, as a whole number."""
+    indices = open_grid(policy.columns, policy.columns)
     released = indices | policy.release_indices(indices)
-    outputs: Any = 0
-    for name, column in columns.items():
-        outputs = outputs * (column.last + 1) + released[name]
-    holds = np.broadcast_to(policy.holds(indices), shape)
-    return count_outputs_open(holds, np.broadcast_to(outputs, shape))
+    codes: Any = 0
+    for name, column in policy.columns.items():
+        codes = codes * (column.last + 1) + released[name]
+    shape = tuple(column.last + 1 for column in policy.columns.values())
+    return np.asarray(np.broadcast_to(codes, shape))
 
 
 def refuse_many(columns: Mapping[str, LatticeColumn], names: Sequence[str]) -> None:
