@@ -10,6 +10,7 @@ from hartley.exact import floor_power
 from hartley.results.plan import PriceCurve, PricePoint
 from hartley.results.quote import Wish
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice
+from hartley.trusted.ledger.ledger import list_charged_rows
 from hartley.trusted.precision import coarsest_steps, questions_of, vacuous_labels
 from hartley.trusted.pricing.price import cells_within, price as price_of
 from hartley.trusted.questions.batch import to_plain
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
     from hartley.schema.schema import Schema
-    from hartley.trusted.agent import TrustedAgent
     from hartley.trusted.earlier import Earlier
     from hartley.trusted.ledger.charging import Offer
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.precision import Desk
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
@@ -38,7 +39,7 @@ MOST_BITS = 64
 
 def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
     question: str | Wish,
-    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     rows: int | None = None,
@@ -97,12 +98,13 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
     """Return the questions of each row that the analyst's account was charged for."""
     from hartley.trusted.questions.batch import from_plain
 
-    name = desk.schema.name
-    holder, version = ledger.holder(name, analyst), desk.version
+    holder, rows = ledger.trusted.read_as(
+        desk.schema.name, analyst, lambda t, place: (place.holder, list_charged_rows(t, place))
+    )
     return tuple(
         tuple(from_plain(question) for question in row.questions)
-        for row in ledger.charged_rows(name)
-        if row.account == holder and version in {None, row.version}
+        for row in rows
+        if row.account == holder and desk.version in {None, row.version}
     )
 
 
@@ -152,7 +154,7 @@ def _point(
     desk: Desk, plan: Selection, limit: int, ledger: Ledger | None, analyst: str | None
 ) -> PricePoint:
     # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
-    answered = plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+    answered = plan if ledger is None else desk.known_plans([plan], ledger.trusted, analyst)[0]
     offer = None if ledger is None else _offer(desk, answered, ledger, analyst)
     return PricePoint(
         limit,

@@ -33,11 +33,11 @@ from hartley.trusted.questions.question import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
     from hartley.results.plan import PriceCurve, PricePoint
     from hartley.schema.schema import Schema
-    from hartley.trusted.agent import TrustedAgent
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.ledger.state import Period, Standing
     from hartley.trusted.precision import Desk
     from hartley.trusted.pricing.after_answers import ToldBefore
@@ -52,7 +52,7 @@ MOST_CURVE_BITS = 32
 
 def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
-    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
     *,
     budget: object = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -111,7 +111,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         spent = NOTHING
         period, beside = None, tuple(limits or ())
         if opened is not None:
-            place = opened.read_as(desk.schema.name, analyst, lambda _, place: place)
+            place = opened.trusted.read_as(desk.schema.name, analyst, lambda _, place: place)
             own, spent = own_rows(desk, opened, analyst), place.account.parts
             if limit is not None:
                 limit = min(limit, place.balance.left)

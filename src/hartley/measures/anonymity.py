@@ -20,6 +20,8 @@ from hartley.exact import check_base, log_ratio
 from hartley.kernels.classes import count_tails, over_classes
 from hartley.ranges.distribution import CountedBeliefs, as_frequencies, largest_ratio
 from hartley.ranges.joint_range import counts_of
+from hartley.report import Panel, Series
+from hartley.text import noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -514,6 +516,28 @@ def size_bands(sizes: NDArray[np.int64]) -> tuple[SizeBand, ...]:
             itertools.pairwise(edges), counts.tolist(), records.tolist(), strict=True
         )
     )
+
+
+def sizes_panel(
+    bands: Sequence[SizeBand], noun: str = "class", size: tuple[float, float] = (7.2, 3.4)
+) -> Panel:
+    """Return a picture of how many records are in classes of each size; unique ones are red.
+
+    Above each bar stands its number of classes; of people, who are their own noun, their number.
+    """
+    shown = [band.records if noun == "person" else band.classes for band in bands]
+    bars = Series(
+        "",
+        tuple(band.label for band in bands),
+        tuple(float(band.records) for band in bands),
+        "bars",
+        tones=tuple(int(band.high == 1) for band in bands),
+        labels=tuple(f"{number:,}" if number else "" for number in shown),
+    )
+    if noun == "person":
+        return Panel("people with the same keys", "people", (bars,), size=size)
+    there = f"records in {noun_for(2, noun)} of that size"
+    return Panel(f"records in a {noun}", there, (bars,), size=size)
 
 
 def _edges(least: int, largest: int) -> list[int]:

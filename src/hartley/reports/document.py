@@ -56,7 +56,6 @@ PAGES = {
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
     "CheckReport": ("check", "check"),
-    "ScanReport": ("scan", "scan"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 

@@ -328,15 +328,6 @@ def plot_sizes(
     return figure
 
 
-def plot_people(bands: Sequence[Any]) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many people share their keys with how many others; each bar has its number."""
-    figure = plot_sizes(bands, counts=[band.records for band in bands])
-    axes = figure.axes[0]
-    axes.set_xlabel("people with the same keys")
-    axes.set_ylabel("people")
-    return figure
-
-
 def plot_release(
     bands: Sequence[Any],
     losses: Sequence[tuple[str, float]],

@@ -112,6 +112,9 @@ def print_report(report: Report, console: Console) -> None:
             console.print(Text(wrapped(section.title, console.width), "bold"))
         if section.sentences:
             console.print(Text(wrapped(" ".join(section.sentences), console.width)))
+        if section.tiles:
+            counts = "; ".join(f"{tile.number} {tile.text}" for tile in section.tiles)
+            console.print(Text(wrapped(counts, console.width)))
         for point in section.points:
             console.print(Text(wrapped(point, console.width, " • ")))
         if section.table is not None:
@@ -207,6 +210,7 @@ def plain_text(report: Report) -> str:
         told = [f"{section.title}: {paragraph}" if place else paragraph] if paragraph else []
         told += [*section.points, *_read_rows(section.table)]
         lines += [wrapped(line, WIDTH, "• ") for line in told]
+        lines += [f"  {command}" for command in section.commands]
     return "\n".join(lines)
 
 
@@ -224,8 +228,8 @@ def _read_rows(table: Grid | None) -> Iterator[str]:
             for heading, text in cells
             if heading.kind != "meaning"
         )
-        meanings = [text for heading, text in cells if heading.kind == "meaning"]
-        yield f"{name}: {', '.join(others)}. {' '.join(meanings)}"
+        (meaning,) = (text for heading, text in cells if heading.kind == "meaning")
+        yield f"{name}: {', '.join(others)}. {meaning[:1].upper()}{meaning[1:].rstrip('.')}."
 
 
 def notebook(report: Report) -> str:
@@ -234,6 +238,7 @@ def notebook(report: Report) -> str:
     for section in shown_sections(report):
         said = "".join(f"<li>{html.escape(s)}</li>" for s in (*section.sentences, *section.points))
         out.append(f"<ul>{said}</ul>" if said else "")
+        out += [f"<pre>{html.escape(command)}</pre>" for command in section.commands]
         if section.table is not None and has_meaning(section.table):
             lines = [[heading.name for heading in section.table.headings]]
             lines += [[cell_text(as_cell(cell)) for cell in row] for row in section.table.rows]

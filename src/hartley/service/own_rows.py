@@ -38,10 +38,10 @@ from hartley.trusted.ledger.state import read_standing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hartley.agent.ledger import Ledger
     from hartley.service.accounts import Accounts
     from hartley.trusted.data import HeadNote
     from hartley.trusted.ledger.chain import RowPlace
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.ledger.rows import Entry
     from hartley.trusted.ledger.state import Balance
     from hartley.trusted.ledger.store import Transaction
@@ -96,7 +96,7 @@ def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
 
     def check() -> None:
         # Nobody else writes now: an allowance that an owner set meanwhile is not replaced.
-        if ledger.holder(dataset, analyst) == analyst:
+        if ledger.trusted.read_as(dataset, analyst, lambda _, now: now.holder) == analyst:
             raise _AllowanceThere("The account has an allowance", hint="use it")
 
     with suppress(_AllowanceThere):

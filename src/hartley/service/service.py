@@ -33,6 +33,7 @@ from hartley.service.replies import (
     unauthorized,
 )
 from hartley.text import bits_down, bits_up
+from hartley.trusted.ledger.store import read_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -339,7 +340,7 @@ class Service:
         self.lanes, self.metrics = resources.lanes, resources.metrics
         self.checked: dict[str, tuple[float, str | None]] = {}
         """When parts were checked last, and what was wrong with them."""
-        self.ids = RowIds(self.ledger.secret().key)
+        self.ids = RowIds(read_secret(self.ledger.store).key)
         self.hosted = {
             name: HostedDataset(dataset, settings, self.ledger, resources.guard)
             for name, dataset in settings.datasets.items()

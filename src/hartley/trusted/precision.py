@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hartley.schema.schema import Schema
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.charging import ChargePlan
-    from hartley.trusted.ledger.ledger import Ledger, State
+    from hartley.trusted.ledger.ledger import State, TrustedLedger
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.pricing.after_answers import ToldBefore
     from hartley.trusted.questions.batch import Condition, Question
@@ -553,7 +553,7 @@ class Desk:
         return Earlier(self.schema, self.version)
 
     def known_plans(
-        self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None
+        self, plans: Sequence[Selection], ledger: TrustedLedger, analyst: str | None
     ) -> list[Selection]:
         """Return plans in the cells that the account was told already, where these are finer.
 
@@ -565,7 +565,11 @@ class Desk:
         return [in_known_cells(plan, told) for plan in plans]
 
     def look_up(
-        self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None, **given: str | None
+        self,
+        plans: Sequence[Selection],
+        ledger: TrustedLedger,
+        analyst: str | None,
+        **given: str | None,
     ) -> tuple[KnownPlans, ChargePlan]:
         """Return the same plans, and what of them is paid for in the same state of the ledger.
 

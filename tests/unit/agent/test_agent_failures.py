@@ -104,7 +104,7 @@ def test_nothing_is_read_before_the_charge_is_on_disk(agent, monkeypatch):
     seen = []
 
     def spy(coded, questions):
-        with open_ledger(agent.ledger._store.path) as other:
+        with open_ledger(agent.ledger.store.path) as other:
             seen.append(other.state("people").spent)
         return totals(coded, questions)
 
