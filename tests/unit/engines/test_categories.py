@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from hartley.errors import ColumnError
-from hartley.tables.column_map import Lookup, apply_map
+from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table
+from hartley.tables.release_rules import Lookup
 
 WORDS = ["", " ", "a", "A", "ä", "Zürich", "日本", "😀", "it's", '"', "\\", "%", "NULL", "None"]
 

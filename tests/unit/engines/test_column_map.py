@@ -8,17 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import ColumnError, HartleyError, OptionError, TableError
-from hartley.tables.column_map import (
-    ColumnCounts,
-    CutCells,
-    Formula,
-    Keep,
-    Lookup,
-    UniformCells,
-    apply_map,
-)
+from hartley.tables.column_map import ColumnCounts, apply_map
 from hartley.tables.opening import open_table
+from hartley.tables.release_rules import Formula, Keep, Lookup
 
 
 def doubles(values):

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.engines.cells import UniformCells
 from hartley.errors import OptionError
-from hartley.tables.column_map import Formula, UniformCells
+from hartley.tables.release_rules import Formula
 
 
 def bits(values):

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.boxes.expression import parse_expression
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import ColumnError, OptionError
-from hartley.tables.column_map import CutCells, Keep, Quantized, UniformCells, apply_map
+from hartley.tables.column_map import apply_map
+from hartley.tables.release_rules import Keep, Quantized
 
 ELLIPSE = parse_expression("x1**2 + 2*x2**2").to_tree()
 CELLS = UniformCells("q", Fraction(0), Fraction(12), 12)
