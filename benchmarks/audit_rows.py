@@ -101,7 +101,7 @@ def relation(path: str, warm: str | None = None, memory_limit: str | None = None
         import hartley
 
         found = hartley.Relation.from_table(table, secret="x", released="y", memory_limit=limit)
-        measures = {name: getattr(hartley, name)(found) for name in MEASURES}
+        measures = {name: getattr(hartley.measures, name)(found) for name in MEASURES}
         return {"note": found.note, "pairs": found.summary.pairs, "measures": measures}
 
     if warm is not None:

@@ -75,8 +75,7 @@ TASKS: Mapping[str, Callable[..., Job]] = {"opendp": opendp, "diffprivlib": diff
 
 def run(settings: Settings) -> list[Row]:
     """Play the games on cells, on groups and on the noise of every peer."""
-    from hartley.papers.beyond.comparison import attack_homes
-    from hartley.papers.beyond.homes import textbook_noise
+    from hartley.papers.beyond import attack_homes, textbook_noise
 
     budgets = QUICK_BUDGETS if settings.quick else BUDGETS
     games = QUICK_GAMES if settings.quick else GAMES
@@ -141,7 +140,7 @@ def _drawn(
     """Let a peer draw all noise that the games need, in its own environment."""
     import numpy as np
 
-    from hartley.papers.beyond.homes import noise_scale
+    from hartley.papers.beyond import noise_scale
 
     errors = sorted({row.error for row in textbook if row.method in methods})
     wanted = [(method, noise_scale(method, error)) for method in methods for error in errors]
@@ -155,7 +154,7 @@ def _drawn(
 
 def _of_peer(drawn: Mapping[tuple[str, float], Any], *asked: Any) -> Any:  # noqa: ANN401 - arrays
     """Return the noise that a peer drew; the textbook's where it draws none of the kind."""
-    from hartley.papers.beyond.homes import textbook_noise
+    from hartley.papers.beyond import textbook_noise
 
     method, scale, shape, _ = asked
     noise = drawn.get((method, scale))

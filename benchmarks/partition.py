@@ -74,7 +74,7 @@ def from_table(edges: int) -> Job:
     table = pa.table({"x": secret, "y": released})
 
     def run() -> Any:  # noqa: ANN401 - a partition, imported on use
-        return hartley.overlap_partition(
+        return hartley.ranges.overlap_partition(
             hartley.Relation.from_table(table, secret="x", released="y")
         )
 

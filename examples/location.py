@@ -71,7 +71,7 @@ def table() -> list[Line]:
     for share in SHARES:
         limit = share * alone.largest_risk
         best, better = (model.solve(risk=limit, tolerance=1e-6) for model in (alone, seeing))
-        means = hartley.reconstruct(best, joint, values=CELLS)
+        means = hartley.policies.reconstruct(best, joint, values=CELLS)
         lines.append(
             Line(
                 bits=best.risk,

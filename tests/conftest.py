@@ -227,7 +227,7 @@ def measured(relation: Any, *, base: float = 2) -> dict[str, float]:
     import hartley
 
     names = [*PlainRelation({(0, 0): 1}).measures(), "zero_error_capacity_bound"]
-    return {name: getattr(hartley, name)(relation, base=base) for name in names}
+    return {name: getattr(hartley.measures, name)(relation, base=base) for name in names}
 
 
 def listed(relation: Any) -> dict[tuple[Any, Any], int]:

@@ -99,7 +99,8 @@ def _row(*cells: str) -> str:
 
 
 def _code(name: str) -> str:
-    return f"`{name}`"
+    """Return a name as it is written after ``hartley.``."""
+    return f"`{name if name in hartley.__all__ else f'measures.{name}'}`"
 
 
 def _escaped(symbol: str) -> str:

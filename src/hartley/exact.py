@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal, localcontext
+from decimal import MAX_EMAX, MAX_PREC, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -284,6 +284,82 @@ def parse_step(step: object, *, column: str) -> Fraction:
     return value
 
 
+# --- long integers --------------------------------------------------------------------------------
+# Whole numbers of any size in decimal digits, which Python writes and reads in quadratic time.
+
+DIGITS_AT_ONCE = 4000
+"""Below the number of digits that Python converts by default."""
+EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
+"""Decimal numbers of any length, never rounded."""
+FEW_DIGITS, FEW_BITS = 300, 1000
+"""Numbers below this are written and read so fast that caching does not help."""
+_DECIMALS: dict[int, Decimal] = {}
+"""The products that were written last, in decimal."""
+MOST_DECIMALS = 64
+
+
+def write_integer(number: int) -> str:
+    """Write a whole number of any size in decimal digits.
+
+    Example:
+        >>> write_integer(2**70)
+        '1180591620717411303424'
+    """
+    return str(number) if number.bit_length() < FEW_BITS else str(_in_decimal(number))
+
+
+def read_integer(text: str) -> int:
+    """Read a number that `write_integer` wrote; raise ValueError for any other spelling.
+
+    Long ones are cached, since balances are read often.
+
+    Example:
+        >>> read_integer("12")
+        12
+    """
+    # Python's int() also reads "+2", "02", "1_0" and digits of other scripts. Of two spellings of
+    # a number one would be a row that no ledger writes.
+    if not (text.isascii() and text.isdigit()) or (text[0] == "0" and text != "0"):
+        raise ValueError(text[:20])
+    return int(text) if len(text) < FEW_DIGITS else _read_long(text)
+
+
+@lru_cache(maxsize=64)
+def _read_long(text: str) -> int:
+    return int(text) if len(text) < DIGITS_AT_ONCE else int(Decimal(text))
+
+
+def multiply(product: int, factor: int) -> int:
+    """Return a product that is going to be written.
+
+    Writing a large number takes time quadratic in its digits. In a ledger each product is the one
+    before times a small factor, and multiplying decimals takes only linear time.
+
+    Example:
+        >>> write_integer(multiply(3**5000, 2)) == write_integer(2 * 3**5000)
+        True
+    """
+    result = product * factor
+    if result.bit_length() >= FEW_BITS and factor > 1:
+        _keep_decimal(result, EXACT.multiply(_in_decimal(product), _in_decimal(factor)))
+    return result
+
+
+def _in_decimal(number: int) -> Decimal:
+    known = _DECIMALS.get(number)
+    if known is None:
+        known = Decimal(number)
+        if number.bit_length() >= FEW_BITS:
+            _keep_decimal(number, known)
+    return known
+
+
+def _keep_decimal(number: int, decimal: Decimal) -> None:
+    if len(_DECIMALS) >= MOST_DECIMALS:
+        _DECIMALS.clear()
+    _DECIMALS[number] = decimal
+
+
 # --- multipliers ----------------------------------------------------------------------------------
 # Multipliers that a solver proposes, as exact rationals: any of them prove a bound.
 
@@ -299,6 +375,7 @@ def over_one_denominator(prices: NDArray[np.float64]) -> list[tuple[tuple[int, .
     """Return multipliers as whole numbers over one denominator: a small one, then a precise one.
 
     Example:
+        >>> import numpy as np
         >>> over_one_denominator(np.array([0.5, -1.0]))[0]
         ((1, -2), 2)
     """
@@ -312,7 +389,7 @@ def over_one_denominator(prices: NDArray[np.float64]) -> list[tuple[tuple[int, .
 def small_denominator(prices: NDArray[np.float64]) -> int:
     """Return the smallest common denominator that is near all multipliers."""
     for d in DENOMINATORS:
-        if (np.abs(prices * d - np.round(prices * d)) < NEAR).all():
+        if (abs(prices * d - (prices * d).round()) < NEAR).all():
             return d
     return PRECISION
 

@@ -1,4 +1,4 @@
-"""What a result says: headline, tiles, sections, tables, charts (new; with today's charts)."""
+"""What a result says: headline, tiles, sections, tables and charts, as data without any markup."""
 
 from __future__ import annotations
 
@@ -13,41 +13,123 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# --- readable -------------------------------------------------------------------------------------
-# Results that can be read: a short text for print(), and the same as HTML for a notebook.
+# --- report ---------------------------------------------------------------------------------------
+# All texts are plain: only the renderers in reports/render.py escape them.
 
-WIDTH = 100
+HeadingKind: TypeAlias = Literal["text", "name", "data", "word", "number", "amount", "meaning"]
+"""What a column holds: texts; names of things; values of the data, under their own names; words
+that are not broken; numbers, counted in what the heading says; amounts, each with its own unit;
+sentences that say what the line means."""
 
 
-class ReadableResult:
-    """A result that says itself what it is, in a headline and sentences.
+@dataclass(frozen=True)
+class Heading:
+    """A column of a table: its name on a page, and in a terminal its sign if it has one."""
 
-    Example:
-        >>> class Counted(ReadableResult):
-        ...     headline = "Everybody shares a class with 4 others."
-        ...     sentences = ("The smallest class has 5 records.",)
-        >>> print(Counted())
-        Everybody shares a class with 4 others.
-        • The smallest class has 5 records.
-        >>> Counted()._repr_html_()[:50]
-        '<p><b>Everybody shares a class with 4 others.</b><'
+    name: str
+    kind: HeadingKind = "text"
+    sign: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table, where a text alone does not say enough."""
+
+    text: str
+    small: str = ""
+    """What stands below it in small letters."""
+    tag: str = ""
+    """A word beside it; the tag of the first cell also colours the line."""
+    share: float | None = None
+    """Between 0 and 1: how much of a bar below it is filled."""
+    good: bool | None = None
+    """Whether it is a good or a bad verdict."""
+    value: object = None
+    """What a CSV file says instead of the text."""
+
+
+Row: TypeAlias = "tuple[Cell | str, ...]"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts."""
+
+    headings: tuple[Heading, ...]
+    rows: tuple[Row, ...]
+    folded: str = ""
+    """On a page the table is folded under these words."""
+    most: int | None = None
+    """Rows that a terminal shows; a page shows all, or 500 of a list with a limit."""
+    steps: bool = False
+    """Whether the rows are steps of one scale: some are shown along all of it, not the first."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A large number, what it counts, and whether to be warned of it."""
+
+    number: str
+    text: str
+    warn: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: a paragraph of sentences, a list of points, a picture, a table.
+
+    Below a line break in the last sentence or in a point, lines are shown as they are.
     """
 
-    def _headline_and_sentences(self) -> tuple[str, list[str]]:
-        return str(getattr(self, "headline", "")), [*map(str, getattr(self, "sentences", ()))]
+    title: str
+    sentences: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    chart: Chart | None = None
+    table: Grid | None = None
+    commands: tuple[str, ...] = ()
+    page_only: bool = False
+    warning: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a result says, said once for terminals, pages and notebooks."""
+
+    name: str
+    headline: str
+    tiles: tuple[Tile, ...] = ()
+    sections: tuple[Section, ...] = ()
+    small_print: str = ""
+    """What stands at the end of a page."""
+
+
+class Readable:
+    """A result that can be read: print() and notebooks show what its report says.
+
+    Example:
+        >>> class Counted(Readable):
+        ...     def report(self):
+        ...         section = Section("Classes", ("The smallest class has 5 records.",))
+        ...         return Report("Count", "All share a class with 4 others.", (), (section,))
+        >>> print(Counted())
+        All share a class with 4 others.
+        • The smallest class has 5 records.
+    """
+
+    def report(self) -> Report:
+        """Return what the result says, in sections."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
-        headline, sentences = self._headline_and_sentences()
-        paragraphs = [(headline, ""), *((f"• {sentence}", "  ") for sentence in sentences)]
-        return "\n".join(
-            "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
-            for text, indent in paragraphs
-        )
+        from hartley.reports.render import plain_text
+
+        return plain_text(self.report())
 
     def _repr_html_(self) -> str:
-        headline, sentences = self._headline_and_sentences()
-        points = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-        return f"<p><b>{html.escape(headline)}</b></p>" + (f"<ul>{points}</ul>" if points else "")
+        from hartley.reports.render import notebook
+
+        return notebook(self.report())
 
 
 # --- chart ----------------------------------------------------------------------------------------
@@ -77,6 +159,12 @@ class Series:
     high: tuple[float, ...] = ()
     tone: int | None = None
     """The colour: series of one tone belong together. By default, each has its own."""
+    tones: tuple[int, ...] = ()
+    """The colours of single bars."""
+    labels: tuple[str, ...] = ()
+    """What stands at the ends of single bars."""
+    width: float | None = None
+    """Of a line; thicker lines are seen below thinner ones."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +231,10 @@ class Panel:
     """Heights at which a thin line goes across, each with its name."""
     from_zero: bool = False
     """Whether the vertical axis begins at zero."""
+    sideways: bool = False
+    """Whether bars lie, with their names at the left."""
+    size: tuple[float, float] | None = None
+    """Width and height in inches, if not the usual ones."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +258,8 @@ class Chart:
     """Where the data come from, if their name does not say it."""
     across: int = 2
     """The largest number of panels side by side."""
+    reading: str = ""
+    """How to read the picture, in a sentence above it."""
 
     def csv(self) -> str:
         """Return the numbers of the picture as lines of comma-separated values."""
@@ -187,3 +281,40 @@ class Chart:
                 for row in zip(series.x, series.y, lows, highs, strict=True):
                     writer.writerow((name, series.label, *row, *(("",) if shaded else ()), *mark))
         return out.getvalue()
+
+
+# --- readable -------------------------------------------------------------------------------------
+# Results that can be read: a short text for print(), and the same as HTML for a notebook.
+
+WIDTH = 100
+
+
+class ReadableResult:
+    """A result that says itself what it is, in a headline and sentences.
+
+    Example:
+        >>> class Counted(ReadableResult):
+        ...     headline = "Everybody shares a class with 4 others."
+        ...     sentences = ("The smallest class has 5 records.",)
+        >>> print(Counted())
+        Everybody shares a class with 4 others.
+        • The smallest class has 5 records.
+        >>> Counted()._repr_html_()[:50]
+        '<p><b>Everybody shares a class with 4 others.</b><'
+    """
+
+    def _headline_and_sentences(self) -> tuple[str, list[str]]:
+        return str(getattr(self, "headline", "")), [*map(str, getattr(self, "sentences", ()))]
+
+    def __str__(self) -> str:
+        headline, sentences = self._headline_and_sentences()
+        paragraphs = [(headline, ""), *((f"• {sentence}", "  ") for sentence in sentences)]
+        return "\n".join(
+            "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
+            for text, indent in paragraphs
+        )
+
+    def _repr_html_(self) -> str:
+        headline, sentences = self._headline_and_sentences()
+        points = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        return f"<p><b>{html.escape(headline)}</b></p>" + (f"<ul>{points}</ul>" if points else "")

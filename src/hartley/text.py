@@ -132,6 +132,25 @@ def price_words(bits: float, alone: float) -> str:
     return f"The price is {marked_bits(bits, words=True)}{rest}."
 
 
+def distinct(names: list[str]) -> list[str]:
+    """Number repeated names, so that each column of the answer has its own.
+
+    Example:
+        >>> distinct(["n", "n", "m"])
+        ['n', 'n (2)', 'm']
+    """
+    unique: dict[str, None] = {}  # in order; a list would be searched once for every name
+    tried: dict[str, int] = {}
+    for name in names:
+        number, numbered = tried.get(name, 1), name
+        while numbered in unique:
+            number += 1
+            numbered = f"{name} ({number})"
+        tried[name] = number
+        unique[numbered] = None
+    return list(unique)
+
+
 # --- exact numbers --------------------------------------------------------------------------------
 
 

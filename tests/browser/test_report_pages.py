@@ -114,7 +114,7 @@ def results(folder):
         "prices": hartley.price_curve(
             "SELECT AVG(income) FROM people", EXAMPLES / "people.schema.toml", rows=300
         ),
-        "guessing": hartley.BruteForceGuessing().attack(relation),
+        "guessing": hartley.attacks.BruteForceGuessing().attack(relation),
         "homogeneity": hartley.Homogeneity(["age", "sex"], ["diagnosis"]).attack(people),
         "check": hartley.check(EXAMPLES / "outputs" / "wards.csv"),
     }

@@ -17,9 +17,9 @@ from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.engines.coded_table import holds_copy
 from hartley.errors import InputError, Refused
+from hartley.results.quote import Wish
 from hartley.tables.opening import open_table
 from hartley.trusted.data import place_of
-from hartley.trusted.precision import Wish
 
 pytestmark = pytest.mark.needs("keeps_copies")
 
@@ -123,7 +123,7 @@ def test_every_answer_price_and_charge_is_the_same_on_every_engine(engine, expec
     held = engine.load("agent_people", source())
     place = engine.place("agent_copy", tmp_path)
     with Agent(held, SCHEMA, ledger=tmp_path / "l.db", budget=5000, place=place) as agent:
-        assert agent._held.coded.dialect is engine.dialect
+        assert agent.trusted.data.coded.dialect is engine.dialect
         found = transcript(agent)
         for one, other in zip(found, expected, strict=True):
             assert one == other
@@ -148,9 +148,9 @@ def test_new_data_replace_the_old_copy_on_every_engine(engine, tmp_path):
     place = engine.place("agent_update", tmp_path, -1)
     ledger = tmp_path / "ledger.db"
     with Agent(held, SCHEMA, ledger=ledger, budget=90, place=place) as agent:
-        first = agent._held.coded.version
+        first = agent.trusted.data.coded.version
         agent.update(few)
-        second = agent._held.coded.version
+        second = agent.trusted.data.coded.version
         assert agent.ask("SELECT COUNT(*) FROM people").value == 30
     near = open_table(held)
     assert not holds_copy(place_of(place, first, near), near)

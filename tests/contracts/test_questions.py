@@ -17,11 +17,10 @@ from hartley import (
     Relation,
     TableError,
     analyse_hypothesis,
-    are_unrelated,
     guessing_leakage,
-    is_markov_chain,
     open_table,
 )
+from hartley.ranges import are_unrelated, is_markov_chain
 from hartley.tables.view import prepare
 
 MARKER = "SECRET-7741"

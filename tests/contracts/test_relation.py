@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from hartley import ROW, Relation, overlap_partition, worst_attribute
+from hartley import ROW, Relation, worst_attribute
+from hartley.ranges import overlap_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable

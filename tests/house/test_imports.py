@@ -44,7 +44,7 @@ COMMANDS = {
         80,
     ),
     "anonymity": (["anonymity", "people.parquet", "--keys", "age,sex"], 100),
-    "ledger": (["ledger", "show", "ledger.db"], 45),
+    "ledger": (["ledger", "show", "ledger.db"], 60),
     "price": (["price", QUESTION, "--schema", "people.toml", "--rows", "300"], 150),
     "plan": (["plan", "questions.sql", "--schema", "people.toml", "--rows", "300"], 150),
     "ask": (

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import operator
 import re
 from pathlib import Path
 
@@ -12,7 +13,11 @@ from hartley.cli.commands import COMMANDS as LISTED, load_commands
 from hartley.measures.registry import MEASURES as REGISTRY
 
 ROOT = Path(__file__).parents[2]
-NAMES = sorted(set(hartley.__all__) - {"__version__", "ROW"})
+ROOMS = sorted(hartley.MOVED)
+NAMES = sorted(
+    {*hartley.__all__} - {"__version__", "ROW"}
+    | {f"{room}.{name}" for room, names in hartley.MOVED.items() for name in names}
+)
 COMMANDS = load_commands()
 PARTS = {
     f"{name} {part}": command
@@ -21,16 +26,36 @@ PARTS = {
 }
 
 
-def test_the_lazy_names_are_the_typed_names():
-    tree = ast.parse((ROOT / "src/hartley/__init__.py").read_text())
+def value_of(name):
+    return operator.attrgetter(name)(hartley)
+
+
+def test_there_are_few_public_names():
+    assert len(hartley.__all__) - 1 <= 125
+
+
+@pytest.mark.parametrize("room", ["", *ROOMS])
+def test_the_lazy_names_are_the_typed_names(room):
+    tree = ast.parse((ROOT / "src/hartley" / room / "__init__.py").read_text())
     typed = {
         alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hartley.")
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("hartley.")
+        and all(alias.asname for alias in node.names)
         for alias in node.names
     }
-    assert typed == set(hartley.__all__) - {"__version__"}
-    assert set(dir(hartley)) == set(hartley.__all__)
+    package = value_of(room) if room else hartley
+    assert typed == set(package.__all__) - {"__version__"}
+    assert set(dir(package)) == set(package.__all__)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_module_of_a_room_hides_a_name_of_the_room(room):
+    folder = ROOT / "src/hartley" / room
+    assert not {path.stem for path in folder.iterdir()} & set(value_of(room).__all__)
+    with pytest.raises(AttributeError, match=f"'hartley.{room}' has no attribute 'privacy'"):
+        value_of(room).privacy  # noqa: B018 - the access is what is tested
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -40,38 +65,38 @@ def test_an_unknown_name_is_an_attribute_error():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_public_name_is_documented(name):
-    value = getattr(hartley, name)
+    value = value_of(name)
     first = (inspect.getdoc(value) or "").split("\n")[0]
     assert first.endswith((".", ":"))
     reference = (ROOT / "docs/reference.md").read_text()
     assert f"| `{name}` | {first} |" in reference
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if inspect.isfunction(getattr(hartley, name))]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if inspect.isfunction(value_of(name))])
 def test_a_public_function_has_an_example(name):
-    assert ">>>" in inspect.getdoc(getattr(hartley, name))
+    assert ">>>" in inspect.getdoc(value_of(name))
 
 
 SOURCES = "Hartley|Farokhi|Nair|Shannon|Issa|Rebollo-Monedero|Brickell|Li, Li and"
 MEASURES = [
     name
     for name in NAMES
-    if getattr(getattr(hartley, name), "__module__", "").startswith("hartley.measures")
-    and inspect.isfunction(getattr(hartley, name))
+    if getattr(value_of(name), "__module__", "").startswith("hartley.measures")
+    and inspect.isfunction(value_of(name))
 ]
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_states_formula_source_certainty_and_cost(name):
-    text = " ".join(inspect.getdoc(getattr(hartley, name)).split())
+    text = " ".join(inspect.getdoc(value_of(name)).split())
     assert ".. math::" in text
     assert re.search(rf"({SOURCES})[^.]* (19|20)\d\d|Corollary", text)
     assert re.search(r"\bExact\b|\bbound\b|Rounded to double precision", text)
     assert re.search(r"Linear|Near-linear|Constant time|Grows|One pass|Costs", text)
-    if REGISTRY[name].unit == "logarithm":  # shares, counts and distances have no base
-        assert "base" in inspect.signature(getattr(hartley, name)).parameters
+    if (
+        REGISTRY[name.removeprefix("measures.")].unit == "logarithm"
+    ):  # shares, counts and distances have no base
+        assert "base" in inspect.signature(value_of(name)).parameters
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -121,20 +146,16 @@ def test_a_command_and_its_function_have_one_name(name):
         assert value.__name__ == name
 
 
-@pytest.mark.parametrize(
-    "name", [part.split()[1] for part in sorted(PARTS) if part.startswith("attack ")]
-)
-def test_an_attack_is_called_as_its_module(name):
-    if not COMMANDS["attack"].commands[name].hidden:
-        module = name.replace("-", "_")
-        assert (ROOT / f"src/hartley/attacks/{module}.py").is_file()
+OLD_NAMES = hartley.RENAMED | {
+    name: f"{room}.{name}" for room, names in hartley.MOVED.items() for name in names
+}
 
 
-@pytest.mark.parametrize(("old", "new"), sorted(hartley.RENAMED.items()))
+@pytest.mark.parametrize(("old", "new"), sorted(OLD_NAMES.items()))
 def test_an_old_name_warns_and_works(old, new):
     with pytest.warns(DeprecationWarning, match=f"hartley.{old} is now called hartley.{new}"):
         value = getattr(hartley, old)
-    assert value is getattr(hartley, new)
+    assert value is value_of(new)
     assert old not in hartley.__all__
 
 

@@ -98,7 +98,7 @@ def test_a_line_has_a_state_and_names_what_exists(paper, cells):
     assert state.startswith(STATES)
     for name in re.findall(r"`([^`]+)`", names):
         module, _, last = name.rpartition(".")
-        home = import_module(module) if module else hartley
+        home = import_module(f"hartley.{module.removeprefix('hartley.')}") if module else hartley
         assert getattr(home, last) is not None
         assert module or last in hartley.__all__
     path, _, function = re.fullmatch(r"`(.+?)(::)(\w+)`", test).groups()

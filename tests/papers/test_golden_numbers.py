@@ -17,12 +17,10 @@ from hartley import (
     maximal_guessing_leakage,
     maximal_leakage,
     maximin_information,
-    nonstochastic_information,
     nonstochastic_leakage,
-    symmetric_leakage,
     worst_attribute,
-    zero_error_capacity_bound,
 )
+from hartley.measures import nonstochastic_information, symmetric_leakage, zero_error_capacity_bound
 
 HEART = Path(__file__).parents[2].parent / "shared" / "data" / "heart" / "processed.hungarian.data"
 COLUMNS = (

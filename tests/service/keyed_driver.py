@@ -6,17 +6,17 @@ import os
 import signal
 import sys
 
+from hartley.results.quote import Wish
 from hartley.service.accounts import Accounts
 from hartley.service.service import Service
 from hartley.service.settings import read_settings
 from hartley.trusted.agent import TrustedAgent
-from hartley.trusted.ledger.ledger import Ledger
-from hartley.trusted.precision import Wish
+from hartley.trusted.ledger.ledger import TrustedLedger
 
 STEPS = {
-    "before the charge": (Ledger, "reserve_planned"),
+    "before the charge": (TrustedLedger, "reserve"),
     "after the charge": (TrustedAgent, "_finish"),
-    "before the answer is recorded": (Ledger, "commit"),
+    "before the answer is recorded": (TrustedLedger, "commit"),
     "before the reply is kept": (Accounts, "keep_reply"),
 }
 

@@ -28,7 +28,7 @@ def above(age):
 
 
 def test_a_text_of_many_averages_is_read_in_linear_time():
-    from hartley.trusted.questions.question import distinct
+    from hartley.text import distinct
 
     names = distinct(["n"] * 20_000 + ["n (2)", "m"])
     assert len(set(names)) == len(names)

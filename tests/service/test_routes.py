@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
+from hartley.agent.ledger import open_ledger
 from hartley.service import administration
-from hartley.trusted.ledger.ledger import open_ledger
 
 AVERAGE = "SELECT AVG(age) FROM people"
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"

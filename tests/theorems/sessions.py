@@ -26,9 +26,9 @@ from plain_sql import features, reword, spell_select
 from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.errors import HartleyError, Pending, Refused
+from hartley.results.quote import Wish
 from hartley.studies.check.check import check
 from hartley.trusted import data as holding, data as loading
-from hartley.trusted.precision import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,15 +202,15 @@ class Run:
         """Let the runs of a world share what takes long: the coded copy, and plans of questions."""
         if self.template is not None:
             version = self.agent.state.version
-            place = loading.place_of(self.agent._place, version, None)
+            place = loading.place_of(self.agent.trusted._place, version, None)
             self.template.keep(data, Path(place))
             self._share_plans()
 
     def _share_plans(self) -> None:
         if self.template is not None:
             plans, prices = self.template.plans[self.version]
-            object.__setattr__(self.agent._held.desk, "plans", plans)
-            object.__setattr__(self.agent._held, "_prices", prices)
+            object.__setattr__(self.agent.desk, "plans", plans)
+            object.__setattr__(self.agent.trusted.data, "_prices", prices)
 
     def _act(self, rng: random.Random) -> str:  # noqa: PLR0911 - one for each act
         if self.world.publishes and rng.random() < 0.4:

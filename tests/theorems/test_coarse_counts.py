@@ -15,8 +15,9 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
+from hartley.results.quote import Wish
 from hartley.schema.schema import Column, Schema
-from hartley.trusted.precision import Desk, Wish
+from hartley.trusted.precision import Desk
 from hartley.trusted.pricing.after_answers import ToldBefore
 from hartley.trusted.pricing.conditional_price import price_given
 from hartley.trusted.pricing.price import price

@@ -10,7 +10,7 @@ import pytest
 
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.expression import parse_expression
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.measures import analyse_hypothesis
 from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.lines import best_line, best_lines, rank_line

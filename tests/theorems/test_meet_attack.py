@@ -135,7 +135,8 @@ reach = ["0.35", "0.4"]
 
 
 def test_a_second_version_with_another_reach_decides_what_each_leaves_open():
-    from hartley import LatticeColumn, MeetPolicy
+    from hartley import MeetPolicy
+    from hartley.policies import LatticeColumn
 
     ten = {"x": LatticeColumn(0, 10, 1)}
     one, two = (MeetPolicy("x >= 5", ten, ["x"], reach) for reach in (1, 2))

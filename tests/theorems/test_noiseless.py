@@ -5,13 +5,8 @@ from itertools import combinations, product
 
 import pytest
 
-from hartley import (
-    Relation,
-    maximin_information,
-    noiseless_privacy,
-    nonstochastic_leakage,
-    symmetric_leakage,
-)
+from hartley import Relation, maximin_information, noiseless_privacy, nonstochastic_leakage
+from hartley.measures import symmetric_leakage
 
 PAIRS = list(product(range(2), range(3)))
 """Two people, one of two values and one of three."""

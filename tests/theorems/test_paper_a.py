@@ -15,18 +15,18 @@ from hypothesis import given, settings, strategies as st
 from hartley import (
     ROW,
     Relation,
-    are_unrelated,
-    conditional_entropy,
     guessing_leakage,
     hartley_entropy,
-    information_transmission,
-    is_markov_chain,
     maximin_information,
-    nonstochastic_information,
     nonstochastic_leakage,
-    overlap_partition,
+)
+from hartley.measures import (
+    conditional_entropy,
+    information_transmission,
+    nonstochastic_information,
     relative_disarray,
 )
+from hartley.ranges import are_unrelated, is_markov_chain, overlap_partition
 
 SECRETS, RELEASED = range(6), "abcdef"
 PAIRS = st.lists(

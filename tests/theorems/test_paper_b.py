@@ -22,9 +22,8 @@ from hartley import (
     maximal_leakage,
     maximin_information,
     nonstochastic_leakage,
-    symmetric_leakage,
-    zero_error_capacity_bound,
 )
+from hartley.measures import symmetric_leakage, zero_error_capacity_bound
 
 PAIRS = st.sets(
     st.tuples(st.sampled_from(range(6)), st.sampled_from("abcdef")), min_size=1, max_size=18

@@ -18,17 +18,15 @@ from hartley import (
     Relation,
     guessing_leakage,
     hartley_entropy,
-    identifiability,
-    is_markov_chain,
     maximal_guessing_leakage,
     maximal_leakage,
-    maximal_leakage_within,
     maximin_information,
     mutual_information,
     nonstochastic_leakage,
     worst_attribute,
-    zero_error_capacity_bound,
 )
+from hartley.measures import identifiability, maximal_leakage_within, zero_error_capacity_bound
+from hartley.ranges import is_markov_chain
 
 SMALL = st.sets(
     st.tuples(st.sampled_from(range(5)), st.sampled_from("abcde")), min_size=1, max_size=14

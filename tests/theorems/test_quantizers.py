@@ -20,7 +20,7 @@ from hartley.policies.optimal import optimal_quantizer
 from hartley.policies.quantized_column import allocate_bits
 from hartley.policies.quantizer import (
     UniformQuantizer,
-    cells_reached,
+    cells_per_person,
     levels_for_bits,
     levels_for_indistinguishability,
     outputs_telling,
@@ -82,7 +82,7 @@ def partitions_within(values, width):
 @example(length=Fraction(1), share=Fraction(1, 4), levels=4)
 @settings(max_examples=250, deadline=None)
 def test_an_interval_meets_as_many_cells_as_the_formula_says_and_no_more(length, share, levels):
-    assert most_cells_met(length, share * length, levels) == cells_reached(
+    assert most_cells_met(length, share * length, levels) == cells_per_person(
         length, share * length, levels
     )
 

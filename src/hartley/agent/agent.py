@@ -9,7 +9,7 @@ import sqlite3
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from hartley.agent.curve import price_curve
 from hartley.agent.ledger import list_charges, opened_ledger, read_overview
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from hartley.agent.curve import PriceCurve
-    from hartley.agent.ledger import Charge, Overview
-    from hartley.agent.workload import WorkloadEntry
+    from hartley.agent.ledger import Charge, Ledger, Overview
     from hartley.results.answer import Answer, BatchAnswer
-    from hartley.results.plan import Plan
-    from hartley.results.quote import Quote
+    from hartley.results.plan import Plan, PriceCurve, WorkloadEntry
+    from hartley.results.quote import Quote, Wish
     from hartley.schema.roles import RolesSource
+    from hartley.trusted.agent import Quoted
     from hartley.trusted.data import Place
-    from hartley.trusted.ledger.ledger import Ledger
-    from hartley.trusted.precision import Wish
+    from hartley.trusted.ledger.ledger import State
+    from hartley.trusted.ledger.store import Transaction
+    from hartley.trusted.precision import Desk
     from hartley.trusted.questions.batch import Question
 
 
@@ -82,30 +82,27 @@ def remove_unused_ledger(path: Path) -> None:
             path.with_name(f"{path.name}-shm").unlink(missing_ok=True)  # left by a full disk
 
 
-# --- opening agent --------------------------------------------------------------------------------
-# An agent that opens what it is given, files, data frames and addresses; ask() asks it once.
-#
-# It also tells the owner how the account stands. No answer rests on either: a mistake here opens
-# another table than was meant, or words a summary wrongly. So ``hartley.trusted.agent`` is without
-# it.
+class Agent:
+    """Holds a private table, answers questions truthfully and counts what it reveals in bits.
 
-
-class OpeningAgent(TrustedAgent):
-    """An agent that opens its table, schema and ledger, quotes prices and explains its account.
-
-    Answers are those of ``hartley.trusted.agent.Agent``.
+    Every answer is an interval that certainly contains the truth. With everybody else's data
+    fixed, all analysts together see at most floor(2^budget) different transcripts as one
+    person's data varies over its whole range (docs/accountant.md).
 
     Example:
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
         >>> age = {"age": {"kind": "private", "range": [0, 100], "step": 1}}
-        >>> agent = OpeningAgent(
+        >>> agent = Agent(
         ...     {"age": [30, 40, 50]},
         ...     {"table": {"name": "people"}, "columns": age},
         ...     budget=4, ledger=folder.name + "/ledger.db",
         ... )
-        >>> agent.ask("SELECT COUNT(*) FROM people WHERE age >= 40").bits
-        1.0
+        >>> answer = agent.ask("SELECT COUNT(*) FROM people WHERE age >= 40")
+        >>> str(answer.value), answer.bits, answer.remaining
+        ('2', 1.0, 3.0)
+        >>> agent.ask("SELECT COUNT(*) FROM people WHERE NOT age < 40").bits  # the same question
+        0.0
         >>> print(agent.summary().splitlines()[-1])
         Paid for: 1 batch with 1 statistic.
         >>> agent.close(); folder.cleanup()
@@ -138,53 +135,97 @@ class OpeningAgent(TrustedAgent):
         self._owns_ledger = self.ledger is not ledger
         try:
             read.require_confirmed()
-            state_of(self.ledger, read.name)  # a ledger that cannot be read is the first problem
-            super().__init__(
+            state_of(
+                self.ledger.trusted, read.name
+            )  # a ledger that cannot be read is the first problem
+            self.trusted = TrustedAgent(
                 None if data is None else open_table(data),
                 read,
-                ledger=self.ledger,
+                ledger=self.ledger.trusted,
                 budget=budget,
                 place=lasting_place(place, ledger, read.name),
                 update=update,
             )
+            """What answers and charges: the course of a question, without what opens and shows."""
         except BaseException:
-            self._close_ledger()
+            if self._owns_ledger:
+                self.ledger.close()
             if new_file is not None:  # made for nothing
                 remove_unused_ledger(new_file)
             raise
 
-    def update(
-        self, data: object, *, erasure: bool = False, check: Callable[[], None] | None = None
-    ) -> None:
-        """Replace the table by a new version; earlier charges stay.
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self.trusted.schema
+
+    @property
+    def desk(self) -> Desk:
+        """What prices are computed from, all of it public."""
+        return self.trusted.data.desk
+
+    def close(self) -> None:
+        """Close the connections; all answers and charges are on disk."""
+        self.trusted.close()
+        if self._owns_ledger:  # a ledger passed by the caller may be used elsewhere
+            self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- questions ---
+
+    def ask(  # noqa: PLR0913 - what an answer rests on, each by name
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        analyst: str | None = None,
+        vacuous: bool = False,
+        given: Quoted | Sequence[int] | None = None,
+        most_bits: float | None = None,
+        check: Callable[[Transaction, int], None] | None = None,
+        paid: Callable[[], None] = lambda: None,
+    ) -> Answer | BatchAnswer:
+        """Answer a question, or a batch of them, if the budget covers its price.
+
+        Everything that can be refused is refused before anything is charged, and the charge is
+        on disk before any data is read. The same question again is free, and a question that was
+        partly answered before costs only what is still unknown.
 
         Args:
-            data: the complete new table: anything that ``open_table`` takes.
-            erasure: whether the reason is that a person was removed.
-            check: one more condition, called while nobody else writes; see ``Ledger.record``.
+            question: SQL, a wish, or a list of them: a batch, priced together.
+            error: the largest error that the answers may have.
+            bits: the price of each question, instead of an error. By default, the schema's.
+            min_rows: how many rows must count for the error, if their number is private.
+            analyst: the analyst who asks.
+            vacuous: whether to pay even for an answer that certainly says no more than the schema.
+            given: a quote, which is then not exceeded: nothing is charged if more is due by now. Or
+                the rows that the price is to rest on.
+            most_bits: what may be charged at most; ``Stale`` is raised if more is due by now.
+            check: one more condition of a charge, see ``Ledger.reserve``; never for a repeat.
+            paid: called once all of it is paid for, by now or before, and before any data is read.
+
+        Returns:
+            an ``Answer``, or a ``BatchAnswer`` for a list.
         """
-        super().update(open_table(data), erasure=erasure, check=check)
-
-    def change_schema(
-        self,
-        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
-        data: object,
-        *,
-        check: Callable[[], None] | None = None,
-    ) -> None:
-        """Use another schema from now on, as a new version; earlier charges stay as they are.
-
-        ``check`` is one more condition, as in ``update``.
-
-        The unit and the population cannot change after the first charge, since a charge is counted
-        for a unit. The rows per unit, the ranges and the kinds of columns may change: each version
-        is priced under its own schema.
-        """
-        changed = Schema.read(schema)
-        self._check_changed(changed)
-        super().change_schema(changed, open_table(data), check=check)
-
-    # --- prices and the account ---
+        return self.trusted.ask(
+            question,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            analyst=analyst,
+            vacuous=vacuous,
+            given=given,
+            most_bits=most_bits,
+            check=check,
+            paid=paid,
+        )
 
     def price(  # noqa: PLR0913 - what a price rests on, each by name
         self,
@@ -211,11 +252,146 @@ class OpeningAgent(TrustedAgent):
         plans = desk.plan(question, error, bits, min_rows)
         return quote(desk, plans, self.ledger, analyst, vacuous=vacuous)
 
+    def explain(
+        self,
+        question: str | Wish | Sequence[str | Wish],
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        analyst: str | None = None,
+    ) -> str:
+        """Explain a charge: its atoms and factors, and whether the budget covers it."""
+        desk = self.desk
+        plans = desk.plan(question, error, bits, min_rows)
+        return explain(desk, plans, self.ledger, analyst)
+
+    def plan(  # noqa: PLR0913 - what a plan rests on, each by name
+        self,
+        questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
+        *,
+        budget: object = None,
+        analyst: str | None = None,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        weights: Sequence[object] | None = None,
+        absolute: bool = False,
+        vacuous: bool = False,
+    ) -> Plan:
+        """Return what a workload costs as one batch and one by one; nothing is spent.
+
+        With a budget, questions without a wish share it. The same as ``hartley.plan`` with this
+        agent, which describes the options.
+        """
+        return plan(
+            questions,
+            self,
+            budget=budget,
+            analyst=analyst,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            weights=weights,
+            absolute=absolute,
+            vacuous=vacuous,
+        )
+
+    def curve(  # noqa: PLR0913 - what a price rests on, each by name
+        self,
+        question: str | Wish,
+        *,
+        error: object = None,
+        bits: object = None,
+        min_rows: object = None,
+        most: object = 16,
+        analyst: str | None = None,
+    ) -> PriceCurve:
+        """Return what more bits buy: the prices of a question at which some error becomes smaller.
+
+        Nothing is spent. The same as ``hartley.price_curve`` with this agent, which describes the
+        options.
+        """
+        return price_curve(
+            question, self, error=error, bits=bits, min_rows=min_rows, most=most, analyst=analyst
+        )
+
+    # --- the account ---
+
+    @property
+    def state(self) -> State:
+        """The state of the dataset, for its owner."""
+        return self.ledger.state(self.schema.name)
+
+    @property
+    def spent(self) -> float:
+        """The charges of all analysts together and of the open columns, in bits."""
+        return self.state.balance.spent_bits
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, in bits."""
+        return self.state.remaining
+
+    def set_budget(self, bits: object, *, per: str | None = None) -> str:
+        """Change the budget, which only the owner may do; returns the new promise.
+
+        Args:
+            bits: the new budget; with ``per``, what may be charged in each period, None to end it.
+            per: "year", "quarter" or "month" for a part of the budget in each of them, by the time
+                in the ledger (UTC), counted from now on. The budget itself stays and never resets.
+        """
+        if per is None:
+            entry = self.ledger.record(self.schema.name, "budget", {"bits": str(bits)})
+            promise = str(entry.told["promise"])
+        else:
+            content = {"bits": None, "per": None} if bits is None else {"bits": bits, "per": per}
+            self.ledger.record(self.schema.name, "period", content)
+            promise = period_words(self.state.period)
+        self.trusted.note_head()
+        return promise
+
+    def allow(self, analyst: str, bits: object) -> None:
+        """Set a part of the budget aside for one analyst."""
+        self.ledger.record(self.schema.name, "allowance", {"analyst": analyst, "bits": str(bits)})
+        self.trusted.note_head()
+
+    def update(
+        self, data: object, *, erasure: bool = False, check: Callable[[], None] | None = None
+    ) -> None:
+        """Replace the table by a new version; earlier charges stay.
+
+        Args:
+            data: the complete new table: anything that ``open_table`` takes.
+            erasure: whether the reason is that a person was removed.
+            check: one more condition, called while nobody else writes; see ``Ledger.record``.
+        """
+        self.trusted.update(open_table(data), erasure=erasure, check=check)
+
+    def change_schema(
+        self,
+        schema: Schema | Mapping[str, Any] | str | os.PathLike[str],
+        data: object,
+        *,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        """Use another schema from now on, as a new version; earlier charges stay as they are.
+
+        ``check`` is one more condition, as in ``update``.
+
+        The unit and the population cannot change after the first charge, since a charge is counted
+        for a unit. The rows per unit, the ranges and the kinds of columns may change: each version
+        is priced under its own schema.
+        """
+        changed = Schema.read(schema)
+        self.trusted.check_successor(changed)  # before the data is opened
+        self.trusted.change_schema(changed, open_table(data), check=check)
+
     @property
     def accountant(self) -> Accountant[Question]:
         """The present charges, used to explain a batch; the ledger itself does the charging."""
         earlier, state = self.desk.earlier, self.state
-        earlier.read(self.ledger)
+        earlier.read(self.ledger.trusted)
         charges = [charge for charge in self.history() if charge.version == state.version]
         # Its population or the present period may have less left than the dataset.
         left = state.balance.left
@@ -236,11 +412,11 @@ class OpeningAgent(TrustedAgent):
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
         dataset = self.schema.name
-        return self.ledger.read(lambda t: list_charges(t, dataset, analyst))
+        return self.ledger.trusted.read(lambda t: list_charges(t, dataset, analyst))
 
     def summary(self) -> str:
         """Return a few lines that say what was promised, spent and asked."""
-        overview = self.ledger.read(lambda t: read_overview(t, self.schema.name))
+        overview = self.ledger.trusted.read(lambda t: read_overview(t, self.schema.name))
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
         share = f"at most {exactly(state.budget)} of"
@@ -265,28 +441,32 @@ class OpeningAgent(TrustedAgent):
         ]
         return "\n".join(lines + _about_others(overview))
 
-    def explain(
-        self,
-        question: str | Wish | Sequence[str | Wish],
-        *,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-        analyst: str | None = None,
-    ) -> str:
-        """Explain a charge: its atoms and factors, and whether the budget covers it."""
-        desk = self.desk
-        plans = desk.plan(question, error, bits, min_rows)
-        return explain(desk, plans, self.ledger, analyst)
+    def __repr__(self) -> str:
+        return f"<agent for {self.schema.name}: {self._balance()}>"
 
-    def close(self) -> None:
-        """Close the connections; all answers and charges are on disk."""
-        super().close()
-        self._close_ledger()
+    def __str__(self) -> str:
+        return f"{self._balance()}\n{self.schema.describe()}"
 
-    def _close_ledger(self) -> None:
-        if self._owns_ledger:  # a ledger passed by the caller may be used elsewhere
-            self.ledger.close()
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(column.name)}</td><td>{column.kind}</td>"
+            f"<td>{html.escape(column.describe())}</td></tr>"
+            for column in self.schema.columns.values()
+        )
+        return (
+            f"<p><b>{html.escape(self.schema.name)}</b>: {html.escape(self._balance())}</p>"
+            f"<table><tbody>{rows}</tbody></table>"
+        )
+
+    def _balance(self) -> str:
+        """Say what of the budget is spent; nothing here depends on the data."""
+        if self.trusted.closed:
+            return "closed"
+        state = self.state
+        spent = f"{bits_up(state.balance.spent_bits)} spent"
+        return (
+            f"budget {bits_down(float(state.budget))}, {spent}, {bits_down(state.remaining)} left"
+        )
 
 
 def _about_others(overview: Overview) -> list[str]:
@@ -362,7 +542,7 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         confirmed.refuse_identifiers(schema.columns, "asked about")
         if table is not None:
             table, _ = open_with_roles(table, confirmed, unit=schema.unit)
-    opened = OpeningAgent(table, schema, ledger=ledger, budget=budget, place=place, update=update)
+    opened = Agent(table, schema, ledger=ledger, budget=budget, place=place, update=update)
     with opened as agent:
         return agent.ask(
             question, error=error, bits=bits, min_rows=min_rows, analyst=analyst, vacuous=vacuous
@@ -384,119 +564,3 @@ def _beside(ledger: object, dataset: str) -> Path | None:
         return None
     name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # if two become equal: versions differ
     return Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
-
-
-# --- planning agent -------------------------------------------------------------------------------
-# The agent that ``hartley.Agent`` names: one that answers questions and also plans them.
-#
-# Plans and curves read the schema and the ledger alone, and no answer rests on them. They are
-# added here, so that everything that ``hartley.trusted.agent`` can reach stays small enough to be
-# read.
-
-
-class PlanningAgent(OpeningAgent):
-    """Holds a private table, answers questions truthfully and counts what it reveals in bits.
-
-    Every answer is an interval that certainly contains the truth. With everybody else's data
-    fixed, all analysts together see at most floor(2^budget) different transcripts as one
-    person's data varies over its whole range (docs/accountant.md). This class adds ``plan`` and
-    ``curve`` to ``OpeningAgent``; answers are those of ``hartley.trusted.agent.Agent``.
-
-    Example:
-        >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> age = {"age": {"kind": "private", "range": [0, 7], "step": 1}}
-        >>> agent = PlanningAgent(
-        ...     {"age": [3, 4, 5]},
-        ...     {"table": {"name": "people"}, "columns": age},
-        ...     budget=4, ledger=folder.name + "/ledger.db",
-        ... )
-        >>> [point.cells for point in agent.curve("SELECT MAX(age) FROM people").points]
-        [1, 2, 3, 4, 8]
-        >>> texts = ["SELECT MEDIAN(age) FROM people", "SELECT MAX(age) FROM people"]
-        >>> planned = agent.plan(texts, budget=3)
-        >>> planned.bits, agent.ask(planned.wishes).bits, agent.remaining
-        (3.0, 3.0, 1.0)
-        >>> agent.close(); folder.cleanup()
-    """
-
-    def __repr__(self) -> str:
-        return f"<agent for {self.schema.name}: {self._balance()}>"
-
-    def __str__(self) -> str:
-        return f"{self._balance()}\n{self.schema.describe()}"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(column.name)}</td><td>{column.kind}</td>"
-            f"<td>{html.escape(column.describe())}</td></tr>"
-            for column in self.schema.columns.values()
-        )
-        return (
-            f"<p><b>{html.escape(self.schema.name)}</b>: {html.escape(self._balance())}</p>"
-            f"<table><tbody>{rows}</tbody></table>"
-        )
-
-    def _balance(self) -> str:
-        """Say what of the budget is spent; nothing here depends on the data."""
-        if self._closed:
-            return "closed"
-        state = self.state
-        spent = f"{bits_up(state.balance.spent_bits)} spent"
-        return (
-            f"budget {bits_down(float(state.budget))}, {spent}, {bits_down(state.remaining)} left"
-        )
-
-    def plan(  # noqa: PLR0913 - what a plan rests on, each by name
-        self,
-        questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
-        *,
-        budget: object = None,
-        analyst: str | None = None,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-        weights: Sequence[object] | None = None,
-        absolute: bool = False,
-        vacuous: bool = False,
-    ) -> Plan:
-        """Return what a workload costs as one batch and one by one; nothing is spent.
-
-        With a budget, questions without a wish share it. The same as ``hartley.plan`` with this
-        agent, which describes the options.
-        """
-        return plan(
-            questions,
-            self,
-            budget=budget,
-            analyst=analyst,
-            error=error,
-            bits=bits,
-            min_rows=min_rows,
-            weights=weights,
-            absolute=absolute,
-            vacuous=vacuous,
-        )
-
-    def curve(  # noqa: PLR0913 - what a price rests on, each by name
-        self,
-        question: str | Wish,
-        *,
-        error: object = None,
-        bits: object = None,
-        min_rows: object = None,
-        most: object = 16,
-        analyst: str | None = None,
-    ) -> PriceCurve:
-        """Return what more bits buy: the prices of a question at which some error becomes smaller.
-
-        Nothing is spent. The same as ``hartley.price_curve`` with this agent, which describes the
-        options.
-        """
-        return price_curve(
-            question, self, error=error, bits=bits, min_rows=min_rows, most=most, analyst=analyst
-        )
-
-
-Agent = PlanningAgent
-"""The public name."""

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.agent.quoting import errors_if, open_desk
 from hartley.errors import OptionError, Refused
-from hartley.exact import bits_at_least, floor_power
-from hartley.results.quote import Useful, useful_words
-from hartley.text import counted, first_of, marked_bits, rounded
+from hartley.exact import floor_power
+from hartley.results.plan import PriceCurve, PricePoint
+from hartley.results.quote import Wish
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice
-from hartley.trusted.ledger.rows import write_integer
-from hartley.trusted.precision import Wish, coarsest_steps, questions_of, vacuous_labels
+from hartley.trusted.ledger.ledger import list_charged_rows
+from hartley.trusted.precision import coarsest_steps, questions_of, vacuous_labels
 from hartley.trusted.pricing.price import cells_within, price as price_of
 from hartley.trusted.questions.batch import to_plain
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
-    from fractions import Fraction
 
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
-    from hartley.results.quote import ErrorsIf
     from hartley.schema.schema import Schema
-    from hartley.trusted.agent import TrustedAgent
     from hartley.trusted.earlier import Earlier
     from hartley.trusted.ledger.charging import Offer
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.precision import Desk
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
@@ -39,253 +35,11 @@ PARTS_OF_A_BIT = 4
 """Beyond, prices this fraction of a bit apart are tried: the error of a sum falls at every cell."""
 MOST_BITS = 64
 """The end of the longest curve."""
-MOST_SHOWN = 3
-"""At most this many numbers of a question are shown in a line of text."""
-
-
-@dataclass(frozen=True)
-class PricePoint:
-    """A price of one question, and the largest errors of its numbers at that price."""
-
-    limit: int
-    """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
-    cells: int
-    """The cells that the answer costs alone: at most the limit, unless the account knows more."""
-    errors: tuple[tuple[str, Fraction], ...]
-    """The label of each number with its worst-case error, which holds for any data."""
-    full_errors: tuple[tuple[str, Fraction], ...]
-    """The same if every row counts that may count; smaller where their number is private."""
-    vacuous: tuple[str, ...] = ()
-    """The labels of numbers that would say no more than the schema."""
-    due: Fraction | None = None
-    """What the account would be charged now, in cells: the factor by which its spending grows, so
-    not always a whole number. None without a ledger."""
-    errors_if: tuple[ErrorsIf, ...] = ()
-    """The errors if at least so many rows count, where their number is private."""
-    paid: bool = False
-    """Whether the account was charged for all of it before."""
-    charged: int | None = None
-    """The cells of the charge to the account, for the type of the public columns that costs most: a
-    daily cap counts them, also where less is added to what is spent. None without a ledger."""
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing would be charged now, although the answer has a price alone."""
-        return self.due == 1 < self.cells
-
-    @property
-    def least(self) -> int:
-        """The fewest cells of a wish that certainly gives this answer, or a better one."""
-        return 1 if self.free else min(self.cells, self.limit)
-
-    @property
-    def bits_alone(self) -> float:
-        """The price if the account had asked nothing before: log2 of the cells."""
-        return bits_at_least(self.cells)
-
-    @property
-    def bits(self) -> float:
-        """What the account would be charged now; without a ledger, the price alone."""
-        return self.bits_alone if self.due is None else bits_at_least(*self.due.as_integer_ratio())
-
-    @property
-    def due_bits(self) -> float | None:
-        """The former name of ``bits``, None without a ledger; it goes with the next version."""
-        return None if self.due is None else self.bits
-
-    @cached_property
-    def wish(self) -> str:
-        """The shortest number of bits that asks for exactly this answer."""
-        return bits_for(self.limit)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point as plain values, ready for JSON.
-
-        ``due_bits`` is the former name of ``bits``, and goes with the next version.
-        """
-        return {
-            "bits_alone": self.bits_alone,
-            "bits": self.bits,
-            "cells": write_integer(self.cells),
-            "wish_bits": self.wish,
-            "due_bits": self.due_bits,
-            "due_cells": None if self.due is None else str(self.due),
-            "charged_cells": None if self.charged is None else write_integer(self.charged),
-            "worst_errors": {label: str(error) for label, error in self.errors},
-            "errors_if_rows_count": {
-                str(some.rows): {label: str(error) for label, error in some.errors}
-                for some in self.errors_if
-            },
-            "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
-            "vacuous": list(self.vacuous),
-            "paid": self.paid,
-        }
-
-
-@dataclass(frozen=True)
-class PriceCurve:
-    """The prices of a question at which some error becomes smaller, the cheapest first.
-
-    An answer that is already paid for comes first, and after it only what is better.
-    Each has two prices: ``bits_alone``, of one question in an empty ledger, and ``bits``, which the
-    asking account would be charged now. Nothing depends on the data.
-    """
-
-    text: str
-    points: tuple[PricePoint, ...]
-    rows: int
-    """The number of rows, public or the largest possible one."""
-    complete: bool
-    """Whether the last point is the finest answer that there is; otherwise more bits buy more."""
-    asked: int
-    """The cells that the wish of the question costs: the price to compare with."""
-
-    def at(self, bits: object) -> PricePoint | None:
-        """Return the finest answer that a wish for so many bits gives; None if there is none.
-
-        What is free is given for any wish.
-        """
-        limit = floor_power(bits, what="price")
-        return next((point for point in reversed(self.points) if point.least <= limit), None)
-
-    def after(self, bits: object) -> PricePoint | None:
-        """Return the next useful price above a wish for so many bits; None at the end."""
-        return self._above(floor_power(bits, what="price"))
-
-    @property
-    def next_point(self) -> PricePoint | None:
-        """The next useful price above what the wish of the question costs."""
-        return self._above(self.asked)
-
-    def _above(self, cells: int) -> PricePoint | None:
-        above = (point for point in self.points if point.least > cells and not point.vacuous)
-        return next(above, None)
-
-    def sentence(self) -> str:
-        """Name the next useful price, or say that there is none."""
-        point, now = self.next_point, marked_bits(bits_at_least(self.asked))
-        if point is not None:
-            rows = None if point.errors == point.full_errors else self.rows
-            words = useful_words([Useful(point.cells, point.full_errors, rows)])
-            less = point.bits < point.bits_alone
-            charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
-            return f"Next useful price after {now}: {words}{charged}."
-        end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
-        return f"Next useful price after {now}: {end}."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as plain values, ready for JSON."""
-        point = self.next_point
-        return {
-            "question": self.text,
-            "rows": self.rows,
-            "complete": self.complete,
-            "asked_bits": bits_at_least(self.asked),
-            "next_useful": None if point is None else point.to_dict(),
-            "points": [point.to_dict() for point in self.points],
-        }
-
-    def csv(self) -> str:
-        """Return one line per price and number: text for a spreadsheet."""
-        import csv
-        import io
-
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(
-            (
-                *("bits_alone", "cells", "bits", "due_bits"),
-                *("number", "error", "error_if_all_rows_count"),
-            )
-        )
-        for point in self.points:
-            due = "" if point.due_bits is None else point.due_bits
-            price = point.bits_alone, write_integer(point.cells), point.bits, due
-            pairs = zip(point.errors, point.full_errors, strict=True)
-            for (label, error), (_, full) in pairs:
-                writer.writerow((*price, label, float(error), float(full)))
-        return out.getvalue()
-
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return the curve as lines of text: the price alone, the price now, the errors.
-
-        The price now is empty without a ledger.
-        """
-        return [
-            (marked_bits(point.bits_alone), _now_words(point), _error_words(point))
-            for point in self.points
-        ]
-
-    def __str__(self) -> str:
-        head = f"{counted(len(self.points), 'price')} of {self.text}"
-        lines = [f"{_price_words(point)}: {_error_words(point)}" for point in self.points]
-        return "\n".join([head, *lines, self.sentence()])
-
-
-def _price_words(point: PricePoint) -> str:
-    """Write both prices of a point, once where they are the same."""
-    alone, now = marked_bits(point.bits_alone), _now_words(point)
-    if point.free:
-        return f"{now.capitalize()} ({alone} alone)"
-    return alone if now in {"", alone} else f"{now} now, {alone} alone"
-
-
-def _now_words(point: PricePoint) -> str:
-    """Write what would be charged now; empty without a ledger."""
-    if point.due is None:
-        return ""
-    if point.free:
-        return "already paid for" if point.paid else "nothing more is due"
-    return marked_bits(point.bits)
-
-
-def _error_words(point: PricePoint) -> str:
-    """Write the errors of a point: certain ones, and those if all rows count where they differ."""
-    words = []
-    for (label, error), (_, full) in zip(point.errors, point.full_errors, strict=True):
-        if label in point.vacuous:
-            number = "no more than the schema"
-        elif full == error:
-            number = f"±{rounded(error, up=True)}" if error else "exact"
-        else:
-            number = f"±{rounded(full, up=True)} if all rows count"
-        words.append(f"{label} {number}")
-    return first_of(words, MOST_SHOWN, rest="...")
-
-
-def bits_for(cells: int) -> str:
-    """Return the shortest decimal number of bits that buys exactly so many cells.
-
-    The smallest number with the fewest decimals among those with floor(2^bits) = cells.
-
-    Example:
-        >>> bits_for(4), bits_for(3), bits_for(1000)
-        ('2', '1.6', '9.966')
-    """
-    number, digits = (cells - 1).bit_length(), 0
-    while True:
-        text = _shifted(number, digits)
-        if floor_power(text) == cells:
-            return text
-        # One digit more: the smallest number that is enough lies among the next ten.
-        digits += 1
-        enough = (n for n in range(10 * number - 9, 10 * number) if _buys(n, digits, cells))
-        number = next(enough, 10 * number)
-
-
-def _buys(number: int, digits: int, cells: int) -> bool:
-    return floor_power(_shifted(number, digits)) >= cells
-
-
-def _shifted(number: int, digits: int) -> str:
-    """Write a whole number with its last digits behind the point."""
-    text = str(number).rjust(digits + 1, "0")
-    return f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text
 
 
 def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
     question: str | Wish,
-    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     rows: int | None = None,
@@ -344,12 +98,13 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
     """Return the questions of each row that the analyst's account was charged for."""
     from hartley.trusted.questions.batch import from_plain
 
-    name = desk.schema.name
-    holder, version = ledger.holder(name, analyst), desk.version
+    holder, rows = ledger.trusted.read_as(
+        desk.schema.name, analyst, lambda t, place: (place.holder, list_charged_rows(t, place))
+    )
     return tuple(
         tuple(from_plain(question) for question in row.questions)
-        for row in ledger.charged_rows(name)
-        if row.account == holder and version in {None, row.version}
+        for row in rows
+        if row.account == holder and desk.version in {None, row.version}
     )
 
 
@@ -399,7 +154,7 @@ def _point(
     desk: Desk, plan: Selection, limit: int, ledger: Ledger | None, analyst: str | None
 ) -> PricePoint:
     # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
-    answered = plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+    answered = plan if ledger is None else desk.known_plans([plan], ledger.trusted, analyst)[0]
     offer = None if ledger is None else _offer(desk, answered, ledger, analyst)
     return PricePoint(
         limit,

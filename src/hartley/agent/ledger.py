@@ -10,14 +10,14 @@ from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from hartley.agent.replay import replay, verify
 from hartley.errors import EngineError, InputError, OptionError
+from hartley.exact import read_integer
 from hartley.files import unwritable, whole_file
 from hartley.trusted.ledger.chain import find, find_population, read_fund
-from hartley.trusted.ledger.charging import plan, read_batch
-from hartley.trusted.ledger.ledger import Ledger as ChargingLedger, State, open_store, read_state
+from hartley.trusted.ledger.charging import as_prices, offer, plan, read_batch
+from hartley.trusted.ledger.ledger import TrustedLedger, open_store, read_state
 from hartley.trusted.ledger.rows import (
     FIELDS,
     FORMAT,
@@ -29,7 +29,6 @@ from hartley.trusted.ledger.rows import (
     committed_answers,
     problem_of_schema,
     question_digest,
-    read_integer,
     terms_of,
     unreadable,
 )
@@ -37,13 +36,16 @@ from hartley.trusted.ledger.state import read_standing
 from hartley.trusted.ledger.store import FIRST, PAGE, check_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from hartley.agent.replay import LedgerReport, MayAnswer, OpenFactor, Replay, Reprice
-    from hartley.trusted.ledger.charging import Reservation
+    from hartley.trusted.ledger.charging import BatchPrices, ChargePlan, Offer, Reservation
+    from hartley.trusted.ledger.ledger import State
     from hartley.trusted.ledger.rows import Terms
-    from hartley.trusted.ledger.state import Population
+    from hartley.trusted.ledger.state import Balance, Population
     from hartley.trusted.ledger.store import LedgerStore, Transaction
+
+    Price = Callable[[list[int]], int] | BatchPrices
 
 
 # --- overview -------------------------------------------------------------------------------------
@@ -327,6 +329,8 @@ def restore(store: LedgerStore, source: Path, *, force: bool = False) -> Restore
     The chain of the backup is checked first. Rows are only added: if the ledger has rows that the
     backup lacks, nothing is changed unless forced, since their charges would be forgotten.
     """
+    from hartley.agent.replay import replay
+
     # Checked before the ledger is locked, and compared with a second reading inside.
     state, report = replay(read_backup(source))
     if not report.holds and not (force and report.intact):
@@ -435,54 +439,222 @@ def _whole(
         write(half)
 
 
-# --- auditable ledger -----------------------------------------------------------------------------
-# The ledger that ``hartley.open_ledger`` opens: it charges, and is shown, checked and kept.
-#
-# Overviews, verification, exports, backups and restores read rows that are already written, and
-# no answer rests on them. They are added here, so that what ``hartley.trusted.agent`` can reach
-# stays small.
+# --- ledger ---------------------------------------------------------------------------------------
 
 
-class AuditableLedger(ChargingLedger):
+class Ledger:
     """A durable, append-only, hash-chained record, used by many threads and processes at once.
 
     Example:
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
         >>> ledger = open_ledger(folder.name + "/ledger.db")
-        >>> _ = ledger.record("people", "created", {"bits": 3, "schema": {}, "rows": 5000})
-        >>> _ = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
+        >>> about = {"bits": 3, "schema": {"name": "people"}, "rows": 5000}
+        >>> _ = ledger.record("people", "created", about)
+        >>> paid = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
         >>> [charge.cells for charge in ledger.history("people")], len(ledger.pending("people"))
         ([2], 1)
+        >>> _ = ledger.commit(paid, ["7"])
+        >>> ledger.reserve("people", "bob", [{"count": "all"}], lambda new: 2).answers
+        ('7',)
+        >>> ledger.state("people").spent, ledger.state("people").remaining
+        (2, 2.0)
         >>> ledger.verify().holds
         True
         >>> ledger.close(); folder.cleanup()
     """
 
+    def __init__(self, store: LedgerStore) -> None:
+        self.trusted = TrustedLedger(store)
+        """What charges and answers: all that an agent needs of a ledger."""
+        self.store = store
+        """The database, in which a service keeps tables beside the ledger's."""
+        self.name, self.path = store.name, store.path
+        """The name of the ledger for messages, and its file; None if a server holds it."""
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.trusted.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- charging ---
+
+    def record(
+        self,
+        dataset: str,
+        kind: str,
+        content: Mapping[str, Any],
+        *,
+        schema: str | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> Entry:
+        """Record an event; raise an error if a promise would not hold afterwards.
+
+        Args:
+            dataset: the name of the dataset or of the population.
+            kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
+                person (rows), schema (schema, open_factor, open_charge; for new data also rows and
+                version), budget (bits), allowance (analyst, bits), period (per: year, quarter or
+                month, and the bits of each; both None to end it) or population (bits, shared by
+                all datasets whose schema names it). Versions have random names, drawn if not
+                given.
+            content: the fields of the event, only public things.
+            schema: the version of the schema that the event is based on; an error is raised if it
+                is not the present one.
+            check: called while nobody else writes; if it raises an error, nothing is recorded.
+
+        The factor of the open columns is charged when a dataset is created, with every version
+        and with a changed schema, unless its open_charge says less.
+        """
+        return self.trusted.record(dataset, kind, content, schema=schema, check=check)
+
+    def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Price,
+        *,
+        note: str | None = None,
+        version: str | None = None,
+        schema: str | None = None,
+        rules: str | None = None,
+        check: Callable[[Transaction, int], None] | None = None,
+    ) -> Reservation:
+        """Charge for the questions that were not paid for; durable when this returns.
+
+        Args:
+            dataset: the name of the dataset.
+            analyst: the analyst who asks; None if nobody is named.
+            questions: resolved questions as plain values; equal ones are the same question.
+            price: a function from places in the batch to cells, of questions and schema alone; or
+                the prices of rules that look at earlier rows too.
+            note: stored with the charge, for example the question as it was typed.
+            version: the version of the data; an error is raised if it is not the present one.
+            schema: the version of the schema, checked in the same way.
+            rules: the version of the pricing rules, if it has changed.
+            check: called with the charge to the account, in cells, inside the transaction that
+                writes it; if it raises an error, nothing is charged. Not called for repeats.
+
+        Raises Refused if the price exceeds the budget or the allowance; then nothing is recorded.
+        Questions that were paid for are free: for the owner's budget if anybody paid, for an
+        allowance if the same account paid. Costs one transaction, or none for a repeat.
+        """
+        given = {"note": note, "version": version, "schema": schema, "rules": rules}
+        planned = self._planned(dataset, analyst, questions, **given)
+        return self.trusted.reserve(planned, as_prices(price), check)
+
+    def _planned(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        **given: str | None,
+    ) -> ChargePlan:
+        batch = read_batch(dataset, analyst, questions, **given)
+        return self.trusted.read(lambda t: plan(t, batch))
+
+    def commit(
+        self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
+    ) -> Entry | None:
+        """Record the answers of a reservation: cell indices as text, None for NULL.
+
+        Known answers must be the same, and are not written again. Returns the new row, or None
+        if there was nothing to write. With ``durable=False`` a file does not wait for the disk:
+        after a power failure the questions may be pending again, but no charge is lost.
+        """
+        return self.trusted.commit(reservation, answers, durable=durable)
+
+    def offer(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Price,
+    ) -> Offer:
+        """Return what ``reserve`` would charge for the same just now; nothing is charged."""
+        return offer(self._planned(dataset, analyst, questions), as_prices(price))
+
+    def affords(
+        self,
+        dataset: str,
+        analyst: str | None,
+        questions: Sequence[Mapping[str, Any]],
+        price: Price,
+    ) -> bool:
+        """Return whether ``reserve`` would accept the same now; nothing is charged."""
+        return self.offer(dataset, analyst, questions, price).refusal is None
+
+    def unpaid(
+        self, dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]]
+    ) -> list[int]:
+        """Return the places of the questions that an analyst's account would be charged for."""
+        return list(self._planned(dataset, analyst, questions).unpaid)
+
+    def answers(self, dataset: str, questions: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """Return the answers that are known for the present version of the data.
+
+        Each is a cell index as text, 'null' for NULL, or None if there is no answer yet.
+        """
+        texts = [canonical(question) for question in questions]
+
+        def work(transaction: Transaction) -> list[str | None]:
+            now = find(transaction, dataset).standing
+            digests = [question_digest(dataset, now.version, now.schema, text) for text in texts]
+            known = transaction.paid(digests).answers
+            return [known.get(digest) for digest in digests]
+
+        return self.trusted.read(work)
+
     # --- what its owner is shown ---
+
+    def datasets(self) -> list[str]:
+        """Name the datasets."""
+        return self.trusted.datasets()
+
+    def versions(self) -> dict[str, list[str]]:
+        """Return all versions of each dataset, the present one last."""
+        return self.store.read(lambda t: t.all_versions())
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """Return the rows."""
+        return self.store.read(lambda t: list(t.entries(dataset=dataset)))
+
+    def state(self, dataset: str) -> State:
+        """Return the state of a dataset with all allowances, for its owner."""
+        return self.trusted.state(dataset)
+
+    def balance(self, dataset: str, analyst: str | None = None) -> Balance:
+        """Return the balance of an analyst: the account's allowance, or the part that all share."""
+        return self.trusted.read_as(dataset, analyst, lambda _, place: place.balance)
 
     def overview(self, dataset: str) -> Overview:
         """Return the state of a dataset and how much was asked, without reading the charges."""
-        return self.read(lambda t: read_overview(t, dataset))
+        return self.trusted.read(lambda t: read_overview(t, dataset))
 
     def added_budgets(self) -> tuple[int, Fraction]:
         """Return the number of budgets, counting a shared one once, and their sum in bits.
 
         If all datasets are about the same people, that sum can be learned about one of them.
         """
-        return self.read(add_budgets)
+        return self.trusted.read(add_budgets)
 
     def populations(self) -> list[Population]:
         """Return the state of every population: datasets about the same people with one budget."""
-        return self.read(list_populations)
+        return self.trusted.read(list_populations)
 
     def pending(self, dataset: str) -> list[Reservation]:
         """Return the charged questions about the present version that have no answer."""
-        return self.read(lambda t: list_pending(t, dataset))
+        return self.trusted.read(lambda t: list_pending(t, dataset))
 
     def history(self, dataset: str, analyst: str | None = None) -> list[Charge]:
         """Return every paid batch; for an analyst, only those with the analyst's own charges."""
-        return self.read(lambda t: list_charges(t, dataset, analyst))
+        return self.trusted.read(lambda t: list_charges(t, dataset, analyst))
 
     # --- checking and keeping ---
 
@@ -510,17 +682,21 @@ class AuditableLedger(ChargingLedger):
         recomputed; with a head that was saved elsewhere, everything before that head.
         Linear in the number of rows.
         """
-        report = self._store.read(
-            lambda t: verify(t, reprice, head, open_factor, since, may_answer)
-        )
-        self._store.flush()  # what is given out names rows that stay
+        from hartley.agent.replay import verify
+
+        report = self.store.read(lambda t: verify(t, reprice, head, open_factor, since, may_answer))
+        self.store.flush()  # what is given out names rows that stay
         return report
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""
-        rows = export(self._store, Path(path))
-        self._store.flush()
+        rows = export(self.store, Path(path))
+        self.store.flush()
         return rows
+
+    def head(self) -> Head | None:
+        """Return the end of the chain, which is on disk by then; None if it is empty."""
+        return self.trusted.head()
 
     def save_head(self, path: str | os.PathLike[str]) -> Head:
         """Write the end of the chain to a file, to be kept apart from the ledger."""
@@ -531,21 +707,17 @@ class AuditableLedger(ChargingLedger):
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a snapshot to a new file; questions may go on meanwhile."""
-        back_up(self._store, Path(path))
-        self._store.flush()
+        back_up(self.store, Path(path))
+        self.store.flush()
 
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:
         """Add the rows of a backup or an export; rows are never lost unless forced."""
-        done = restore(self._store, Path(path), force=force)
-        self.seen = done.head
+        done = restore(self.store, Path(path), force=force)
+        self.trusted.seen = done.head
         return done
 
 
-Ledger = AuditableLedger
-"""The public name."""
-
-
-def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> AuditableLedger:
+def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledger:
     """Open a ledger: a file, ``sqlite:///file`` or ``postgresql://user@host/database``.
 
     Args:
@@ -559,14 +731,12 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Audi
         ...         ledger.datasets()
         []
     """
-    return AuditableLedger(open_store(address, create=create))
+    return Ledger(open_store(address, create=create))
 
 
-def opened_ledger(
-    ledger: ChargingLedger | str | os.PathLike[str], *, create: bool
-) -> ChargingLedger:
+def opened_ledger(ledger: Ledger | str | os.PathLike[str], *, create: bool) -> Ledger:
     """Return a ledger that is open already as it is, and open one that is named."""
-    if isinstance(ledger, ChargingLedger):
+    if isinstance(ledger, Ledger):
         return ledger
     if not isinstance(ledger, (str, os.PathLike)):
         raise OptionError(

@@ -16,8 +16,6 @@ from hartley.agent.quoting import ChargeLimit, open_desk, quote as quote_plans
 from hartley.agent.workload import (
     NOTHING,
     Charges,
-    Ordering,
-    WorkloadEntry,
     parse_workload,
     read_weight,
     read_workload,
@@ -25,21 +23,21 @@ from hartley.agent.workload import (
 )
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
-from hartley.results.plan import Plan, PlannedQuestion
-from hartley.results.quote import useful_words
+from hartley.results.plan import Ordering, PeriodLeft, Plan, PlannedQuestion, WorkloadEntry
+from hartley.results.quote import Wish, useful_words
 from hartley.text import bits_down, bits_up, counted
-from hartley.trusted.precision import Wish, in_known_cells, vacuous_labels
+from hartley.trusted.precision import in_known_cells, vacuous_labels
 from hartley.trusted.pricing.price import price as price_of
 from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hartley.agent.curve import PriceCurve, PricePoint
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
+    from hartley.results.plan import PriceCurve, PricePoint
     from hartley.schema.schema import Schema
-    from hartley.trusted.agent import TrustedAgent
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.ledger.state import Period, Standing
     from hartley.trusted.precision import Desk
     from hartley.trusted.pricing.after_answers import ToldBefore
@@ -54,7 +52,7 @@ MOST_CURVE_BITS = 32
 
 def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
-    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
     *,
     budget: object = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -113,7 +111,7 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         spent = NOTHING
         period, beside = None, tuple(limits or ())
         if opened is not None:
-            place = opened.read_as(desk.schema.name, analyst, lambda _, place: place)
+            place = opened.trusted.read_as(desk.schema.name, analyst, lambda _, place: place)
             own, spent = own_rows(desk, opened, analyst), place.account.parts
             if limit is not None:
                 limit = min(limit, place.balance.left)
@@ -141,7 +139,9 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         return replace(
             result,
             remaining=quote.remaining,
-            period=period,
+            period=None
+            if period is None
+            else PeriodLeft(period.per, period.name, period.balance.remaining, period.following),
             refusal=quote.refusal,
             exceeded=quote.exceeded,
         )

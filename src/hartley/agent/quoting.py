@@ -11,10 +11,10 @@ from hartley.agent.known import known_words
 from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.results.answer import certificate_of
 from hartley.results.quote import ErrorsIf, NextPrices, Quote, Useful
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, counted, verb_for
+from hartley.trusted.agent import certificate_of
 from hartley.trusted.precision import (
     MOST_KEPT,
     Desk,
@@ -37,10 +37,10 @@ MOST_NEARBY = 16
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hartley.trusted.agent import TrustedAgent
+    from hartley.agent.agent import Agent
+    from hartley.agent.ledger import Ledger
+    from hartley.results.quote import Wish
     from hartley.trusted.ledger.charging import Offer
-    from hartley.trusted.ledger.ledger import Ledger
-    from hartley.trusted.precision import Wish
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
@@ -85,7 +85,7 @@ def price(  # noqa: PLR0913 - what a price rests on, each by name
 
 @contextmanager
 def open_desk(
-    schema: TrustedAgent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     rows: int | None = None,
@@ -156,7 +156,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
     """
 
     def in_known_cells(plan: Selection) -> Selection:
-        return plan if ledger is None else desk.known_plans([plan], ledger, analyst)[0]
+        return plan if ledger is None else desk.known_plans([plan], ledger.trusted, analyst)[0]
 
     plans = [in_known_cells(plan) for plan in plans]
     questions = questions_of(plans)
@@ -218,7 +218,7 @@ def explain(
     desk: Desk, plans: Sequence[Selection], ledger: Ledger, analyst: str | None = None
 ) -> str:
     """Say in words what an account would be charged now, what is free, and if it is covered."""
-    questions = questions_of(desk.known_plans(plans, ledger, analyst))
+    questions = questions_of(desk.known_plans(plans, ledger.trusted, analyst))
     plain = [to_plain(question) for question in questions]
     offer = ledger.offer(desk.schema.name, analyst, plain, desk.prices(questions))
     unpaid = [questions[at] for at in offer.unpaid]

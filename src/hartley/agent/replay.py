@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.errors import EngineError, HartleyError, InputError, Refused
+from hartley.exact import read_integer, write_integer
 from hartley.files import parse_toml
 from hartley.schema.schema import Schema
 from hartley.text import counted, first_of, noun_for
@@ -33,9 +34,7 @@ from hartley.trusted.ledger.rows import (
     canonical,
     problem_of_schema,
     question_digest,
-    read_integer,
     terms_of,
-    write_integer,
 )
 from hartley.trusted.ledger.state import (
     MAY_SAY,

@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.agent.ledger import Charge
+    from hartley.agent.ledger import Charge, Ledger
     from hartley.engines.coded_table import CodedTable
     from hartley.schema.schema import Column
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.questions.batch import Condition, Question
 
 
@@ -261,11 +260,11 @@ def transcripts_of(
 
     Example:
         >>> import tempfile
-        >>> from hartley.agent.agent import OpeningAgent
+        >>> from hartley.agent.agent import Agent
         >>> age = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
         >>> table = {"age": [2, 3]}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with OpeningAgent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
+        ...     with Agent(table, {"table": {"name": "t"}, "columns": age}, budget=4,
         ...                ledger=folder + "/ledger.db") as agent:
         ...         _ = agent.ask("SELECT SUM(age) FROM t", error=0)
         ...         (found,) = transcripts_of(agent.ledger, data=table)
@@ -281,7 +280,7 @@ def transcripts_of(
             hint="give the schema that the agent was asked under, or leave it out",
         )
     rows = known.max_rows if known.rows == "private" else state.rows
-    charges = ledger.read(lambda t: list_charges(t, name, None))
+    charges = ledger.trusted.read(lambda t: list_charges(t, name, None))
     present = [charge for charge in charges if charge.version == state.version]
     try:
         heard = _heard(present)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line, read_text_file
-from hartley.trusted.precision import Wish, in_known_cells, questions_of
+from hartley.results.plan import Ordering, WorkloadEntry, without_comments
+from hartley.results.quote import Wish
+from hartley.trusted.precision import in_known_cells, questions_of
 from hartley.trusted.pricing.after_answers import MOST_FILTERS, ToldBefore, as_asked, laminar
 from hartley.trusted.pricing.atoms import MOST_ATOMS, form_atoms, leaves_of, segments
 from hartley.trusted.pricing.conditional_price import price_paths
@@ -45,32 +47,6 @@ MOST_STATEMENTS = 1000
 """A file with more questions is refused before they are read."""
 _COMMENT = re.compile(r"--([^\n]*)|/\*(.*?)\*/", re.DOTALL)
 _SETTING = re.compile(r"\s*(bits|error|min_rows|weight)\s*=\s*([^\s,;]*)[\s,;]*", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class WorkloadEntry:
-    """A question of a workload, its wish as it was written, and how much its error matters."""
-
-    wish: Wish
-    weight: Fraction = Fraction(1)
-
-    def to_sql(self) -> str:
-        """Return the question as a statement that ``parse_workload`` reads back."""
-        wish = self.wish
-        settings = [
-            f"{name}={value}"
-            for name, value in (
-                ("bits", wish.bits),
-                ("error", wish.error),
-                ("min_rows", wish.min_rows),
-            )
-            if value is not None
-        ]
-        if self.weight != 1:
-            settings.append(f"weight={self.weight}")
-        head = f"-- {', '.join(settings)}\n" if settings else ""
-        # A comment of the text could be read as another wish, or swallow the semicolon.
-        return f"{head}{_without_comments(wish.text)};\n"
 
 
 def read_workload(path: str | os.PathLike[str]) -> list[WorkloadEntry]:
@@ -130,7 +106,7 @@ def _entry(statement: str, settings: Sequence[tuple[str, str]]) -> WorkloadEntry
             hint="keep one of them",
         )
     weight = read_weight(values.pop("weight", "1"))
-    return WorkloadEntry(Wish(_without_comments(statement), **values), weight)
+    return WorkloadEntry(Wish(without_comments(statement), **values), weight)
 
 
 def read_weight(weight: object) -> Fraction:
@@ -196,15 +172,6 @@ def _words(text: str) -> list[tuple[int, int]]:
     return [(token.start, token.end + 1) for token in tokens]
 
 
-def _without_comments(statement: str) -> str:
-    """Return a statement without its comments, everything else as it was written."""
-    parts, place = [], 0
-    for start, stop in _words(statement):
-        parts += [_COMMENT.sub(" ", statement[place:start]), statement[start:stop]]
-        place = stop
-    return "".join(parts).strip().rstrip("; \n")
-
-
 def _gap(
     text: str, start: int, stop: int, *, closed: bool
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -257,20 +224,6 @@ MOST_PASSES = 4
 """Passes of moves of single questions, for more questions than that."""
 MOST_MOVED = 24
 """Up to this many questions, each is tried at every place; beyond, beside its neighbours."""
-
-
-class Ordering(NamedTuple):
-    """An order of questions, what each costs after those before it, and whether none is cheaper."""
-
-    places: tuple[int, ...]
-    cells: tuple[Fraction, ...]
-    """What is due for each, in this order: the factor by which the largest number spent grows."""
-    best: bool = False
-
-    @property
-    def total(self) -> Fraction:
-        """The product of what is due."""
-        return prod(self.cells, start=Fraction(1))
 
 
 class _NearCounts(NamedTuple):

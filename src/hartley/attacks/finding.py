@@ -102,11 +102,6 @@ def share(hits: int, trials: int, *, confidence: float = 0.95) -> AttackEstimate
 
     The interval is that of Clopper and Pearson (1934): it holds the true share at least as often
     as ``confidence`` says, for any number of trials.
-
-    Example:
-        >>> estimate = share(0, 10)
-        >>> estimate.value, estimate.low, round(estimate.high, 4)
-        (0.0, 0.0, 0.3085)
     """
     from scipy.stats import beta
 
@@ -127,12 +122,6 @@ def advantage(wins: int, games: int, *, confidence: float = 0.95) -> AttackEstim
 
     (Farokhi 2020, Section V.A). The interval follows from that of the share of games won; it
     covers 0 unless the results rule out a fair coin.
-
-    Example:
-        >>> advantage(50, 100).value, advantage(50, 100).covers(0)
-        (0.0, True)
-        >>> advantage(99, 100).low > 0.8
-        True
     """
     won = share(wins, games, confidence=confidence)
     ends = sorted((2 * abs(won.low - 0.5), 2 * abs(won.high - 0.5)))
@@ -362,11 +351,6 @@ class ReadingGrid:
         """Find the unit: a decimal one where the readings are short decimals, else a power of 2.
 
         With this unit, the sum of one reading per person of the group is an exact double.
-
-        Example:
-            >>> grid = ReadingGrid.of(np.array([[0.1, 0.25]]), group=4)
-            >>> grid.codes, grid.unit, grid.exact
-            (array([[10., 25.]]), Fraction(1, 100), True)
         """
         bits = EXACT_BITS - int(group).bit_length()
         largest = float(np.abs(readings).max())
@@ -402,24 +386,7 @@ def readings_of(
     columns: Sequence[str] | None = None,
     drop: Drop = "people",
 ) -> Readings:
-    """Return complete readings: one row per person, with a reading at every time.
-
-    Args:
-        source: an array of people x readings (with more axes, the first one is the people), or a
-            table. Without ``person``, each row of the table is a person.
-        person: the column that says whose row it is, if a person has several.
-        order: the column that puts the rows of a person in order.
-        columns: the columns of readings. By default, all numbers but the two above.
-        drop: what is left out of a table with missing readings: "people" leaves out everybody who
-            lacks a reading, "times" every time at which somebody lacks one.
-
-    Example:
-        >>> table = {"home": [1, 1, 2, 2, 3], "day": [1, 2, 1, 2, 1], "kwh": [5, 6, 7, 8, 9]}
-        >>> readings_of(table, person="home", order="day").values.tolist()
-        [[5.0, 6.0], [7.0, 8.0]]
-        >>> readings_of(table, person="home", order="day", drop="times").values.tolist()
-        [[5.0], [7.0], [9.0]]
-    """
+    """Return complete readings: one row per person, with a reading at every time."""
     if drop not in ("people", "times"):
         raise OptionError(
             f"The choice '{drop}' of what to drop for missing readings is unknown",

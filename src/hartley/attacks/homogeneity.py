@@ -338,11 +338,6 @@ def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]
     """Return what a policy releases for each number; edges are rounded to the nearest double.
 
     So a decimal lies in the cell that its digits say: 0.3 in the fourth of ten.
-
-    Example:
-        >>> from hartley.policies.quantizer import UniformQuantizer
-        >>> released(UniformQuantizer(0, 1, 10), np.array([0.3, 0.9999, 7.0])).tolist()
-        [0.35, 0.95, 0.95]
     """
     if policy is None:
         return values
@@ -379,12 +374,6 @@ def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:
     A quantizer is exact: a sum is compared with the least whole number that reaches the edge. A
     function is called once for every sum. If one number is released for several stretches of
     sums, everything between them counts as possible, so no candidate is excluded wrongly.
-
-    Args:
-        policy: None, a quantizer or a function of an array, or a list of them: one per reading,
-            or a number that divides the readings and is repeated.
-        sums: the sums that a group can have.
-        readings: how many readings everybody has.
     """
     several = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     check_number(several, readings)

@@ -326,15 +326,7 @@ def known_numbers(
 
 
 def exact_number(value: float, domain: Declared | None) -> Fraction:
-    """Return the number that a double stands for: one on a step, or the decimal that it prints as.
-
-    Example:
-        >>> exact_number(76.8, None), exact_number(0.3333333333333333, None) == Fraction(1, 3)
-        (Fraction(384, 5), False)
-        >>> thirds = SteppedRange(Fraction(0), Fraction(9), Fraction(1, 3))
-        >>> exact_number(0.3333333333333333, thirds)
-        Fraction(1, 3)
-    """
+    """Return the number that a double stands for: on a step, or the decimal that it prints as."""
     if isinstance(domain, SteppedRange):
         number = domain.number(round((Fraction(value) - domain.low) / domain.step))
         if float(number) == value:
@@ -358,7 +350,7 @@ class _Sides:
 
 def _listed_sides(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
     can_hold, can_fail = (flags & lists.possible for flags in truth_at(side.clause, lists.exact))
-    within = beyond_reach(side)
+    within = slack_outside(side)
     if side.opens is not None:
         near = np.asarray(side.opens(_indices(part, lists)), bool)
     elif within is None:
@@ -372,7 +364,7 @@ def _listed_sides(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _
     return _Sides(can_hold.astype(np.int8), can_fail.astype(np.int8), near.astype(np.int8), crosses)
 
 
-def beyond_reach(side: HiddenSide) -> Expression | None:
+def slack_outside(side: HiddenSide) -> Expression | None:
     """Return what is negative for records that need not be left open; None without a distance."""
     if side.distance is None or side.reach is None:
         return None
@@ -517,11 +509,6 @@ def parts_of(
 
     A column that is released as it is, or known, ties nothing together: once it is known, what
     others read beside it is worked out for each of them alone.
-
-    Args:
-        document: the policy.
-        domains: the values that columns of the table can have.
-        known: the columns that are known.
     """
     fixed = {column.name for column in document.columns if column.is_kept} | set(known)
     groups: list[tuple[list[ColumnPolicy], set[str]]] = []
@@ -567,24 +554,13 @@ ONE = np.uint64(1)
 
 
 def in_order(numbers: NDArray[np.float64]) -> Codes:
-    """Return doubles as whole numbers in the same order, neighbours next to each other.
-
-    Example:
-        >>> codes = in_order(np.array([-1.0, 0.0, 5e-324, 1.0]))
-        >>> bool((codes[1:] > codes[:-1]).all()), int(codes[2] - codes[1])
-        (True, 1)
-    """
+    """Return doubles as whole numbers in the same order, neighbours next to each other."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
     return np.where(bits & SIGN, ~bits, bits | SIGN)
 
 
 def from_order(codes: Codes) -> NDArray[np.float64]:
-    """Return the doubles that whole numbers in order stand for.
-
-    Example:
-        >>> from_order(in_order(np.array([-0.1, 7.0]))).tolist()
-        [-0.1, 7.0]
-    """
+    """Return the doubles that whole numbers in order stand for."""
     bits = np.where(codes & SIGN, codes ^ SIGN, ~codes)
     return bits.view(np.float64)
 
@@ -722,7 +698,7 @@ def _hidden(  # noqa: PLR0913, PLR0917 - the doubles of each piece, and whether 
     assert isinstance(domain, Interval)  # asked before
     records, pieces = first.shape
     which = np.repeat(np.arange(records), pieces)
-    within = beyond_reach(side)
+    within = slack_outside(side)
     can_hold, can_fail = np.zeros((2, records), bool)
     every = np.logical_and(fits.any(axis=1), within is not None)
     some = np.zeros(records, bool)

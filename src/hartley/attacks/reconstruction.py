@@ -205,7 +205,7 @@ class ReconstructionFinding(ReadableResult):
         return min(several or rows, key=lambda row: (row.left, -row.candidates), default=None)
 
     @property
-    def settled_beside(self) -> tuple[int, ...]:
+    def settled_given_others(self) -> tuple[int, ...]:
         """By part, the rows with one record left for the adversary who knows everybody else."""
         return tuple(
             sum(row.rows for row in part if row.left == 1 < row.candidates)
@@ -215,7 +215,7 @@ class ReconstructionFinding(ReadableResult):
     @property
     def alone(self) -> int:
         """The number of rows with one record left, in the part where it is largest."""
-        return max(self.settled_beside, default=0)
+        return max(self.settled_given_others, default=0)
 
     @property
     def settled_by_column(self) -> dict[str, int]:
@@ -270,7 +270,9 @@ class ReconstructionFinding(ReadableResult):
             return (
                 f"{many} {settle} {alone} {of}." if alone else f"{many} {self._none} of any {of}."
             )
-        beside = _settled_rows(zip(map(", ".join, self.secrets), self.settled_beside, strict=True))
+        beside = _settled_rows(
+            zip(map(", ".join, self.secrets), self.settled_given_others, strict=True)
+        )
         if not beside:
             return f"{many} {self._nobody(settle)}."
         rest = f"{alone} {of}" if alone else self._none
@@ -374,7 +376,7 @@ class ReconstructionFinding(ReadableResult):
         """Say for each part how many records are left, of how many rows."""
         sentences = []
         for columns, part, settled in zip(
-            self.secrets, self.others or (), self.settled_beside, strict=True
+            self.secrets, self.others or (), self.settled_given_others, strict=True
         ):
             rest = [row for row in part if row.left > 1]
             text = f"Of {', '.join(columns)} an adversary who knows everybody else is left with"
@@ -448,7 +450,7 @@ class ReconstructionFinding(ReadableResult):
                 "rows_with_one_record_left": self.alone,
                 "settled": [
                     {"columns": list(columns), "rows": rows}
-                    for columns, rows in zip(self.secrets, self.settled_beside, strict=True)
+                    for columns, rows in zip(self.secrets, self.settled_given_others, strict=True)
                 ],
             },
             "truth_inside": self.truth_inside,

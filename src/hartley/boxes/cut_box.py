@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hartley.boxes.box import Interval
 from hartley.boxes.enclosure import range_bounds, shown
 from hartley.boxes.expression import as_expression
-from hartley.boxes.volume import Volume, most_boxes, volume
+from hartley.boxes.volumes import Volume, most_boxes, volume
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.exact import parse_number
 from hartley.ranges.joint_range import Size

@@ -14,9 +14,9 @@ from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError, without_password
 
 if TYPE_CHECKING:
+    from hartley.agent.ledger import Ledger
     from hartley.service.accounts import Accounts
     from hartley.service.identity import IssuedToken, ServiceAccount, TokenRecord
-    from hartley.trusted.ledger.ledger import Ledger
 
 account_app = typer.Typer(
     name="account",
@@ -85,11 +85,11 @@ def add_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley account add ana ledger.db --dataset people --allowance 8[/dim]
     """
+    from hartley.agent.ledger import open_ledger
     from hartley.exact import floor_power, parse_number
     from hartley.service.accounts import open_accounts
     from hartley.service.identity import check_account_name, read_role
     from hartley.service.own_rows import require_covered, set_allowance
-    from hartley.trusted.ledger.ledger import open_ledger
 
     check_account_name(name)
     read_role(role)

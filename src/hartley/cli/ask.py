@@ -27,9 +27,9 @@ from hartley.errors import OptionError
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
-    from hartley.agent.curve import PriceCurve
     from hartley.engines.table import Table
-    from hartley.trusted.precision import Wish
+    from hartley.results.plan import PriceCurve
+    from hartley.results.quote import Wish
 
 T = TypeVar("T")
 

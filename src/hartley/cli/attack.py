@@ -337,10 +337,10 @@ def differencing_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 def _transcripts(
     ledger: str, schema: Path | None, dataset: str | None, data: list[str] | None, html: Path | None
 ) -> tuple[Transcript, ...]:
+    from hartley.agent.ledger import open_ledger
     from hartley.agent.transcript import transcripts_of
     from hartley.schema.schema import Schema
     from hartley.tables.opening import open_table
-    from hartley.trusted.ledger.ledger import open_ledger
 
     read: list[str | Path] = [*(data or []), *([schema] if schema else []), ledger]
     check_page(html, read)

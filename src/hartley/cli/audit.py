@@ -106,7 +106,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.ranges.relation import ROW
     from hartley.reports import write_html
-    from hartley.reports.pages.audit import print_audit
+    from hartley.reports.render import print_report
     from hartley.studies.check.gate import (
         FAIL_ON_PEOPLE,
         above_cases,
@@ -158,7 +158,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if wants_json(json):
         print_json(report.to_dict() | written)
     else:
-        print_audit(report, console())
+        print_report(report.report(), console())
         for what, path in written.items():
             say(f"{'Report' if what == 'html' else 'Risks'}: {path}")
     pass_gate("audit", cases, junit=junit, sarif=sarif)

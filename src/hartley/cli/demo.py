@@ -75,8 +75,8 @@ def _demo_settings(folder: Path) -> ServiceSettings:
 
 def _tokens(settings: ServiceSettings, prepared: Prepared) -> tuple[str, str]:
     """Return a token of the analyst and one of the owner, new ones at every start."""
+    from hartley.agent.ledger import open_ledger
     from hartley.service.accounts import open_accounts
-    from hartley.trusted.ledger.ledger import open_ledger
 
     with open_ledger(settings.ledger) as ledger:
         accounts = open_accounts(ledger)

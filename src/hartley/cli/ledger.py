@@ -346,7 +346,7 @@ def _head_content(head: Head | None) -> dict[str, Any] | None:
 
 
 def _balance_content(balance: Balance) -> dict[str, Any]:
-    from hartley.trusted.ledger.rows import write_integer
+    from hartley.exact import write_integer
 
     return {
         "bits": str(balance.bits),
@@ -366,8 +366,7 @@ def _population_content(population: Population) -> dict[str, Any]:
 
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
-    from hartley.exact import bits_at_least
-    from hartley.trusted.ledger.rows import write_integer
+    from hartley.exact import bits_at_least, write_integer
 
     charges = [
         {

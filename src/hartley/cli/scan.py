@@ -47,7 +47,7 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley scan people.csv --draft roles.toml[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.pages.scan import print_scan
+    from hartley.reports.render import print_report
     from hartley.studies.look.scan import refuse_existing, scan
     from hartley.tables.writing import check_form
 
@@ -76,6 +76,6 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if wants_json(json):
         print_json(report.to_dict() | written)
         return
-    print_scan(report, console())
+    print_report(report.report(), console())
     for what, path in written.items():
         say(f"{'Report' if what == 'html' else what.capitalize()}: {path}")

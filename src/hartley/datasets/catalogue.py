@@ -140,9 +140,6 @@ def list_datasets(
 ) -> list[dict[str, str | None]]:
     """Return every data set of the papers: its source, and whether there is a local copy.
 
-    Args:
-        data: the folder to search for copies. By default, the cache.
-
     Example:
         >>> [known["name"] for known in list_datasets()][:2]
         ['hungarian', 'cleveland']

@@ -163,11 +163,6 @@ def load_hungarian(
     """Read the 294 patients of the Hungarian Institute of Cardiology.
 
     One row is an exact copy of another; paper C speaks of 293 patients.
-
-    Args:
-        path: the file ``processed.hungarian.data``, or a folder that holds it.
-        download: whether to download it if there is no copy.
-        cache: the folder for downloads.
     """
     return _load(HUNGARIAN, path, download=download, cache=cache)
 
@@ -178,13 +173,7 @@ def load_cleveland(
     download: bool = False,
     cache: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Read the 303 patients of the Cleveland Clinic Foundation.
-
-    Args:
-        path: the file ``processed.cleveland.data``, or a folder that holds it.
-        download: whether to download it if there is no copy.
-        cache: the folder for downloads.
-    """
+    """Read the 303 patients of the Cleveland Clinic Foundation."""
     return _load(CLEVELAND, path, download=download, cache=cache)
 
 
@@ -192,11 +181,6 @@ def make_hungarian(rows: int = _HUNGARIAN.rows, *, seed: int = SEED) -> Dataset:
     """Draw synthetic patients like those of the Hungarian hospital.
 
     Most blood pressures end in 0, and most patients lack the last columns, as in the original.
-
-    Example:
-        >>> patients = make_hungarian()
-        >>> patients.rows, patients.synthetic, patients.columns[:4]
-        (294, True, ('age', 'sex', 'cp', 'trestbps'))
     """
     return _make(_HUNGARIAN, rows, seed)
 
@@ -379,13 +363,7 @@ def load_young_people(
     download: bool = False,
     cache: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Read the 1,010 answers of the survey.
-
-    Args:
-        path: the file ``responses.csv``, or a folder that holds it.
-        download: not supported, since Kaggle needs an account; put a copy into the cache.
-        cache: the folder for downloads.
-    """
+    """Read the 1,010 answers of the survey."""
     file = locate(YOUNG_PEOPLE, path, download=download, cache=cache)
     table = typed(read_csv(file, YOUNG_PEOPLE.title), _types(), file, YOUNG_PEOPLE.title)
     origin = f"{YOUNG_PEOPLE.title} ({YOUNG_PEOPLE.licence}), from {YOUNG_PEOPLE.page}."
@@ -403,11 +381,6 @@ def make_young_people(rows: int = 1010, *, seed: int = SEED) -> Dataset:
 
     Age, height and weight depend on each other and on the gender as in the survey. Answers from
     1 to 5 share a few hidden tastes; the answers to single questions do not follow the survey.
-
-    Example:
-        >>> survey = make_young_people()
-        >>> survey.rows, len(survey.columns), survey.units["Weight"]
-        (1010, 150, 'kg')
     """
     import pyarrow as pa
 

@@ -403,10 +403,6 @@ def make_solar_homes(
         seed: the seed of the generator.
         categories: which of GC (general consumption), CL (controlled load, in part of the homes),
             GG (gross generation of the panels).
-
-    Example:
-        >>> make_solar_homes(homes=3, days=2).readings().shape
-        (3, 2, 48)
     """
     import pyarrow as pa
 
@@ -662,11 +658,6 @@ def make_taxi(trips: int = 100_000, *, seed: int = SEED) -> Dataset:
     Trips begin near Midtown, Downtown, the upper sides, the airports or anywhere. Three in four
     end nearby, at a distance with a skewed distribution; the others end at another hub. There are
     no streets, and the only river is the Hudson.
-
-    Example:
-        >>> trips = make_taxi(1000)
-        >>> trips.rows, bool((trips.numbers("pickup_latitude") > 40.49).all())
-        (1000, True)
     """
     import pyarrow as pa
 

@@ -104,12 +104,7 @@ def _diagnosis(
 
 
 def people_schema() -> str:
-    """Return the public schema of the sample table, as the text of a TOML file.
-
-    Example:
-        >>> people_schema().splitlines()[2:4]
-        ['[table]', 'name = "people"']
-    """
+    """Return the public schema of the sample table, as the text of a TOML file."""
     return (files("hartley.datasets") / "people.schema.toml").read_text("utf-8")
 
 
@@ -126,10 +121,6 @@ def random_numbers(seed: int, **sizes: int) -> np.random.Generator:
     """Return the random generator of a seed, after checking the sizes that are asked for.
 
     The bit generator is named, so that a new default of NumPy does not change any table.
-
-    Example:
-        >>> random_numbers(7, rows=10).integers(100, size=3).tolist()
-        [94, 62, 68]
     """
     for name, size in sizes.items():
         if not 1 <= size <= MOST_ROWS:
@@ -161,12 +152,7 @@ def factor_normals(
 def by_shares(
     normal: NDArray[np.float64], shares: Sequence[float], values: Sequence[Any] | None = None
 ) -> NDArray[Any]:
-    """Turn a standard normal column into ordered categories of given shares.
-
-    Example:
-        >>> by_shares(np.array([-3.0, 0.0, 3.0]), [0.2, 0.6, 0.2], ["few", "some", "many"]).tolist()
-        ['few', 'some', 'many']
-    """
+    """Turn a standard normal column into ordered categories of given shares."""
     from scipy.special import ndtri
 
     total = np.cumsum(np.asarray(shares, dtype=np.float64))
@@ -194,12 +180,7 @@ def choice(random: np.random.Generator, shares: Mapping[str, float], rows: int) 
 def by_quantiles(
     normal: NDArray[np.float64], levels: Sequence[float], values: Sequence[float]
 ) -> NDArray[np.float64]:
-    """Turn a standard normal column into one with given quantiles, linear between them.
-
-    Example:
-        >>> by_quantiles(np.array([-9.0, 0.0, 9.0]), [0, 0.5, 1], [10, 15, 40]).round(3).tolist()
-        [10.0, 15.0, 40.0]
-    """
+    """Turn a standard normal column into one with given quantiles, linear between them."""
     from scipy.special import ndtr
 
     column: NDArray[np.float64] = np.interp(ndtr(normal), levels, values)

@@ -60,10 +60,6 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     """Return the folder that keeps downloads.
 
     This is the given folder, or the one in ``HARTLEY_DATA``, or the user's cache, in this order.
-
-    Example:
-        >>> cache_folder("downloads").name
-        'downloads'
     """
     named = cache if cache is not None else os.environ.get(CACHE_VARIABLE)
     if named:
@@ -143,12 +139,6 @@ def fetch(url: str, target: Path, sha256: str | None = None, page: str = "") -> 
 
     The download is written to a temporary file in the same folder. It is moved into place only if
     all announced bytes arrived and the checksum, if it is known, agrees.
-
-    Args:
-        url: the address of the file.
-        target: the file to write; its folder is created.
-        sha256: the checksum that the file must have.
-        page: where the file can be downloaded by hand, for the hint of an error.
     """
     host = urlsplit(url).hostname or "the file system"
     hint = f"try later, or get it from {page or url} and name the file"
@@ -207,12 +197,7 @@ def _receive(url: str, host: str, file: IO[bytes], hint: str) -> tuple[str, bool
 
 
 def opened(path: Path, member: str = "*") -> IO[bytes]:
-    """Open a file for reading; gzip and zip files are unpacked.
-
-    Args:
-        path: the file.
-        member: a pattern for the file in a zip archive.
-    """
+    """Open a file for reading; gzip and zip files are unpacked."""
     import gzip
 
     try:
@@ -269,17 +254,7 @@ def read_csv(  # noqa: PLR0913 - how a file is written, each by name
     member: str = "*.csv",
     delimiter: str = ",",
 ) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
-    """Read comma-separated values; with ``names``, the file has no header.
-
-    Args:
-        path: the file, plain or in a gzip or zip archive.
-        title: the title of the data set, for error messages.
-        names: the names of the columns.
-        types: the types of columns; other types are inferred.
-        skip: the number of lines before the header.
-        member: the file to read from an archive.
-        delimiter: the character between two values.
-    """
+    """Read comma-separated values; with ``names``, the file has no header."""
     import pyarrow as pa
     import pyarrow.csv
 

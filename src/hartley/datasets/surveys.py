@@ -99,13 +99,7 @@ def load_adult(
     download: bool = False,
     cache: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Read the 32,561 records of adult.data, or the 16,281 of adult.test.
-
-    Args:
-        path: the file, or a folder that holds it.
-        download: whether to download adult.data if there is no copy.
-        cache: the folder for downloads.
-    """
+    """Read the 32,561 records of adult.data, or the 16,281 of adult.test."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -136,10 +130,6 @@ def make_adult(rows: int = 32_561, *, seed: int = SEED) -> Dataset:
 
     Occupation, hours and income follow education; marriage follows age, and the relationship
     follows marriage and sex. Shares are those of the original, from its published description.
-
-    Example:
-        >>> make_adult(100).columns[:3]
-        ('age', 'workclass', 'fnlwgt')
     """
     import pyarrow as pa
 
@@ -340,14 +330,7 @@ def load_census(
     download: bool = False,
     cache: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Read the 1,080 records of the Census reference set.
-
-    Args:
-        path: the file ``CASCrefmicrodata.csv``, or a folder that holds it.
-        download: not supported, since no open address serves it as a table. The R package
-            sdcMicro ships it; put a copy into the cache.
-        cache: the folder for downloads.
-    """
+    """Read the 1,080 records of the Census reference set."""
     file = locate(CENSUS, path, download=download, cache=cache)
     return _load(CENSUS, file, CENSUS_COLUMNS)
 
@@ -358,13 +341,7 @@ def load_tarragona(
     download: bool = False,
     cache: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Read the 834 companies of the Tarragona reference set.
-
-    Args:
-        path: the file ``Tarragona.csv``, or a folder that holds it.
-        download: not supported, as for the Census set.
-        cache: the folder for downloads.
-    """
+    """Read the 834 companies of the Tarragona reference set."""
     file = locate(TARRAGONA, path, download=download, cache=cache)
     return _load(TARRAGONA, file, TARRAGONA_COLUMNS)
 
@@ -374,10 +351,6 @@ def make_census(rows: int = 1080, *, seed: int = SEED) -> Dataset:
 
     Total income is the sum of earnings and other income, and the contribution to social security
     is 7.65 % of earnings, as in the original.
-
-    Example:
-        >>> make_census(10).columns[:2]
-        ('AFNLWGT', 'AGI')
     """
     random = random_numbers(seed, rows=rows)
     drawn = _draw(random, rows, _CENSUS)
@@ -400,10 +373,6 @@ def make_tarragona(rows: int = 834, *, seed: int = SEED) -> Dataset:
     """Draw synthetic companies like those of the Tarragona reference set.
 
     The net profit is the gross profit after tax; losses are not taxed.
-
-    Example:
-        >>> make_tarragona(10).columns[-1]
-        'NET.PROFIT'
     """
     random = random_numbers(seed, rows=rows)
     drawn = _draw(random, rows, _TARRAGONA)

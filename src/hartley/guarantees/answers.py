@@ -1,4 +1,4 @@
-"""The promise for a released answer about many people: noiseless privacy of each of them."""
+"""Promises for answers about many people, one at a time or several together."""
 
 from __future__ import annotations
 
@@ -96,16 +96,8 @@ def promise_answers(  # noqa: PLR0913 - what is known of the answers beside thei
     """Certify answers about many people: the outputs of several multiply (Theorem 6).
 
     Those about one column depend on one total, so that together they are the cells of the common
-    refinement. A bound: one person may be able to produce less.
-
-    Args:
-        answers: the answers, each with how far one person moves it.
-        budget: the bits that were asked for.
-        outputs: how many joint answers one person can produce, where that is known better.
-        accuracy: how far off several answers are together, as a sentence.
-        assumptions: what is assumed.
-        more: what else is known to follow.
-        parameters: what the promise was computed from.
+    refinement. A bound: one person may be able to produce less. ``outputs`` is how many joint
+    answers one person can produce, where that is known better.
     """
     outputs = math.prod(map(joint_outputs, by_total(answers))) if outputs is None else outputs
     bits = bits_at_least(outputs)
@@ -151,12 +143,6 @@ def outputs_of_one_number(answers: Sequence[ReleasedAnswerClaim]) -> int:
 
     As the number grows, every linear answer moves one way only. The cell changes where one of them
     passes an edge, so that n answers of N_j cells each take at most 1 + sum (N_j - 1) values.
-
-    Example:
-        >>> from hartley.policies.quantizer import UniformQuantizer
-        >>> cells = UniformQuantizer(0, 1, 4), UniformQuantizer(0, 1, 3)
-        >>> outputs_of_one_number([ReleasedAnswerClaim("", q, Fraction(1, 2)) for q in cells])
-        5
     """
     return 1 + sum(joint_outputs(group) - 1 for group in by_total(answers))
 
@@ -208,10 +194,10 @@ def answer_aggregate(
         more += (indistinguishability(telling),)
     box = Box.cube(side.low, side.high, size=people)
     query = (mean if aggregate.function == "mean" else total)(variables(*box.names))
-    return answer, (*more, *of_query(box, query, quantizer))
+    return answer, (*more, *joint_leakage(box, query, quantizer))
 
 
-def of_query(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequence, ...]:
+def joint_leakage(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Consequence, ...]:
     """Return what the cells of a query tell about all its data together, where that is feasible."""
     flat = not box.volume or quantizer.low == quantizer.high
     if flat or len(box.names) > MOST_PEOPLE_CUT or quantizer.levels > MOST_CELLS_CUT:
@@ -235,9 +221,6 @@ def _covers_exactly(quantizer: Quantizer, reached: Interval) -> bool:
     return quantizer.is_equal and ends == (reached.low, reached.high)
 
 
-# --- indistinguishability -----------------------------------------------------------------------
-
-
 def promise_indistinguishability(
     quantizer: Quantizer, query: Expression, box: Box, budget: object
 ) -> Promise:
@@ -256,12 +239,12 @@ def promise_indistinguishability(
     weights = [abs(by) * box[name].length for name, by in form[0].items()]
     ends = [sorted((by * box[n].low, by * box[n].high)) for n, by in form[0].items()]
     reached = Interval(form[1] + sum(e[0] for e in ends), form[1] + sum(e[1] for e in ends))
-    return promise_telling(
+    return certify_partial_query(
         quantizer,
         reached,
         largest_share(weights),
         budget,
-        more=of_query(box, query, quantizer),
+        more=joint_leakage(box, query, quantizer),
         parameters={"levels": quantizer.levels},
     )
 
@@ -269,7 +252,7 @@ def promise_indistinguishability(
 NOT_KNOWN = "nothing is known about the data of the others but its ranges"
 
 
-def promise_telling(  # noqa: PLR0913 - what a promise is made of
+def certify_partial_query(  # noqa: PLR0913 - what a promise is made of
     quantizer: Quantizer,
     reached: Interval,
     share: Fraction,
@@ -279,7 +262,7 @@ def promise_telling(  # noqa: PLR0913 - what a promise is made of
     more: tuple[Consequence, ...] = (),
     parameters: dict[str, object],
 ) -> Promise:
-    """Certify equal cells over the range of a query of which one person moves a share at most."""
+    """Certify a query in equal cells when one person can change only part of its range."""
     if not _covers_exactly(quantizer, reached):
         raise OptionError(
             f"The cells do not cover exactly the range {reached} of the query",
@@ -307,7 +290,7 @@ def promise_telling(  # noqa: PLR0913 - what a promise is made of
     )
 
 
-def known_others(answer: ReleasedAnswerClaim) -> Consequence:
+def leakage_given_others(answer: ReleasedAnswerClaim) -> Consequence:
     """Say what the same cells tell somebody who does know the others' data."""
     bits = bits_at_least(answer.outputs)
     return Consequence(
@@ -319,10 +302,7 @@ def known_others(answer: ReleasedAnswerClaim) -> Consequence:
     )
 
 
-# --- how far one person can move a query ----------------------------------------------------------
-
-
-def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
+def influence(query: Expression, box: Box, declared: object = None) -> Fraction:
     r"""Return how far one variable can move a query while the others stay fixed, at most.
 
     .. math:: S = \max_i \sup_{v, x, x'} |f(x, v) - f(x', v)|
@@ -331,19 +311,6 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
     where the range of f(x, v) - f(x', v) is: of degree two in up to seven variables, and of one.
     For others a bound; a declared number counts where that bound allows it, and not where the
     query certainly reaches more.
-
-    Args:
-        query: the query.
-        box: the ranges of its variables.
-        declared: a smaller reach that the user knows and vouches for.
-
-    Example:
-        >>> from hartley.boxes.expression import parse_expression
-        >>> square = Box({"x": (0, 1), "y": (0, 2)})
-        >>> reach_of(parse_expression("x + y/4"), square)
-        Fraction(1, 1)
-        >>> reach_of(parse_expression("x*y"), square), reach_of(parse_expression("x*y"), square, 1)
-        (Fraction(2, 1), Fraction(2, 1))
     """
     declared_reach = None if declared is None else parse_number(declared, name="the sensitivity")
     least, most = reach_bounds(query, box)
@@ -357,7 +324,7 @@ def reach_of(query: Expression, box: Box, declared: object = None) -> Fraction:
 
 
 def raised(declared: Fraction, bounds: tuple[Fraction, Fraction | None]) -> Fraction:
-    """Return a declared reach, or the most that a query moves where it certainly moves further.
+    """Return a declared reach, or the most that a query moves if it certainly moves further.
 
     The reach is proved from within, so a smaller declared number was wrong; the truth may be
     larger still.
@@ -372,10 +339,7 @@ def raised(declared: Fraction, bounds: tuple[Fraction, Fraction | None]) -> Frac
 
 
 def reach_bounds(query: Expression, box: Box) -> tuple[Fraction, Fraction | None]:
-    """Return how far one variable can move a query, at least and at most.
-
-    None where that is not known: of many variables, and not linear.
-    """
+    """Return how far one variable can move a query, at least and at most; None if not known."""
     form = query.linear()
     if form is not None:
         moves = [abs(by) * box[name].length for name, by in form[0].items()]
@@ -409,10 +373,6 @@ def _renamed(query: Expression, names: Mapping[str, str]) -> Expression:
     return made[id(query)]
 
 
-# --- vectors --------------------------------------------------------------------------------------
-# What is promised where several answers about the same people are released together.
-
-
 def promise_vector(
     policy: VectorQuantizer,
     parts: Sequence[Quantizer],
@@ -425,16 +385,9 @@ def promise_vector(
     Theorem 6 of Farokhi 2019 (Noiseless Privacy) multiplies what one person can produce in each
     answer. Linear answers move together as the person's number grows, which leaves fewer; so do
     several quantizers of one query, whose cells are those of the common refinement. A bound.
-
-    Args:
-        policy: the quantizers and the norm of their error.
-        parts: the quantizer of every query.
-        queries: the queries.
-        box: the range of every person's number.
-        budget: the bits that were asked for.
     """
     names = [printable(shown(query)) for query in queries]
-    reaches = [reach_of(query, box) for query in queries]
+    reaches = [influence(query, box) for query in queries]
     # Told apart by what they are, not by their text, which is cut short where it is long.
     same = [str(queries.index(query)) for query in queries]
     answers = [
@@ -452,13 +405,16 @@ def promise_vector(
             sentence=f"About {name}: {consequence.sentence}",
         )
         for name, query, part in zip(names, queries, parts, strict=True)
-        for consequence in of_query(box, query, part)
+        for consequence in joint_leakage(box, query, part)
     )
+    ends = " × ".join(f"[{exactly(part.low)}, {exactly(part.high)}]" for part in policy.parts)  # noqa: RUF001
+    how = "in every answer" if policy.norm == "sup" else "in Euclidean distance"
+    error = exactly_or_up(policy.error)
     return promise_answers(
         answers,
         budget,
         outputs=_outputs(answers, queries, box),
-        accuracy=_accuracy(policy),
+        accuracy=f" Answers in {ends} are released within {error} of the truth {how}.",
         more=more,
         parameters={"queries": names, "sensitivities": [str(reach) for reach in reaches]},
     )
@@ -481,10 +437,3 @@ def _outputs(
         ]
         most = max(most, outputs_of_one_number(of_person))
     return min(most, product)
-
-
-def _accuracy(policy: VectorQuantizer) -> str:
-    error = exactly_or_up(policy.error)
-    ends = " × ".join(f"[{exactly(part.low)}, {exactly(part.high)}]" for part in policy.parts)  # noqa: RUF001
-    how = "in every answer" if policy.norm == "sup" else "in Euclidean distance"
-    return f" Answers in {ends} are released within {error} of the truth {how}."

@@ -18,7 +18,7 @@ from hartley.guarantees.consequences import (
     of_hypothesis_privacy,
     of_noiseless_privacy,
 )
-from hartley.guarantees.promise import UNRELATED, A, B, Consequence, D, Promise
+from hartley.guarantees.promise import UNRELATED, A, B, Consequence, D, Promise, nothing_promised
 from hartley.policies.categories import Secrets
 from hartley.policies.column import Output  # noqa: TC001 - other modules import it from here
 from hartley.policies.hypotheses.open_records import OpenShare
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from hartley.boxes.box import Box
     from hartley.policies.categories import CategoryMerging
-    from hartley.policies.column import ColumnPolicy
     from hartley.policies.document import PolicyDocument
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.hypotheses.open_records import OpenHypothesis, OpenRecords
@@ -73,20 +72,6 @@ MISSING: Mapping[Missing, tuple[str, ...]] = {
 }
 
 
-def outputs_of(column: ColumnPolicy) -> Output:
-    """Return how many different releases a column of a policy has, over all records.
-
-    Cells that are released alike count once. A column that is kept, or moved near a line, can
-    take any value; one whose range is a single number cannot.
-
-    Example:
-        >>> from hartley.policies.kinds import MergedColumn
-        >>> outputs_of(MergedColumn("job", (("nurse", "doctor"), ("smith",)), ("a", "b"))).count
-        2
-    """
-    return column.outputs()
-
-
 def promise_records(  # noqa: PLR0913 - what is known of a record beside its outputs
     columns: Sequence[Output],
     lengths: Mapping[str, Fraction],
@@ -99,15 +84,8 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
     """Certify that a record has at most so many releases: the product over its columns.
 
     Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact. Columns
-    that release one query several times count together.
-
-    Args:
-        columns: what is released of a record.
-        lengths: how long the declared range of each column of the table is.
-        budget: the bits that were asked for; whether they are kept is part of the claim.
-        missing: what becomes of missing values.
-        together: columns of one query, and how many values they take jointly at most.
-        more: what else is known to follow.
+    that release one query several times count together; ``lengths`` are those of the declared
+    ranges.
     """
     sizes = count_outputs(columns, missing)
     parameters: dict[str, Any] = {
@@ -125,13 +103,18 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
     outputs = count_together(sizes, missing, together)
     bits = bits_at_least(outputs)
     errors = (_estimation(name, length, columns, sizes) for name, length in lengths.items())
+    exact = [printable(column.name) for column in columns if column.is_exact]
     return Promise(
         kind="local noiseless privacy",
         claim=(
             "Whatever a person's record is, its release is one of at most "
             f"{counted(outputs, 'value')}: {bits_up(bits)} about the person."
             + compare_budget(budget, outputs)
-            + _exact_columns(columns)
+            + (
+                f" {' and '.join(exact)} {verb_for(len(exact), 'is')} released exactly."
+                if exact
+                else ""
+            )
         ),
         value=bits,
         unit="bits",
@@ -154,12 +137,7 @@ def count_outputs(columns: Iterable[Output], missing: Missing) -> dict[str, int 
 
 
 def count_together(sizes: Mapping[str, int | None], missing: Missing, together: Together) -> int:
-    """Return in how many ways the bounded columns of a record come out jointly, at most.
-
-    Example:
-        >>> count_together({"a": 4, "b": 3, "c": 2}, "ruled out", [(("a", "b"), 6)])
-        12
-    """
+    """Return in how many ways the bounded columns of a record come out jointly, at most."""
     one_more = 1 if missing == "counted" else 0  # the query is missing in all of them, or in none
     grouped = {name for names, _ in together for name in names}
     counts = [size for name, size in sizes.items() if size is not None and name not in grouped]
@@ -185,20 +163,16 @@ def _promise_nothing(
     sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
 ) -> Promise:
     """Certify that nothing is promised, since some column is released as it is."""
-    unbounded = [printable(name) for name, size in sizes.items() if size is None]
-    are = "it is" if len(unbounded) == 1 else "they are"
     rest = [size for size in sizes.values() if size is not None]
     beside = (
         f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."
         if rest
         else ""
     )
+    unbounded = [printable(name) for name, size in sizes.items() if size is None]
     return Promise(
         kind="local noiseless privacy",
-        claim=(
-            f"Nothing is promised about a person: {' and '.join(unbounded)} can take any value and "
-            f"{verb_for(len(unbounded), 'is')} released as {are}.{beside}"
-        ),
+        claim=f"{nothing_promised(unbounded)}.{beside}",
         value=math.inf,
         unit="bits",
         theorem=f"{B}, Definition 2",
@@ -210,28 +184,21 @@ def _promise_nothing(
     )
 
 
-def _exact_columns(columns: Sequence[Output]) -> str:
-    """Say which columns are released exactly although their values are counted."""
-    exact = [printable(column.name) for column in columns if column.is_exact]
-    if not exact:
-        return ""
-    return f" {' and '.join(exact)} {verb_for(len(exact), 'is')} released exactly."
-
-
 def compare_budget(budget: object, outputs: int) -> str:
-    """Say whether a budget is kept, as a sentence to add.
-
-    Example:
-        >>> compare_budget(1, 3)
-        ' That breaks the budget of 1 bit, which allows 2 values.'
-    """
+    """Return the sentence that says whether this many outputs keep a budget."""
     if budget is None:
         return ""
-    allowed, bits = floor_power(budget), parse_number(budget, name="the budget in bits")
+    allowed = floor_power(budget)
+    told = "" if outputs <= allowed else f", which allows {counted(allowed, 'value')}"
+    return _budget_kept(budget, keeps=outputs <= allowed, beside=told)
+
+
+def _budget_kept(budget: object, *, keeps: bool, beside: str = "") -> str:
+    if budget is None:
+        return ""
+    bits = parse_number(budget, name="the budget in bits")
     asked = f"the budget of {exactly(bits)} {noun_for(bits, 'bit')}"
-    if outputs <= allowed:
-        return f" That keeps {asked}."
-    return f" That breaks {asked}, which allows {counted(allowed, 'value')}."
+    return f" That {'keeps' if keeps else 'breaks'} {asked}{beside}."
 
 
 def names(columns: Iterable[Output]) -> str:
@@ -261,11 +228,7 @@ def promise_leakage(
     .. math:: L_0(X;Y) = \log_2 \frac{|[X]|}{\min_y |[X|y]|}
 
     Farokhi 2019, eq. 6, counted again from the groups. Exact. Linear in the number of pairs.
-
-    Args:
-        merging: the groups.
-        records: how many records each category has, or a relation whose released side they are.
-        budget: the most bits that may leak.
+    ``records`` tells how many each category has, or is a relation whose released side they are.
     """
     secrets = Secrets.of(records)
     groups: dict[str, list[int]] = {}
@@ -275,19 +238,13 @@ def promise_leakage(
     total, smallest = secrets.total, min(sizes)
     bits = bits_at_least(total, smallest)
     keeps_budget = budget is None or ratio_within(total, smallest, budget)
-    budget_sentence = (
-        ""
-        if budget is None
-        else f" That {'keeps' if keeps_budget else 'breaks'} {asked_budget(budget)}."
-    )
     column = printable(merging.column)
     return Promise(
         kind="leakage",
         claim=(
             f"Whatever is released of {column}, at least {smallest:,} of "
             f"{total:,} {noun_for(total, 'secret')} stay possible: it tells at most "
-            f"{bits_up(bits)}."
-            f"{budget_sentence}"
+            f"{bits_up(bits)}.{_budget_kept(budget, keeps=keeps_budget)}"
         ),
         value=bits,
         unit="bits",
@@ -295,10 +252,7 @@ def promise_leakage(
         rule="printed",
         sound=keeps_budget,
         certainty="exact",
-        assumptions=(
-            ALL_THERE_IS,
-            f"nothing but {column} is released",
-        ),
+        assumptions=(ALL_THERE_IS, f"nothing but {column} is released"),
         parameters={
             "secrets": total,
             "smallest": smallest,
@@ -306,12 +260,6 @@ def promise_leakage(
             "budget": budget_text(budget),
         },
     )
-
-
-def asked_budget(budget: object) -> str:
-    """Name a budget in a sentence."""
-    bits = parse_number(budget, name="the budget in bits")
-    return f"the budget of {exactly(bits)} {noun_for(bits, 'bit')}"
 
 
 def ratio_within(total: int, smallest: int, bits: object) -> bool:
@@ -364,10 +312,6 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
     independently, so that the sum over combinations is at most the product. A deterministic
     column counts with the number of its outputs, missing among them. A bound, from the exact
     rationals of the matrices and of what is drawn by them, rounded up. Linear in their sizes.
-
-    Args:
-        document: the policy, with one perturbed column at least.
-        budget: the bits that were asked for; whether they are kept is part of the claim.
     """
     hiding = document.lines | document.stepped
     if hiding:
@@ -415,27 +359,15 @@ def _category_claim(
 ) -> str:
     times = f"multiplies the chance to guess it by {factor_up(gain)} at most"
     if unbounded:
-        many = len(unbounded) != 1
         return (
-            f"Nothing is promised about a person: {' and '.join(unbounded)} can take any value and "
-            f"{'are' if many else 'is'} released as {'they are' if many else 'it is'}. "
+            f"{nothing_promised(unbounded)}. "
             f"The rest of the record {times}, whatever anybody wants to know. {NOT_NOISELESS}"
         )
-    budget_sentence = (
-        ""
-        if budget is None
-        else f" That {'keeps' if keeps_budget else 'breaks'} {asked_budget(budget)}."
-    )
     return (
         "Whatever anybody wants to know about a person, the release of the person's record "
-        f"{times}: {bits_up(bits)} of stochastic maximal leakage.{budget_sentence} {NOT_NOISELESS}"
+        f"{times}: {bits_up(bits)} of stochastic maximal leakage."
+        f"{_budget_kept(budget, keeps=keeps_budget)} {NOT_NOISELESS}"
     )
-
-
-def _at_least(number: Fraction) -> float:
-    """Return the least double that is not below an exact number."""
-    near = float(number)
-    return near if Fraction(near) >= number else math.nextafter(near, math.inf)
 
 
 def _consequences(pram: Pram) -> tuple[Consequence, ...]:
@@ -443,7 +375,9 @@ def _consequences(pram: Pram) -> tuple[Consequence, ...]:
     leakage = pram_leakage(pram)
     name = printable(", ".join(pram.columns))
     _, certain, odds = leakage.sentences[:3]
-    factor = math.inf if leakage.odds is None else _at_least(leakage.odds)
+    factor = math.inf if leakage.odds is None else float(leakage.odds)
+    if leakage.odds is not None and Fraction(factor) < leakage.odds:
+        factor = math.nextafter(factor, math.inf)
     values = counted(len(pram.values), "value")
     return (
         Consequence(
@@ -480,55 +414,41 @@ def promise_open(opened: OpenHypothesis) -> Promise:
             "of reach",
             hint="allow values to be moved further, or check the ranges and units of the columns",
         )
-    if isinstance(counts, OpenShare):
-        return _promise_share(opened, counts)
-    return Promise(
-        kind="hypothesis privacy",
-        claim=_open_claim(opened, _counted(counts)),
-        value=counts.bits,
-        unit="bits",
-        theorem=f"{D}, Theorem 4",
-        rule="corrected",
-        sound=True,
-        certainty="exact",
-        assumptions=tuple(_assumptions(opened)),
-        consequences=(_success(counts), _by_outputs(counts)),
-        parameters=_parameters(opened)
-        | {
-            "records": counts.records,
-            "open": counts.open,
-            "outputs": counts.outputs,
-            "pairs": counts.pairs,
-        },
-    )
-
-
-def _promise_share(opened: OpenHypothesis, counts: OpenShare) -> Promise:
-    """Certify a share of all that records could be, where some columns have no step."""
     share = digits_down(100 * counts.share, 4)
-    ranges = {
-        printable(name): [str(side.low), str(side.high)] for name, side in opened.ranges.items()
-    }
+    if isinstance(counts, OpenShare):  # of all that records could be, where a column has no step
+        sides = opened.ranges.items()
+        ranges = {printable(name): [str(side.low), str(side.high)] for name, side in sides}
+        claim = _open_claim(opened, f"At least {share} % of all that records could be is")
+        claim += "" if counts.reached else f" More may be open: {ROUGH}."
+        consequences: tuple[Consequence, ...] = ()
+        parameters: dict[str, Any] = {"ranges": ranges, "open_share": share}
+    else:
+        many = f"{counts.open:,} of the {counts.records:,} possible records ({share} %)"
+        claim = _open_claim(opened, f"{many} {verb_for(counts.open, 'is')}")
+        consequences = _of_open_records(counts)
+        parameters = {
+            name: getattr(counts, name) for name in ("records", "open", "outputs", "pairs")
+        }
+    condition = {} if opened.possible is None else {"possible": printable(opened.possible)}
     return Promise(
         kind="hypothesis privacy",
-        claim=_open_claim(opened, f"At least {share} % of all that records could be is")
-        + ("" if counts.reached else f" More may be open: {ROUGH}."),
+        claim=claim,
         value=counts.bits,
         unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,
-        certainty="bound",
+        certainty="bound" if isinstance(counts, OpenShare) else "exact",
         assumptions=tuple(_assumptions(opened)),
-        consequences=(),
-        parameters=_parameters(opened) | {"ranges": ranges, "open_share": share},
-    )
-
-
-def _counted(counts: OpenRecords) -> str:
-    return (
-        f"{counts.open:,} of the {counts.records:,} possible records "
-        f"({digits_down(100 * counts.share, 4)} %) {verb_for(counts.open, 'is')}"
+        consequences=consequences,
+        parameters={
+            "hypothesis": printable(opened.hypothesis),
+            "columns": {printable(name): column.texts() for name, column in opened.columns.items()},
+            "move": [printable(name) for name in opened.move],
+            "error": [str(error) for error in opened.errors],
+        }
+        | condition
+        | parameters,
     )
 
 
@@ -604,37 +524,25 @@ def _assumptions(opened: OpenHypothesis) -> Iterator[str]:
     yield UNRELATED
 
 
-def _success(counts: OpenRecords) -> Consequence:
-    success = counts.success
-    return Consequence(
-        "success of a test",
-        float(digits_down(success, 12)),
-        "Were every possible record equally likely, the best test of the hypothesis would be right "
-        f"with probability {digits_down(success, 4)} or more: this much is not hidden.",
-        f"{D}, Theorem 2",
+def _of_open_records(counts: OpenRecords) -> tuple[Consequence, ...]:
+    return (
+        Consequence(
+            "success of a test",
+            float(digits_down(counts.success, 12)),
+            "Were every possible record equally likely, the best test of the hypothesis would be "
+            f"right with probability {digits_down(counts.success, 4)} or more: this much is not "
+            "hidden.",
+            f"{D}, Theorem 2",
+        ),
+        Consequence(
+            "Priv by outputs",
+            counts.priv,
+            f"Counted in outputs, as equation 10 does, Priv is {digits_down(counts.priv, 4)} bits. "
+            "Merging outputs that decide would raise it and protect nobody, so policies are "
+            "compared by their open records.",
+            f"{D}, equation 10",
+        ),
     )
-
-
-def _by_outputs(counts: OpenRecords) -> Consequence:
-    priv = counts.priv
-    return Consequence(
-        "Priv by outputs",
-        priv,
-        f"Counted in outputs, as equation 10 does, Priv is {digits_down(priv, 4)} bits. Merging "
-        "outputs that decide would raise it and protect nobody, so policies are compared by their "
-        "open records.",
-        f"{D}, equation 10",
-    )
-
-
-def _parameters(opened: OpenHypothesis) -> dict[str, Any]:
-    condition = {} if opened.possible is None else {"possible": printable(opened.possible)}
-    return {
-        "hypothesis": printable(opened.hypothesis),
-        "columns": {printable(name): column.texts() for name, column in opened.columns.items()},
-        "move": [printable(name) for name in opened.move],
-        "error": [str(error) for error in opened.errors],
-    } | condition
 
 
 # --- hypotheses -----------------------------------------------------------------------------------
@@ -660,14 +568,30 @@ def promise_line(policy: LinePolicy) -> Promise:
     hidden = Fraction(band.low)
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
-    claim = _stretched if policy.spreads else _blurred
+    column, reach = printable(policy.column), exactly_or_up(policy.reach)
+    line = f"{reach} of the line {printable(f'{policy.column} = {shown(policy.hypothesis.line)}')}"
+    share = f"{digits_down(100 * hidden / total, 4)} % of all that records could be"
     most = digits_up(100 * min(band.high / total, Fraction(1)), 4)
-    private, bits = f"{_epsilon(epsilon)}-private", digits_down(left_open, 4)
+    private = f"{'infinitely' if epsilon is None else digits_down(epsilon, 4)}-private"
+    bits = digits_down(left_open, 4)
+    if policy.spreads:
+        fine_enough = f"the values of {column} have no step {STEPLESS}"
+        claim = (
+            f"For values of {column} that have no step: within {line} the release does not show on "
+            f"which side of it a record lies: that is {share}. Elsewhere it does show. "
+            f"It is {private}, Priv = {bits} bits."
+        )
+    else:
+        fine_enough = f"neighbouring possible values of {column} lie no further apart than {reach}"
+        claim = (
+            f"Within {line} the line itself is released, which does not show on which side of it "
+            f"a record lies: that is {share}. Elsewhere it does show. Counted in records it is "
+            f"{private}, {bits} bits; by the volume of outputs, of which a line has none, Priv = 0."
+        )
     return Promise(
         kind="hypothesis privacy",
         claim=(
-            f"{claim(policy, hidden / total, private, bits)} "
-            f"No value is moved further than {exactly_or_up(policy.reach)}."
+            f"{claim} No value is moved further than {reach}."
             + ("" if band.reached else f" More may be hidden, up to {most} %: {ROUGH}.")
         ),
         value=left_open,
@@ -677,7 +601,7 @@ def promise_line(policy: LinePolicy) -> Promise:
         sound=True,
         certainty="exact" if band.exact else "bound",
         assumptions=(
-            _fine_enough(policy),
+            fine_enough,
             INSIDE,
             "no value is missing",
             POSSIBLE,
@@ -693,38 +617,6 @@ def promise_line(policy: LinePolicy) -> Promise:
             "error": str(policy.error),
         },
     )
-
-
-def _fine_enough(policy: LinePolicy) -> str:
-    """Say how fine the values of the moved column must be."""
-    column = printable(policy.column)
-    if policy.spreads:
-        return f"the values of {column} have no step {STEPLESS}"
-    apart = exactly_or_up(policy.reach)
-    return f"neighbouring possible values of {column} lie no further apart than {apart}"
-
-
-def _stretched(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
-    return (
-        f"For values of {printable(policy.column)} that have no step: within "
-        f"{exactly_or_up(policy.reach)} of the line {_line(policy)} the release does not show on "
-        f"which side of it a record lies: that is {digits_down(100 * share, 4)} % of all that "
-        f"records could be. Elsewhere it does show. It is {private}, Priv = {bits} bits."
-    )
-
-
-def _blurred(policy: LinePolicy, share: Fraction, private: str, bits: str) -> str:
-    return (
-        f"Within {exactly_or_up(policy.reach)} of the line {_line(policy)} the line itself is "
-        "released, which does not show on which side of it a record lies: that is "
-        f"{digits_down(100 * share, 4)} % of all that records could be. Elsewhere it does show. "
-        f"Counted in records it is {private}, "
-        f"{bits} bits; by the volume of outputs, of which a line has none, Priv = 0."
-    )
-
-
-def _line(policy: LinePolicy) -> str:
-    return printable(f"{policy.column} = {shown(policy.hypothesis.line)}")
 
 
 def refuse_certain(policy: LinePolicy) -> None:
@@ -743,10 +635,6 @@ def refuse_certain(policy: LinePolicy) -> None:
 def plain_box(box: Box) -> dict[str, list[str]]:
     """Return a box as plain values."""
     return {printable(n): [str(side.low), str(side.high)] for n, side in box.sides.items()}
-
-
-def _epsilon(epsilon: Fraction | None) -> str:
-    return "infinitely" if epsilon is None else digits_down(epsilon, 4)
 
 
 COARSER = (
@@ -832,14 +720,9 @@ def _rest(document: PolicyDocument) -> str:
         missing: Missing = "counted" if column.lattice is None else "ruled out"
         sizes |= count_outputs([column.outputs()], missing)
     unbounded = [printable(name) for name, size in sizes.items() if size is None]
-    few = [printable(name) for name, size in sizes.items() if size is not None]
-    sentence = "Nothing else is promised about a person: "
-    if unbounded:
-        sentence += f"{', '.join(unbounded)} can take any value" + (", and " if few else "")
+    few = [(printable(name), size) for name, size in sizes.items() if size is not None]
+    parts = [f"{', '.join(unbounded)} can take any value"] if unbounded else []
     if few:
-        sentence += f"{', '.join(few)} together {_product(sizes):,} values"
-    return f"{sentence}."
-
-
-def _product(sizes: Mapping[str, int | None]) -> int:
-    return math.prod(size for size in sizes.values() if size is not None)
+        many = math.prod(size for _, size in few)
+        parts.append(f"{', '.join(name for name, _ in few)} together {many:,} values")
+    return f"Nothing else is promised about a person: {', and '.join(parts)}."

@@ -22,16 +22,7 @@ MOST_BALLS, MOST_CORNERED = 10_000, 3
 
 
 def of_noiseless_privacy(outputs: int, *errors: Consequence) -> tuple[Consequence, ...]:
-    """Return what follows when one person's data can produce at most so many outputs.
-
-    Args:
-        outputs: the number N of outputs.
-        errors: the consequences for estimates of the person's data, from ``estimation_error``.
-
-    Example:
-        >>> [consequence.name for consequence in of_noiseless_privacy(4)][:2]
-        ['information leakage', 'zero-error capacity']
-    """
+    """Return what follows when one person's data can produce at most this many outputs."""
     bits, twice = bits_at_least(outputs), bits_at_least(outputs**2)
     return (
         Consequence(
@@ -98,10 +89,6 @@ def estimation_error(
     Farokhi 2019 (Noiseless Privacy), Theorem 4, corrected: for any p > 0, with rho a lower bound
     of the density of the value given everything else. Attained by N equal cells. The value is
     that of p = 1, rounded down.
-
-    Example:
-        >>> estimation_error(Fraction(1), 2).value
-        0.125
     """
     absolute = length / (4 * outputs)
     root = _below(length / (2 * outputs)) / math.sqrt(3) * (1 - 1e-15)
@@ -116,7 +103,7 @@ def estimation_error(
 
 
 def indistinguishability(telling: int) -> Consequence:
-    """Return what follows when so many outputs can tell one value of a person from another."""
+    """Return what follows when this many outputs can tell one value of a person from another."""
     return Consequence(
         "indistinguishability",
         bits_at_least(telling),
@@ -127,7 +114,7 @@ def indistinguishability(telling: int) -> Consequence:
 
 
 def maximin_of_cells(cut: CutBox) -> Consequence:
-    """Return how much the cells of a query tell about all its data, whatever their volumes are."""
+    """Return how much the cells of a query tell about all its data, whatever their volumes."""
     agreed = maximin_information(cut)
     return Consequence(
         "maximin information",
@@ -139,15 +126,7 @@ def maximin_of_cells(cut: CutBox) -> Consequence:
 
 
 def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
-    """Return what the cells of a quantized query tell about all its data together.
-
-    Example:
-        >>> from hartley.boxes.box import Box
-        >>> from hartley.boxes.cut_box import CutBox
-        >>> cut = CutBox(Box.cube(-2, 2, size=2), "(x1 + x2)/2", (-2, -1, 0, 1, 2))
-        >>> [round(consequence.value, 6) for consequence in of_cells(cut)]
-        [2.0, 3.0, 1.414214]
-    """
+    """Return what the cells of a quantized query tell about all its data together."""
     leaked = nonstochastic_leakage(cut)
     error, source = _reconstruction(cut)
     known, loose = cut.smallest, ""
@@ -180,11 +159,9 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
 
 
 def _reconstruction(cut: CutBox) -> tuple[float, str]:
-    """Return the smallest error of a reconstruction, exactly where that is quick, and its source.
-
-    Exact for linear queries of few variables, or of many that count alike; else the radius of a
-    ball as large as the smallest cell.
-    """
+    """Return the smallest error of a reconstruction and its source."""
+    # Exact for linear queries of few variables, or of many that count alike; else the radius of a
+    # ball as large as the smallest cell.
     form = cut.query.linear()
     if form is not None and len(cut.outputs) <= MOST_BALLS:
         lengths = {side.length for side in cut.box.sides.values()}
@@ -197,15 +174,8 @@ def _reconstruction(cut: CutBox) -> tuple[float, str]:
 def of_hypothesis_privacy(epsilon: Fraction | None, success: Fraction) -> tuple[Consequence, ...]:
     """Return what follows when a release is epsilon-private against a hypothesis.
 
-    Args:
-        epsilon: what Priv, by volume of outputs, promises; None where nothing is decided at all.
-        success: how often the best test is right at least, where both hypotheses are equally
-            likely and the data is spread evenly under each.
-
-    Example:
-        >>> leakage, success, _ = of_hypothesis_privacy(Fraction(1), Fraction(3, 4))
-        >>> round(leakage.value, 9), success.value
-        (1.0, 0.75)
+    ``epsilon`` is what Priv promises by volume of outputs, None if nothing is decided at all;
+    ``success`` is how often the best test is right at least.
     """
     leak = 0.0 if epsilon is None else math.inf
     if epsilon:

@@ -20,7 +20,7 @@ from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hartley.boxes.expression import Expression
     from hartley.policies.column import ColumnPolicy
@@ -75,11 +75,7 @@ def verify_exhaustively(
     exact = {name: _exact(name, values) for name, values in people.items()}
     parts, queries = queries_of(policy, query)
     expressions = [as_expression(each, exact) for each in queries]
-    for name in (name for expression in expressions for name in expression.names):
-        if name not in exact:
-            raise OptionError(
-                f"There are no values of '{name}' to try", hint="give them in people="
-            )
+    _refuse_lacking((name for expression in expressions for name in expression.names), exact)
     forms = [expression.linear() for expression in expressions]
     linear = [form for form in forms if form is not None]
     if len(linear) == len(forms):
@@ -100,6 +96,14 @@ def queries_of(
             hint="give a list with one query for each",
         )
     return policy.parts, queries
+
+
+def _refuse_lacking(names: Iterable[str], given: Mapping[str, object]) -> None:
+    for name in names:
+        if name not in given:
+            raise OptionError(
+                f"There are no values of '{name}' to try", hint="give them in people="
+            )
 
 
 def _exact(name: str, values: Sequence[object]) -> list[Fraction]:
@@ -163,16 +167,10 @@ def _try_totals(
 def _most_joint(
     kinds: Counter[frozenset[Contribution]], cells: Callable[[Contribution], tuple[int, ...]]
 ) -> int:
-    """Count the joint answers that one person can produce; answers depend on totals alone.
-
-    Instead of everybody's values all totals t of the others are tried: with V the contributions
-    of one person, max over t in V + ... + V of |{cells(t + v) : v in V}|. People with the same
-    possible contributions are of one kind.
-
-    Args:
-        kinds: how many people there are of each kind.
-        cells: the function from totals to the cells of all answers.
-    """
+    """Count the joint answers that one person can produce; answers depend on totals alone."""
+    # Instead of everybody's values all totals t of the others are tried: with V the contributions
+    # of one person, max over t in V + ... + V of |{cells(t + v) : v in V}|. People with the same
+    # possible contributions are of one kind.
     most, cases = 0, 0
     for kind in kinds:
         totals: set[Contribution] = {(0,) * len(next(iter(kind)))}
@@ -215,11 +213,7 @@ def _try_aggregates(document: PolicyDocument, values: Mapping[str, Sequence[obje
             "The policy does not say over how many people it is", hint="write people in [design]"
         )
     names = dict.fromkeys(query.column for query in document.aggregates)
-    for name in names:
-        if name not in values:
-            raise OptionError(
-                f"There are no values of '{name}' to try", hint="give them in people="
-            )
+    _refuse_lacking(names, values)
     exact = [_exact(name, values[name]) for name in names]
     # Whole multiples of one unit a column are added and compared quickly.
     units = [math.lcm(*(value.denominator for value in column)) for column in exact]

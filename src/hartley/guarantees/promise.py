@@ -13,7 +13,7 @@ from hartley.files import file_digest, parse_json, whole_file
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 # --- promise --------------------------------------------------------------------------------------
@@ -23,11 +23,19 @@ A = "Farokhi 2019"
 B = "Farokhi 2019 (Noiseless Privacy)"
 D = "Farokhi 2021"
 """The papers, as certificates name them."""
-UNRELATED = (
+UNRELATED = (  # without it a bound only holds against somebody who knows everybody else's data
     "what is possible for one person does not depend on the others' data; people who are related, "
     "such as a household, count together as one person"
 )
-"""Without this assumption a bound only holds for an adversary who knows everybody else's data."""
+
+
+def nothing_promised(names: Sequence[str]) -> str:
+    """Return the sentence that columns without any bound are released, without its end."""
+    released = "is released as it is" if len(names) == 1 else "are released as they are"
+    return (
+        f"Nothing is promised about a person: {' and '.join(names)} can take any value and "
+        f"{released}"
+    )
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,18 @@ RULES, CERTAINTIES = ("corrected", "printed"), ("exact", "bound")
 def read_certificate(text: str, name: str) -> dict[str, Any]:
     """Return the fields of a certificate, each of the right type, or refuse it in one sentence."""
     place = f"{name[0].upper()}{name[1:]}"
-    content = _parse(text, place)
+    no_certificate = CertificateError(
+        f"{place} is not a certificate",
+        hint="pass a file that hartley has written, as it was written",
+    )
+    if len(text) > LARGEST:
+        raise no_certificate
+    try:
+        content = parse_json(text, what="certificate", kind=InputError)
+    except InputError:
+        raise no_certificate from None
+    if not isinstance(content, dict):
+        raise no_certificate
     form = repr(content.pop("format", None))  # neither true nor 1.0
     if form == "1":
         raise CertificateError(
@@ -125,26 +144,7 @@ def read_certificate(text: str, name: str) -> dict[str, Any]:
     try:
         return _read(content, FIELDS)
     except (ValueError, TypeError, KeyError):
-        raise _no_certificate(place) from None
-
-
-def _parse(text: str, place: str) -> dict[str, Any]:
-    if len(text) > LARGEST:
-        raise _no_certificate(place)
-    try:
-        content = parse_json(text, what="certificate", kind=InputError)
-    except InputError:
-        raise _no_certificate(place) from None
-    if not isinstance(content, dict):
-        raise _no_certificate(place)
-    return content
-
-
-def _no_certificate(place: str) -> CertificateError:
-    return CertificateError(
-        f"{place} is not a certificate",
-        hint="pass a file that hartley has written, as it was written",
-    )
+        raise no_certificate from None
 
 
 def _read(content: object, readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
@@ -152,9 +152,6 @@ def _read(content: object, readers: dict[str, Callable[[Any], Any]]) -> dict[str
     if not isinstance(content, dict) or content.keys() != readers.keys():
         raise TypeError
     return {key: reader(content[key]) for key, reader in readers.items()}
-
-
-# --- types --------------------------------------------------------------------------------------
 
 
 def _text(value: object) -> str:
@@ -202,22 +199,22 @@ def _all(reader: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return read
 
 
-def _parameters(value: object) -> dict[str, Any]:
+def _parameters(value: object, depth: int = DEEPEST) -> dict[str, Any]:
+    """Read plain values by name, nested a few times."""
     if not isinstance(value, dict):
         raise TypeError
-    parameters = _plain(value, DEEPEST)
-    assert isinstance(parameters, dict)  # as it came
-    return parameters
+    if depth == 0:
+        raise ValueError
+    return {_text(key): _plain(item, depth - 1) for key, item in value.items()}
 
 
 def _plain(value: object, depth: int) -> object:
-    """Let plain values pass, nested a few times."""
+    if isinstance(value, dict):
+        return _parameters(value, depth)
+    if isinstance(value, list) and depth:
+        return [_plain(item, depth - 1) for item in value]
     if depth == 0:
         raise ValueError
-    if isinstance(value, dict):
-        return {_text(key): _plain(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item, depth - 1) for item in value]
     return _text(value) if isinstance(value, str) else value
 
 
@@ -271,8 +268,6 @@ class Certificate(Promise):
         """Turn a promise into a certificate."""
         return cls(**{field.name: getattr(promise, field.name) for field in fields(Promise)})
 
-    # --- files ------------------------------------------------------------------------------
-
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON; infinity becomes text."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -323,10 +318,8 @@ class Certificate(Promise):
         if self.sound:
             return
         if self.unbounded:
-            are, they_are = ("are", "they are") if len(self.unbounded) > 1 else ("is", "it is")
             raise CertificateError(
-                f"Nothing is promised about a person: {' and '.join(self.unbounded)} can take any "
-                f"value and {are} released as {they_are}",
+                nothing_promised(self.unbounded),
                 hint="release it in cells, in groups, perturbed or not at all; or leave "
                 "out the certificate",
             )
@@ -334,8 +327,6 @@ class Certificate(Promise):
             "The policy does not keep what was asked for",
             hint="design it again with the corrected rule; hartley design says what is promised",
         )
-
-    # --- policies ---------------------------------------------------------------------------
 
     def bind(self, path: str | os.PathLike[str]) -> Certificate:
         """Return the certificate tied to a policy file, every byte of it."""

@@ -173,7 +173,7 @@ def stated_contributions(known: Contributors, rules: Sequence[Rule]) -> dict[str
 def stated_remainders(
     known: Contributors, sums: Iterable[Sequence[int]], rules: Sequence[Rule]
 ) -> dict[str, str]:
-    """Return the same for sums of several cells that are known exactly."""
+    """Return the largest contributions to sums of several cells that are known exactly."""
     joined = ((in_a_line(cells), [n for n, _ in known.together(cells)]) for cells in sums)
     return _stated(joined, rules)
 
@@ -342,30 +342,16 @@ def prove_unions(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is j
     insider: str,
     name: str,
 ) -> Iterator[OneTable]:
-    """Prove the answers of every rule again, from the holdings that a certificate states.
-
-    Args:
-        system: the cells, and what is published about them.
-        written: what a certificate writes about sums of hidden cells.
-        proved: what is proved about the cells for anybody.
-        rules: the rules.
-        insider: what contributors know.
-        name: the name of the certificate, for an error.
-    """
+    """Prove the answers of every rule again, from the holdings that a certificate states."""
     questions = read_holdings(written["holdings"], rules, insider)
     base, known = proved.witnesses.base, proved.witnesses.known
-    moves = [numbers(written["moves"][part]) for part in ("start", "cell", "change")]
-    tables = Witnesses(base, known, *moves)
-    if (
-        not refer_to(tables.start, tables.cell, system.size)
-        or any(
-            not refer_to(holdings.start, holdings.cell, system.size)
-            or not holdings.cell.size == holdings.amount.size == holdings.alone.size
-            for holdings, _ in questions.values()
-        )
-        or not (known.all() and tables.fit(system, proved.low, proved.high))
+    tables = _read_tables(written["moves"], (base, known), system, (proved.low, proved.high), name)
+    if not known.all() or any(
+        not refer_to(holdings.start, holdings.cell, system.size)
+        or not holdings.cell.size == holdings.amount.size == holdings.alone.size
+        for holdings, _ in questions.values()
     ):
-        raise refuted(name, "a table in it does not fit the outputs")
+        raise refuted(name, UNFIT)
     shown = {0: base}
     for number, (begin, end) in enumerate(pairwise(tables.start.tolist()), 1):
         shown[number] = base.copy()
@@ -377,9 +363,7 @@ def prove_unions(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is j
         answers[:, holdings.attackers] = runs.reshape(len(mine), len(holdings.attackers))
         asked = OneTable(system, base, holdings, targets=mine, answers=answers)
         for t, attacker, *texts in block["proofs"]:
-            listed = [[int(word) for word in text.split()] for text in texts]
-            sides = [dict(zip(n[::2], n[1::2], strict=True)) for n in listed]
-            asked.proofs.append(TightSum(int(t), int(attacker), *sides))
+            asked.proofs.append(TightSum(int(t), int(attacker), *map(_read_pairs, texts)))
         if not all(
             0 <= tight.target < len(mine)
             and tight.attacker in holdings.attackers
@@ -395,12 +379,33 @@ def prove_unions(  # noqa: PLR0913, PLR0917 - a part, and the terms that it is j
         yield asked
 
 
+def _read_tables(
+    written: Mapping[str, str],
+    table: tuple[NDArray[np.int64], NDArray[np.bool_]],
+    system: LinearSystem,
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
+    name: str,
+) -> Witnesses:
+    """Read changes of a whole table, and refuse those that do not fit proved bounds."""
+    changes = [numbers(written[part]) for part in ("start", "cell", "change")]
+    tables = Witnesses(*table, *changes)
+    if not refer_to(tables.start, tables.cell, system.size) or not tables.fit(system, *ends):
+        raise refuted(name, UNFIT)
+    return tables
+
+
+def _read_pairs(text: str) -> dict[int, int]:
+    listed = [int(word) for word in text.split()]
+    return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
 # --- table verdicts -------------------------------------------------------------------------------
 # What is proved about published tables for one attacker, and the verdicts that follow.
 
 SAFE, PROTECTED, OPEN, DISCLOSED = range(4)
 """Verdicts, the worst last."""
 WORDS = ("safe", "protected", "open", "disclosed")
+UNFIT = "a table in it does not fit the outputs"
 
 
 @dataclass(frozen=True)
@@ -428,13 +433,8 @@ class ProvedView:
     ) -> NDArray[np.int64]:
         """Return the verdict on every cell that follows from what is proved, and no better one.
 
-        Args:
-            joint: the cells.
-            rules: the rules.
-            left: how many values a cell must keep that its publication calls small.
-            needs: for rules about contributions, the largest ones and the rest, of a cell or of
-                cells whose sum is known exactly.
-            counts: whether the cells count people.
+        A cell that its publication calls small must keep so many values as ``left`` says; ``needs``
+        are the largest contributions and the rest, of a cell or of cells with a known sum.
         """
         worst = np.zeros(joint.system.size, np.int64)
         sums = remainders(joint, self.low, self.high)
@@ -449,18 +449,19 @@ class ProvedView:
                 known = unions + [(cells, Fraction(n.total)) for cells, n in sums.items()]
                 small = [with_sums(cells, hidden) for cells, n in known if 0 < n < rule.threshold]
                 worst[[cell for cells in small for cell in cells]] = DISCLOSED
-                self._small_cells(joint, rule.threshold, worst)
+                low_mean = (joint.system.high < rule.threshold) & (self.low < self.high)
+                low_mean[[c for c, mean in self.means.items() if mean >= rule.threshold]] = False
+                worst[low_mean] = np.maximum(worst[low_mean], OPEN)
             elif isinstance(rule, Homogeneous) and counts:
                 self._homogeneous(joint, worst)
             elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
                 for text, parts in needs.items():
-                    need, cells = needed(rule, parts), numbers(text)
-                    if cells.size > 1 and sums[tuple(cells.tolist())].total != sum(parts):
+                    need, cells = needed(rule, parts), numbers(text).tolist()
+                    if len(cells) > 1 and sums[tuple(cells)].total != sum(parts):
                         raise ValueError(text)
                     if need is not None:
-                        mine = DISCLOSED if cells.size > 1 else self._reaching(cells[0], ceil(need))
-                        if cells.size > 1:
-                            cells = np.array(with_sums(cells.tolist(), hidden))
+                        mine = self._reaching(cells, ceil(need))
+                        cells = cells if len(cells) == 1 else with_sums(cells, hidden)
                         worst[cells] = np.maximum(worst[cells], mine)
         if counts:
             single = (self.low == 1) & (self.high == 1)
@@ -482,12 +483,6 @@ class ProvedView:
         verdict = np.where(enough & ~(small & few), PROTECTED, verdict)
         return np.where(about, verdict, SAFE)
 
-    def _small_cells(self, joint: Cover, k: int, worst: NDArray[np.int64]) -> None:
-        small = (joint.system.high < k) & (self.low < self.high)
-        enough = [cell for cell, mean in self.means.items() if mean >= k]
-        small[enough] = False
-        worst[small] = np.maximum(worst[small], OPEN)
-
     def _homogeneous(self, joint: Cover, worst: NDArray[np.int64]) -> None:
         system = joint.system
         for r in lines_of(joint).tolist():
@@ -502,21 +497,14 @@ class ProvedView:
             alone = possible.size == 1 and (attained or self.low[parent] > 0)
             worst[possible[0]] = max(worst[possible[0]], DISCLOSED if alone else OPEN)
 
-    def _reaching(self, cell: int, least: int) -> int:
-        if self.most[cell] >= least:
-            return PROTECTED
-        return DISCLOSED if self.high[cell] < least else OPEN
+    def _reaching(self, cells: Sequence[int], least: int) -> int:
+        if len(cells) > 1 or self.high[cells[0]] < least:
+            return DISCLOSED
+        return PROTECTED if self.most[cells[0]] >= least else OPEN
 
 
-def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> ProvedView:
-    """Prove the ends of all cells again for one attacker.
-
-    Args:
-        stated: the cells, and what is published about them.
-        view: what a certificate writes about the attacker.
-        name: the name of the certificate, for an error.
-    """
-    system = stated
+def prove_view(system: LinearSystem, view: Mapping[str, Any], name: str) -> ProvedView:
+    """Prove the ends of all cells again for one attacker, as a certificate writes them."""
     if view["knows"]:
         cells, values = map(list, zip(*view["knows"], strict=True))
         if ((system.low[cells] > values) | (system.high[cells] < values)).any():
@@ -558,32 +546,18 @@ def prove_view(stated: LinearSystem, view: Mapping[str, Any], name: str) -> Prov
     if there.size != unknown.size:
         raise refuted(name, "its table has another size")
     known[unknown], base[unknown] = there, written_base
-    moves = view["moves"]
-    witnesses = Witnesses(
-        base, known, numbers(moves["start"]), numbers(moves["cell"]), numbers(moves["change"])
+    witnesses, tables = (
+        _read_tables(moves, (base, known), system, (low, high), name)
+        for moves in (view["moves"], view["sums"]["moves"])
     )
-    if not refer_to(witnesses.start, witnesses.cell, system.size) or not witnesses.fit(
-        system, low, high
-    ):
-        raise refuted(name, "a table in it does not fit the outputs")
-    least, most = witnesses.ends()
-    moves = view["sums"]["moves"]
-    changes = [numbers(moves[part]) for part in ("start", "cell", "change")]
-    tables = Witnesses(base, known, *changes)
-    means, known_sums = _prove_means(tables, system, (low, high), view["sums"], name)
-    return ProvedView(low, high, least, most, witnesses, means, known_sums)
+    means, known_sums = _prove_means(tables, system, view["sums"], name)
+    return ProvedView(low, high, *witnesses.ends(), witnesses, means, known_sums)
 
 
 def _prove_means(
-    tables: Witnesses,
-    system: LinearSystem,
-    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
-    written: Mapping[str, Any],
-    name: str,
+    tables: Witnesses, system: LinearSystem, written: Mapping[str, Any], name: str
 ) -> tuple[dict[int, Fraction], list[dict[int, Fraction]]]:
     """Add up means of tables again, and read combinations that may tell small sums."""
-    if not refer_to(tables.start, tables.cell, system.size) or not tables.fit(system, *ends):
-        raise refuted(name, "a table in it does not fit the outputs")
     hull = TableHull(tables.base, tables.start, tables.cell, tables.change)
     cells, below = numbers(written["cell"]).tolist(), written["below"].split()
     means: dict[int, Fraction] = {}
@@ -598,11 +572,6 @@ def _prove_means(
     if any(not 0 <= r < system.relations for pairs in known for r in pairs):
         raise refuted(name, "a relation of it does not exist")
     return means, [{r: Fraction(y) for r, y in pairs.items()} for pairs in known]
-
-
-def _read_pairs(text: str) -> dict[int, int]:
-    listed = [int(word) for word in text.split()]
-    return dict(zip(listed[::2], listed[1::2], strict=True))
 
 
 def _ends(text: str) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -623,13 +592,8 @@ def check_claims(  # noqa: PLR0913 - what is claimed, and what it is compared wi
 ) -> NDArray[np.int64]:
     """Compare every claim with what is proved, and count the verdicts that are claimed.
 
-    Args:
-        joint: the cells.
-        cells: what a certificate claims of them.
-        proved: what is proved about them for anybody.
-        worst: the worst verdict on each that is proved for some attacker.
-        name: the name of the certificate, for an error.
-        untested: whether a total among them is neither declared nor tested: it protects nothing.
+    ``worst`` is the worst verdict on each cell that is proved for some attacker; a total that is
+    neither declared nor tested protects nothing.
     """
     if untested:
         told = joint.system.low == joint.system.high
@@ -643,14 +607,9 @@ def check_claims(  # noqa: PLR0913 - what is claimed, and what it is compared wi
         raise refuted(name, "a cell of it does not exist")
     if np.unique(claimed).size < claimed.size or len(words) != claimed.size:
         raise refuted(name, "a cell occurs twice in it")
-    for side, column in (
-        ("low", proved.low),
-        ("high", proved.high),
-        ("least", proved.least),
-        ("most", proved.most),
-    ):
+    for side in ("low", "high", "least", "most"):
         there, stated = _ends(cells[side])
-        mine = column[claimed]
+        mine = getattr(proved, side)[claimed]
         finite = np.abs(mine) < FAR
         if there.size != claimed.size:
             raise refuted(name, "a cell has no interval in it")
@@ -867,21 +826,11 @@ def _read(part: dict[str, Any], files: Sequence[Crosstab]) -> tuple[list[Crossta
         {tuple(keys): frozenset(patterns) for keys, patterns in chosen["possible"]},
     )
     tables = [with_places(table, part["decimals"]) for table in files]
+    kind, places = part["statistic"], part["decimals"]
     for answer in part["answers"]:
         cell = PublishedCell((), int(answer["low"]), int(answer["high"]), "number", "", 1)
-        tables.append(
-            Crosstab(
-                answer["name"],
-                None,
-                "",
-                (),
-                part["statistic"],
-                answer["where"],
-                (cell,),
-                part["decimals"],
-                (),
-            )
-        )
+        where = answer["where"]
+        tables.append(Crosstab(answer["name"], None, "", (), kind, where, (cell,), places, ()))
     return tables, selections
 
 
@@ -911,9 +860,8 @@ def _compare(  # noqa: PLR0913, PLR0917 - a part and the microdata
     for knows in insiders:
         cells = [*knows]
         people = {int(who) for who in known.who[known.start[cells]]}
-        if (known.number[cells] != 1).any() or len(people) != 1:
-            raise refuted(name, "an insider of it is none")
-        if known.truth[cells].tolist() != [*knows.values()]:
+        alone = (known.number[cells] == 1).all() and len(people) == 1
+        if not alone or known.truth[cells].tolist() != [*knows.values()]:
             raise refuted(name, "an insider of it is none")
     if insider in {"sole", "all"}:
         # Who is alone in a cell that is settled learns nothing new from knowing it.

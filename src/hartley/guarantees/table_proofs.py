@@ -27,19 +27,9 @@ WholeNumbers = np.ndarray[Any, np.dtype[Any]]
 def followed(
     system: LinearSystem, ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Follow bounds through all sums at once, until nothing becomes narrower or long enough.
+    """Follow proved bounds, or the stated ones, through all sums until nothing becomes narrower.
 
     Written apart from the compiled kernel that a check uses, so that neither trusts the other.
-
-    Args:
-        system: the numbers and their relations.
-        ends: bounds that are proved already; without them, the stated ones.
-
-    Example:
-        >>> from hartley.knowledge.table_system import LinearSystem
-        >>> low, high = followed(LinearSystem.of([(2, [0, 1])], [0, 3, 7], [FAR, FAR, 7]))
-        >>> low.tolist(), high.tolist()
-        ([0, 3, 7], [4, 7, 7])
     """
     low, high = (system.low.copy(), system.high.copy()) if ends is None else ends
     parts = _UnsettledParts.of(system, low, high)
@@ -89,7 +79,7 @@ class _UnsettledParts:
         start = np.concatenate([[0], np.cumsum(lengths[used])])
         return cls(start, system.column[inside], system.factor[inside] > 0, sums[used], limit)
 
-    @cached_property
+    @cached_property  # used in each of up to MOST_ROUNDS rounds
     def _by_number(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The places of the numbers in order, and the relation at each of them."""
         order = np.argsort(self.column, kind="stable")
@@ -142,13 +132,7 @@ class _UnsettledParts:
 
 
 def refer_to(start: NDArray[np.int64], entries: NDArray[np.int64], size: int) -> bool:
-    """Tell whether rows of entries are well formed: in order, and each of them below a size.
-
-    Example:
-        >>> start = np.array([0, 2])
-        >>> refer_to(start, np.array([0, 4]), 5), refer_to(start, np.array([0, -1]), 5)
-        (True, False)
-    """
+    """Tell whether rows of entries are well formed: in order, and each of them below a size."""
     return bool(
         start.size
         and start[0] == 0
@@ -198,11 +182,8 @@ class ProofRows:
             r: Fraction(int(y), below)
             for r, y in zip(self.relation[mine].tolist(), self.numerator[mine], strict=True)
         }
-        side = int(self.side[i])
-        end = system.bound(int(self.cell[i]), multipliers, side)
-        if end is None:
-            return None
-        return math.ceil(end) if side == LOW else math.floor(end)
+        end = system.bound(int(self.cell[i]), multipliers, side := int(self.side[i]))
+        return end if end is None else math.ceil(end) if side == LOW else math.floor(end)
 
     def _together(self, system: LinearSystem, chosen: NDArray[np.int64]) -> list[int | None]:
         r"""Compute d = e_j - y A for many ends at once, and the ends of d x over the bounds."""
@@ -212,9 +193,8 @@ class ProofRows:
         of, r, y = _rows(self.start, chosen, self.relation, self.numerator)
         of_entry, column, sign = _rows(system.start, r, system.column, system.factor)
         # Every entry of d, one for each relation that a cell is in, with what is left of e_j.
-        place = np.concatenate(
-            [of[of_entry] * system.size + column, self._own(chosen, system.size)]
-        )
+        own = np.arange(chosen.size) * system.size + self.cell[chosen]
+        place = np.concatenate([of[of_entry] * system.size + column, own])
         entry = np.concatenate([-y.astype(np.int64)[of_entry] * sign, below])
         order = np.argsort(place, kind="stable")
         place, entry = place[order], entry[order]
@@ -228,13 +208,8 @@ class ProofRows:
         sums = np.add.reduceat(np.where(endless, 0, d * np.where(endless, 0, ends)), begin)
         without = np.logical_or.reduceat(endless, begin)
         rounded = np.where(self.side[chosen] == LOW, -(-sums // below), sums // below)
-        return [
-            None if none else end
-            for end, none in zip(rounded.tolist(), without.tolist(), strict=True)
-        ]
-
-    def _own(self, chosen: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        return np.arange(chosen.size) * size + self.cell[chosen]
+        pairs = zip(rounded.tolist(), without.tolist(), strict=True)
+        return [None if none else end for end, none in pairs]
 
 
 def _largest(values: WholeNumbers) -> int:

@@ -21,15 +21,15 @@ from hartley.guarantees.answers import (
     OTHERS,
     ReleasedAnswerClaim,
     answer_aggregate,
-    known_others,
-    of_query,
+    certify_partial_query,
+    influence,
+    joint_leakage,
+    leakage_given_others,
     promise_answers,
     promise_indistinguishability,
-    promise_telling,
     promise_vector,
     raised,
     reach_bounds,
-    reach_of,
 )
 from hartley.guarantees.columns import (
     INSIDE,
@@ -241,7 +241,7 @@ def _cells(
     if not expression.names or not all(name in ranges for name in expression.names):
         return ()
     box = Box({name: Interval(*ranges[name]) for name in expression.names})
-    return of_query(box, expression, quantizer_of(column))
+    return joint_leakage(box, expression, quantizer_of(column))
 
 
 def quantizer_of(column: ColumnPolicy) -> Quantizer:
@@ -352,14 +352,14 @@ def _told_apart_by_aggregate(
     side = Interval(*document.ranges[query.column])
     answer, consequences = answer_aggregate(query, cells, side, people)
     times = 1 if query.function == "mean" else people
-    return promise_telling(
+    return certify_partial_query(
         cells,
         Interval(side.low * times, side.high * times),
         Fraction(1, people) if side.length else Fraction(0),
         budget,
         assumptions=(INSIDE, UNRELATED, NOT_KNOWN, _table(people)),
         more=(
-            known_others(answer),
+            leakage_given_others(answer),
             *(each for each in consequences if each.name != TOLD_APART),
         ),
         parameters={
@@ -700,7 +700,7 @@ def _promise_quantizer(
         return _promise_value(policy, budget)
     person: Fraction | None = None
     if expression is not None and box is not None:
-        reach = reach_of(expression, box, sensitivity)
+        reach = influence(expression, box, sensitivity)
         person = min((box[name].length for name in expression.names), default=None)
     elif sensitivity is None:
         raise OptionError(
@@ -715,7 +715,9 @@ def _promise_quantizer(
                 hint="it is how far one person's data can move the query",
             )
     asked = "the query" if expression is None else printable(shown(expression))
-    more = of_query(box, expression, policy) if expression is not None and box is not None else ()
+    more = (
+        joint_leakage(box, expression, policy) if expression is not None and box is not None else ()
+    )
     return promise_answers(
         [ReleasedAnswerClaim(asked, policy, reach, person or None)],
         budget,

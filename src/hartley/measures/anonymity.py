@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from hartley.exact import check_base, log_ratio
 from hartley.kernels.classes import count_tails, over_classes
 from hartley.ranges.distribution import CountedBeliefs, as_frequencies, largest_ratio
 from hartley.ranges.joint_range import counts_of
+from hartley.report import Panel, Series
+from hartley.text import noun_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -195,35 +197,14 @@ def skewed_classes(classes: ClassTable | ClassCounts, times: int) -> NDArray[np.
 
 # --- former names -----------------------------------------------------------------------------
 
-_MOVED = {
-    "delta_disclosure": "delta_disclosure",
-    "equal_closeness": "equal_closeness",
-    "hierarchical_closeness": "hierarchical_closeness",
-    "kullback_leibler": "t_closeness",
-    "ordered_closeness": "ordered_closeness",
-}
-"""What ``hartley.measures.anonymity`` measures now, of every kind of range."""
-
 
 def __getattr__(name: str) -> object:
-    if name not in _MOVED:
+    if name != "kullback_leibler":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     import warnings
-    from importlib import import_module
 
-    from hartley.ranges.classes import KeyClasses
-
-    warnings.warn(
-        f"{__name__}.{name} is now {_MOVED[name]} of hartley.measures.anonymity, for KeyClasses",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    measure = getattr(import_module("hartley.measures.anonymity"), _MOVED[name])
-
-    def of_counts(classes: ClassCounts, *rest: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on
-        return measure(KeyClasses.of(classes), *rest, **options)
-
-    return of_counts
+    warnings.warn(f"{__name__}.{name} is now called t_closeness", DeprecationWarning, stacklevel=2)
+    return t_closeness
 
 
 # --- closeness ------------------------------------------------------------------------------------
@@ -231,6 +212,16 @@ def __getattr__(name: str) -> object:
 #
 # The measures take a relation, the classes of a table with equal keys (``KeyClasses``) or joint
 # probabilities: a released value is a class, and its probability the share of the records in it.
+
+
+def _frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
+    """Return frequencies of whatever has some; counted classes are those of equal keys."""
+    from hartley.kernels import classes
+    from hartley.ranges.classes import KeyClasses
+
+    return as_frequencies(
+        KeyClasses.of(source) if isinstance(source, classes.ClassCounts) else source
+    )
 
 
 def t_closeness(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
@@ -255,7 +246,7 @@ def t_closeness(source: JointFrequencies | ArrayLike, *, base: float = 2) -> flo
         0.0
     """
     check_base(base)
-    return as_frequencies(source).beliefs().divergence(base)
+    return _frequencies(source).beliefs().divergence(base)
 
 
 def delta_disclosure(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
@@ -274,7 +265,7 @@ def delta_disclosure(source: JointFrequencies | ArrayLike, *, base: float = 2) -
         inf
     """
     check_base(base)
-    return as_frequencies(source).beliefs().disclosure(base)
+    return _frequencies(source).beliefs().disclosure(base)
 
 
 @overload
@@ -298,7 +289,7 @@ def equal_closeness(source: JointFrequencies | ArrayLike) -> Fraction | float:
         >>> equal_closeness([[0.5, 0.0], [0.0, 0.5]])
         0.5
     """
-    return as_frequencies(source).beliefs().equal_distance()
+    return _frequencies(source).beliefs().equal_distance()
 
 
 @overload
@@ -325,7 +316,7 @@ def ordered_closeness(source: JointFrequencies | ArrayLike) -> Fraction | float:
         >>> ordered_closeness([[0.5, 0.0], [0.0, 0.0], [0.0, 0.5]])
         0.5
     """
-    return as_frequencies(source).beliefs().ordered_distance()
+    return _frequencies(source).beliefs().ordered_distance()
 
 
 @overload
@@ -360,7 +351,7 @@ def hierarchical_closeness(
         >>> hierarchical_closeness([[0.25, 0.0], [0.25, 0.0], [0.0, 0.5]], [[0, 0, 1]])
         0.5
     """
-    return as_frequencies(source).beliefs().hierarchical_distance(levels)
+    return _frequencies(source).beliefs().hierarchical_distance(levels)
 
 
 # --- reidentification -----------------------------------------------------------------------------
@@ -525,6 +516,28 @@ def size_bands(sizes: NDArray[np.int64]) -> tuple[SizeBand, ...]:
             itertools.pairwise(edges), counts.tolist(), records.tolist(), strict=True
         )
     )
+
+
+def sizes_panel(
+    bands: Sequence[SizeBand], noun: str = "class", size: tuple[float, float] = (7.2, 3.4)
+) -> Panel:
+    """Return a picture of how many records are in classes of each size; unique ones are red.
+
+    Above each bar stands its number of classes; of people, who are their own noun, their number.
+    """
+    shown = [band.records if noun == "person" else band.classes for band in bands]
+    bars = Series(
+        "",
+        tuple(band.label for band in bands),
+        tuple(float(band.records) for band in bands),
+        "bars",
+        tones=tuple(int(band.high == 1) for band in bands),
+        labels=tuple(f"{number:,}" if number else "" for number in shown),
+    )
+    if noun == "person":
+        return Panel("people with the same keys", "people", (bars,), size=size)
+    there = f"records in {noun_for(2, noun)} of that size"
+    return Panel(f"records in a {noun}", there, (bars,), size=size)
 
 
 def _edges(least: int, largest: int) -> list[int]:

@@ -20,7 +20,7 @@ _MOVED = {
     "information_transmission": "leakage.information_transmission",
     "nonstochastic_information": "leakage.nonstochastic_information",
     "nonstochastic_leakage": "leakage.nonstochastic_leakage",
-    "maximin_information": "maximin.maximin_information",
+    "maximin_information": "leakage.maximin_information",
 }
 
 

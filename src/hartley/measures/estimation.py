@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hartley.boxes.cut_box import CutBox
-    from hartley.boxes.volume import Volume
+    from hartley.boxes.volumes import Volume
 
 MOST_SIDES = 6
 """The corners of a cell, and the balls through some of them, are listed up to this dimension."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -29,8 +28,10 @@ N = TypeVar("N")
 
 SYNTHETIC = "synthetic"
 """The word for data made by a generator, in place of a path."""
-HERE = Path(__file__).parent
-MODULE = re.compile(r"fig(\d+)$")
+
+
+def unwatched(_share: float) -> None:
+    """Take the progress of a figure that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Claim:
 class Figure(Generic[N]):
     """One figure: what it shows, and how to compute, draw and check it.
 
-    ``compute(data, progress=..., **sizes)`` returns frozen numbers; ``data`` is "synthetic", the
-    path of a file or a folder, and is ignored where the figure needs none. ``plot(numbers)`` says
-    what there is to draw, ``findings(numbers)`` what the figure is expected to show.
+    ``compute(data, progress=..., **sizes)`` returns frozen numbers; ``data`` is "synthetic" or the
+    path of a file or a folder, ignored by a figure that needs none. ``plot(numbers)`` returns the
+    chart, ``findings(numbers)`` what the figure is expected to show.
 
     Example:
         >>> figure = load_figure("A/3")
@@ -85,7 +86,6 @@ class Figure(Generic[N]):
         return f"{self.paper.lower()}-figure-{self.number}"
 
 
-@cache
 def figure_names() -> tuple[str, ...]:
     """Return the names of all figures, in the order of the papers; none of them is loaded.
 
@@ -94,17 +94,11 @@ def figure_names() -> tuple[str, ...]:
         ('A/1', 'A/2', 'A/3')
     """
     numbered = [
-        (_paper(folder.name), int(match[1]))
-        for folder in iter_modules([str(HERE)])
-        if folder.ispkg
-        for module in iter_modules([str(HERE / folder.name)])
-        if (match := MODULE.match(module.name))
+        (file.stem.upper() if len(file.stem) == 1 else file.stem, int(number))
+        for file in Path(__file__).parent.glob("*.py")
+        for number in re.findall(r"^def fig(\d+)\(", file.read_text(encoding="utf-8"), re.MULTILINE)
     ]
     return tuple(f"{paper}/{number}" for paper, number in sorted(numbered))
-
-
-def _paper(folder: str) -> str:
-    return folder.upper() if len(folder) == 1 else folder
 
 
 def choose_figures(wanted: str) -> tuple[str, ...]:
@@ -150,7 +144,7 @@ def load_figure(name: str) -> Figure[Any]:
     if not chosen:
         raise OptionError(f"'{name}' names no single figure", hint="write for example A/1")
     paper, number = chosen.lower().split("/")
-    figure: Figure[Any] = import_module(f"hartley.papers.{paper}.fig{number}").FIGURE
+    figure: Figure[Any] = getattr(import_module(f"hartley.papers.{paper}"), f"fig{number}")()
     return figure
 
 
@@ -215,24 +209,22 @@ def reproduce(
         ('C/1', False, True)
     """
     names = choose_figures(wanted)
-    return (_outcome(name, data, progress) for name in names)
+    return (
+        _outcome(name, data, partial(progress, name) if progress is not None else unwatched)
+        for name in names
+    )
 
 
-def _outcome(
-    name: str, data: str | Path, progress: Callable[[str, float], None] | None
-) -> Reproduced:
-    def report(share: float) -> None:
-        if progress is not None:
-            progress(name, share)
-
-    figure = load_figure(name)
-    begun = perf_counter()
-    report(0.0)
+def _outcome(name: str, data: str | Path, progress: Progress) -> Reproduced:
+    figure, begun = load_figure(name), perf_counter()
+    chart: Chart | None = None
+    claims: tuple[Claim, ...] = ()
+    problem = ""
+    progress(0.0)
     try:
-        numbers = figure.compute(data, progress=report)
+        numbers = figure.compute(data, progress=progress)
         chart, claims = figure.plot(numbers), figure.findings(numbers)
     except HartleyError as error:
-        report(1.0)
-        return Reproduced(figure, None, problem=str(error), seconds=perf_counter() - begun)
-    report(1.0)
-    return Reproduced(figure, chart, claims, seconds=perf_counter() - begun)
+        problem = str(error)
+    progress(1.0)
+    return Reproduced(figure, chart, claims, problem, perf_counter() - begun)

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     Distance = Callable[[Any, Any], float] | Mapping[tuple[Any, Any], float] | Sequence[Any]
 
 
-# --- merged column --------------------------------------------------------------------------------
-# A column policy for categories: each group of them is released as one label.
+EXACT_UP_TO = 12
+"""Up to so many categories the best grouping is computed; for more without a hierarchy, a
+heuristic is used."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,6 @@ class MergedColumn(ColumnPolicy):
         members = tuple(tuple(read_list(group, "groups")) for group in read_list(groups, "groups"))
         return cls(name, members, tuple(read_list(labels, "labels")), other)
 
-    @classmethod
-    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> MergedColumn:
-        """Build it from the fields of a file."""
-        _ = kind  # there is one
-        return cls.read(name, **fields)
-
     def to_rule(self) -> Lookup:
         """Return what an engine executes."""
         pairs = [
@@ -86,10 +81,6 @@ class MergedColumn(ColumnPolicy):
             for value in group
         ]
         return Lookup(self.name, tuple(pairs), self.other)
-
-    def to_rules(self) -> tuple[Lookup]:
-        """Return what an engine executes."""
-        return (self.to_rule(),)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
@@ -126,8 +117,7 @@ class MergedColumn(ColumnPolicy):
         )
 
 
-# --- merging --------------------------------------------------------------------------------------
-# Merge categories into groups, so that every released group leaves enough secrets possible.
+# --- merging: every released group leaves enough secrets possible ---------------------------------
 
 
 @dataclass(frozen=True)
@@ -198,10 +188,8 @@ class Secrets:
         return np.asarray(together - np.bincount(keys // self.total, minlength=sizes.size))
 
     def sizes_of_all_groups(self) -> NDArray[np.int64]:
-        """Return the size of every group, a group being a number whose bits are its categories.
-
-        A group rules out the secrets all of whose categories lie outside of it.
-        """
+        """Return the size of every group, a group being a number whose bits are its categories."""
+        # A group rules out the secrets all of whose categories lie outside of it.
         n = len(self.categories)
         apart = np.zeros(2**n, np.int64)
         if self.counts is not None:
@@ -257,19 +245,31 @@ def best_groups(secrets: Secrets, least: int, apart: NDArray[np.float64] | None)
     """
     n = len(secrets.categories)
     sizes = secrets.sizes_of_all_groups().tolist()
-    inner = _inner_distances(n, apart)
+    distances = np.zeros(2**n)  # the sum between the members of every set
+    for k in range(n):
+        sums = np.zeros(1)
+        for j in range(k):
+            sums = np.concatenate([sums, sums + (1.0 if apart is None else apart[k, j])])
+        distances[2**k : 2 ** (k + 1)] = distances[: 2**k] + sums
+    inner = distances.tolist()
     most: list[tuple[int, float, int]] = [(0, 0.0, secrets.total)]
     choice = [0]
     for whole in range(1, 2**n):
         best, chosen = (-1, 0.0, 0), 0
         # Some group holds the first category of a set: only such groups are tried, so that every
         # partition is seen once.
-        for group in _subsets_with(whole & -whole, whole):
+        first = whole & -whole
+        rest = part = whole ^ first
+        while True:
+            group = part | first
             groups, closeness, smallest = most[whole ^ group]
             if sizes[group] >= least and groups >= 0:
                 trial = groups + 1, closeness - inner[group], min(smallest, sizes[group])
                 if trial > best:
                     best, chosen = trial, group
+            if not part:
+                break
+            part = (part - 1) & rest
         most.append(best)
         choice.append(chosen)
     cells, whole = [], 2**n - 1
@@ -277,30 +277,6 @@ def best_groups(secrets: Secrets, least: int, apart: NDArray[np.float64] | None)
         cells.append([k for k in range(n) if choice[whole] >> k & 1])
         whole ^= choice[whole]
     return cells
-
-
-def _subsets_with(low: int, whole: int) -> Iterator[int]:
-    """Yield the subsets of a set that hold its first member, small numbers last."""
-    rest = part = whole ^ low
-    while True:
-        yield part | low
-        if not part:
-            return
-        part = (part - 1) & rest
-
-
-def _inner_distances(n: int, apart: NDArray[np.float64] | None) -> list[float]:
-    """Return for every set the sum of the distances between its members."""
-    inner = np.zeros(2**n)
-    for k in range(n):
-        sums = np.zeros(1)
-        for j in range(k):
-            sums = np.concatenate([sums, sums + (1.0 if apart is None else apart[k, j])])
-        inner[2**k : 2 ** (k + 1)] = inner[: 2**k] + sums
-    return list(inner.tolist())
-
-
-# --- many categories: a heuristic ---------------------------------------------------------------
 
 
 def join_nearest(
@@ -337,9 +313,6 @@ def join_nearest(
             far[:, first] = far[first]
         groups[first] += groups.pop(second)
         alive[second] = False
-
-
-# --- a hierarchy ----------------------------------------------------------------------------------
 
 
 def finest_cut(
@@ -396,11 +369,6 @@ def _paths(
                 raise OptionError("The hierarchy runs in a circle", hint="let it end in one root")
             path[place] = None
         yield category, list(path)
-
-
-EXACT_UP_TO = 12
-"""Up to so many categories the best grouping is computed; for more without a hierarchy, a
-heuristic is used."""
 
 
 @dataclass(frozen=True)
@@ -564,12 +532,7 @@ def _labels(groups: Sequence[Sequence[Hashable]]) -> tuple[str, ...]:
 
 
 def _least_size(total: int, bits: object) -> int:
-    """Return the fewest secrets that a release may leave possible: ceil(total / 2^bits), exactly.
-
-    Example:
-        >>> _least_size(12, 2), _least_size(12, "1.5"), _least_size(12, 100)
-        (3, 5, 1)
-    """
+    """Return the fewest secrets that a release may leave possible: ceil(total / 2^bits)."""
     bound = parse_number(bits, name="the bound in bits")
     if bound < 0:
         raise OptionError(

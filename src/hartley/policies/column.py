@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     """The values that a column can have: every number of a range, those on a step, or a list."""
 
 
-# --- column ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Output:
     """In how many ways one column of a record can come out, missing values aside."""
@@ -101,6 +98,9 @@ class ColumnPolicy:
     """Whether it hides a hypothesis, for which the declared ranges of other columns are needed."""
 
     if TYPE_CHECKING:
+        read: Callable[..., ColumnPolicy]
+        """Builds it from its name and the fields of a file; see ``from_fields``."""
+
         # A dataclass would take a property that exists at run time for the default of its field.
         @property
         def name(self) -> str:
@@ -110,12 +110,13 @@ class ColumnPolicy:
         def kind(self) -> str:
             """The word for it in a policy file."""
 
-    # --- a file -----------------------------------------------------------------------------
+    # a file
 
     @classmethod
     def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> ColumnPolicy:
         """Build it from the fields of a file, whose names were compared with those above."""
-        raise NotImplementedError
+        _ = kind  # where there is one
+        return cls.read(name, **fields)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file, as text, whole numbers, truth values and lists of them."""
@@ -129,7 +130,7 @@ class ColumnPolicy:
     def check_ranges(self, ranges: Mapping[str, Range]) -> None:
         """Refuse the declared ranges of a policy where this column could not be certified."""
 
-    # --- a release --------------------------------------------------------------------------
+    # a release
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -148,9 +149,13 @@ class ColumnPolicy:
 
     def to_rules(self) -> tuple[Rule, ...]:
         """Return what an engine executes, one rule a released name."""
+        return (self.to_rule(),)
+
+    def to_rule(self) -> Rule:
+        """Return what an engine executes, of a kind that is released under one name."""
         raise NotImplementedError
 
-    # --- a promise --------------------------------------------------------------------------
+    # a promise
 
     @property
     def range(self) -> Range | None:
@@ -200,11 +205,7 @@ class ColumnPolicy:
         return None if count is None else Fraction(count + 1)
 
     def hides(self, ranges: Mapping[str, Range]) -> LinePolicy | None:
-        """Return the policy by which it hides a hypothesis; None where it hides none.
-
-        Args:
-            ranges: the declared ranges of the policy.
-        """
+        """Return the policy by which it hides a hypothesis, for declared ranges; None if none."""
         _ = ranges
         return None
 
@@ -222,7 +223,7 @@ class ColumnPolicy:
         opened = self.leaves_open()
         return () if opened is None else (opened,)
 
-    # --- words and pictures -----------------------------------------------------------------
+    # words and pictures
 
     def sentence(self) -> str:
         """Say how the column is released."""
@@ -231,14 +232,12 @@ class ColumnPolicy:
     def picture(self, reach: float | None = None) -> Ruler | Groups | None:
         """Return what there is to draw, as plain numbers; None where there is nothing.
 
-        Args:
-            reach: how far one person moves what is released, where many people share it.
+        ``reach`` is how far one person moves what is released, where many people share it.
         """
         _ = reach
         return None
 
-    # --- an attack --------------------------------------------------------------------------
-    # What somebody who reads the policy file can compute backwards from a release.
+    # an attack: what somebody who reads the policy file can compute backwards from a release
 
     def declared_values(self) -> Mapping[str, Declared]:
         """Return the values that columns of the table can have, as far as the file says, by column.
@@ -293,12 +292,7 @@ def read_step(value: object, column: str) -> Fraction | None:
 
 
 def points_between(low: Fraction, high: Fraction, step: Fraction) -> int:
-    """Return how many values of a step a range holds, counted from its low end.
-
-    Example:
-        >>> points_between(Fraction(0), Fraction(100), Fraction(3))
-        34
-    """
+    """Return how many values of a step a range holds, counted from its low end."""
     return math.floor((high - low) / step) + 1
 
 
@@ -377,12 +371,6 @@ class KeptColumn(ColumnPolicy):
         ends = {f: read_number(end, f) for f, end in given.items() if end is not None}
         return cls(name, **ends, step=read_step(step, name))
 
-    @classmethod
-    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> KeptColumn:
-        """Build it from the fields of a file."""
-        _ = kind  # there is one
-        return cls.read(name, **fields)
-
     @property
     def range(self) -> tuple[Fraction, Fraction] | None:
         """The range to which values are clamped, if any."""
@@ -417,10 +405,6 @@ class KeptColumn(ColumnPolicy):
         first = self.low - self.step / 2
         end = first + self.points * self.step
         return UniformCells(self.name, first, end, self.points, listed=True)
-
-    def to_rules(self) -> tuple[Keep | UniformCells]:
-        """Return what an engine executes."""
-        return (self.to_rule(),)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""

@@ -85,22 +85,17 @@ class PolicyDocument:
         object.__setattr__(self, "design", _as_lists(dict(self.design)))
         columns = tuple(column.as_designed(self.design) for column in self.columns)
         object.__setattr__(self, "columns", columns)
-        self._check_queries()
-        for column in self.columns:
+        others = [column for column in columns if not isinstance(column.query, Aggregate)]
+        if others and self.aggregates:
+            raise InputError(
+                f"The policy releases {self.aggregates[0]} of a whole table beside "
+                f"'{others[0].name}' of every row",
+                hint="write two policies",
+            )
+        for column in columns:
             if column.needs_ranges:
                 column.check_ranges(self.ranges)
         self.to_toml()
-
-    def _check_queries(self) -> None:
-        """One row for all people has no place beside one row for each of them."""
-        whole = [column for column in self.columns if isinstance(column.query, Aggregate)]
-        if whole and len(whole) < len(self.columns):
-            (other, *_) = [column for column in self.columns if column not in whole]
-            raise InputError(
-                f"The policy releases {whole[0].query} of a whole table beside '{other.name}' "
-                "of every row",
-                hint="write two policies",
-            )
 
     @property
     def ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
@@ -109,14 +104,6 @@ class PolicyDocument:
         Those of columns that are quantized, stretched or kept as they are, and those of the
         section [design], which columns that stand in queries have.
         """
-        named = {
-            column.name: column.range
-            for column in self.columns
-            if column.range is not None and column.query is None
-        }
-        return self._designed_ranges() | named
-
-    def _designed_ranges(self) -> dict[str, tuple[Fraction, Fraction]]:
         listed = self.design.get("columns", {})
         if not isinstance(listed, dict):
             raise InputError(
@@ -132,7 +119,11 @@ class PolicyDocument:
                 )
             interval = Interval.of((ends[0], ends[1]))
             ranges[name] = (interval.low, interval.high)
-        return ranges
+        return ranges | {
+            column.name: column.range
+            for column in self.columns
+            if column.range is not None and column.query is None
+        }
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -204,8 +195,6 @@ class PolicyDocument:
         design = {"design": dict(self.design)} if self.design else {}
         return {"format": self.format} | head | design | {"columns": columns}
 
-    # --- files ------------------------------------------------------------------------------
-
     def to_toml(self) -> str:
         """Return the policy as the text of a file."""
         content = self._content()
@@ -214,15 +203,16 @@ class PolicyDocument:
             "# What is released of each column; a column that is not named here is not released."
         ]
         lines += _toml_fields(content)
-        for head, fields in [("[design]", design)] * bool(design) + [
-            ("[[columns]]", column) for column in columns
-        ]:
-            sections = {key: item for key, item in fields.items() if _is_long(item)}
-            lines += [
-                "",
-                head,
-                *_toml_fields({k: v for k, v in fields.items() if k not in sections}),
-            ]
+        heads = [("[design]", design)] * bool(design) + [("[[columns]]", c) for c in columns]
+        for head, fields in heads:
+            # A table that does not fit its line gets a section of its own.
+            sections = {
+                key: item
+                for key, item in fields.items()
+                if isinstance(item, dict) and len(_toml_value(item)) > WIDEST_LINE - 20
+            }
+            short = {key: item for key, item in fields.items() if key not in sections}
+            lines += ["", head, *_toml_fields(short)]
             for key, section in sections.items():
                 lines += ["", f"{head[:-1]}.{_toml_key(key)}]", *_toml_fields(section)]
         return "\n".join(lines) + "\n"
@@ -253,18 +243,12 @@ class PolicyDocument:
         return cls.from_toml(text, name=f"the policy file {path}")
 
 
-# --- writing ------------------------------------------------------------------------------------
 # tomli-w writes keys and values. The layout is ours: it would put every number of a matrix, and
 # both ends of a range, on a line of its own, which nobody can read.
 
 
 def _toml_fields(fields: Mapping[str, Any]) -> list[str]:
-    """Return a line, or a list wrapped over several, for every field.
-
-    Example:
-        >>> _toml_fields({"people": 5000, "columns": {"height": ["100", "250"]}})
-        ['people = 5000', 'columns = {height = ["100", "250"]}']
-    """
+    """Return a line, or a list wrapped over several, for every field."""
     return [f"{_toml_key(name)} = {_toml_value(value)}" for name, value in fields.items()]
 
 
@@ -311,11 +295,6 @@ def _check_plain(value: object) -> None:
     )
 
 
-def _is_long(value: object) -> bool:
-    """Tell whether a table does not fit its line and gets a section of its own."""
-    return isinstance(value, dict) and len(_toml_value(value)) > WIDEST_LINE - 20
-
-
 def _toml_list(items: list[str]) -> str:
     """Return a list on one line, or wrapped where it is long."""
     if sum(len(item) + 2 for item in items) <= WIDEST_LINE - 20:
@@ -332,12 +311,9 @@ def _toml_list(items: list[str]) -> str:
     return "\n".join(["[", *lines, current, "]"])
 
 
-# --- reading ------------------------------------------------------------------------------------
-
-
 def _read(content: dict[str, Any], name: str) -> PolicyDocument:
     """Turn the content of a file into a policy, or say which place makes no sense."""
-    place = _sentence(name)
+    place = name[0].upper() + name[1:]
     if content.get("format") != FORMAT or isinstance(content.get("format"), bool):
         stated = value_text(content["format"]) if "format" in content else None
         complaint = "does not name a format" if stated is None else f"has format {stated}"
@@ -381,7 +357,3 @@ def _as_lists(value: Any) -> Any:  # noqa: ANN401 - what a design holds
     if isinstance(value, dict):
         return {key: _as_lists(item) for key, item in value.items()}
     return value
-
-
-def _sentence(name: str) -> str:
-    return name[0].upper() + name[1:]

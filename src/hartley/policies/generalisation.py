@@ -40,11 +40,13 @@ if TYPE_CHECKING:
     from hartley.schema.roles import Roles, RolesSource
 
 
-# --- lattice --------------------------------------------------------------------------------------
-# The lattice of levels of several keys: the combination of levels that loses least.
-
+METHODS = ("full-domain", "mondrian")
+UNMEASURED = "k-anonymity says nothing about confidential values: measure those as well."
 MOST_NODES = 200_000
 """More combinations of levels than this are refused."""
+
+
+# --- the lattice of levels of several keys --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,6 @@ class _Losses:
         lost = self._levels[key][level].group_sizes - 1
         return self._weights[key] * int(counts @ lost[self._points.codes[:, key]])
 
-    def bounds(self) -> list[list[int]]:
-        """Return for every key and level the loss if no record had to be left out."""
-        return [
-            [self.of_level(key, level, self._points.counts) for level in range(len(levels))]
-            for key, levels in enumerate(self._levels)
-        ]
-
     def of_node(self, node: Sequence[int], large: NDArray[np.bool_]) -> list[int]:
         """Return the loss of every key of a node; a suppressed record loses all of each key."""
         counts = np.where(large, self._points.counts, 0)
@@ -118,13 +113,6 @@ def search_lattice(
     combinations for each node that is tried. Where households are counted, a class has
     to hold people of k of them; parts of a class hold no more than the class, so that the same
     order works.
-
-    Example:
-        >>> from hartley.policies.hierarchy import key_levels
-        >>> codes, counts, members = np.array([[0], [1]]), np.array([2, 1]), np.array([0, 0, 1])
-        >>> points = KeyPoints(codes, counts, members, [[7, 8]])
-        >>> search_lattice(points, [key_levels("a", [7, 8], None)], 2, 1).losses
-        (Fraction(1, 3),)
     """
     shape = [len(of_key) for of_key in levels]
     if math.prod(shape) > MOST_NODES:
@@ -133,7 +121,10 @@ def search_lattice(
             hint=f"use fewer keys or levels, {MOST_NODES:,} combinations at most",
         )
     losses = _Losses(points, levels)
-    bounds = losses.bounds()
+    bounds = [  # the loss of every key and level if no record had to be left out
+        [losses.of_level(key, level, points.counts) for level in range(len(of_key))]
+        for key, of_key in enumerate(levels)
+    ]
     nodes = sorted(
         (sum(bound[at] for bound, at in zip(bounds, node, strict=True)), sum(node), node)
         for node in itertools.product(*map(range, shape))
@@ -183,7 +174,10 @@ class _TriedNodes:
         below, above = -1, len(path) - 1  # one class of everybody suppresses nobody
         while above - below > 1:
             middle = (below + above) // 2
-            if self._fails_alone(path[middle]):
+            at = path[middle]
+            if self._failed[at] or (
+                not self._fits[at] and self._points.counts[~self.group(at)[0]].sum() > self._most
+            ):
                 below = middle
             else:
                 above = middle
@@ -191,12 +185,6 @@ class _TriedNodes:
         if below >= 0:
             self._failed[tuple(slice(at + 1) for at in path[below])] = True
         return below >= 0
-
-    def _fails_alone(self, node: tuple[int, ...]) -> bool:
-        if self._failed[node] or self._fits[node]:
-            return bool(self._failed[node])
-        large, _ = self.group(node)
-        return int(self._points.counts[~large].sum()) > self._most
 
 
 def _path_up(node: tuple[int, ...], bounds: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
@@ -234,10 +222,6 @@ def _group(
 
 
 # --- generalisation -------------------------------------------------------------------------------
-
-
-METHODS = ("full-domain", "mondrian")
-UNMEASURED = "k-anonymity says nothing about confidential values: measure those as well."
 
 
 @dataclass(frozen=True)
@@ -395,6 +379,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
+    import pyarrow as pa
+
     opened, known_roles = open_for(table, roles)
     named = chosen_columns(known_roles, keys, "key", what="key")
     hidden = chosen_columns(known_roles, confidential, "confidential", what="")
@@ -435,7 +421,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
             codes = chosen[i].groups[points.codes[:, i]][points.members]
             released = _replace(released, name, chosen[i].labels, codes)
     return source.release(
-        released.filter(_mask(stays)),
+        released.filter(pa.array(stays)),
         k=k,
         method=method,
         levels=tuple((at, len(level) - 1) for at, level in zip(best.node, levels, strict=True)),
@@ -581,15 +567,6 @@ def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int6
     return rows.set_column(at, name, texts.take(pa.array(codes)))
 
 
-def _mask(flags: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - Arrow carries no types
-    import pyarrow as pa
-
-    return pa.array(flags)
-
-
-# --- Mondrian ---------------------------------------------------------------------------------
-
-
 def _release_boxes(
     source: _Source,
     rows: Any,  # noqa: ANN401 - Arrow carries no types
@@ -610,9 +587,10 @@ def _release_boxes(
         if not spread:
             continue
         spans, which = np.unique(low * len(values) + high, return_inverse=True)
-        labels = [
-            _span(values[span // len(values)], values[span % len(values)])
-            for span in spans.tolist()
+        ends = [(values[n // len(values)], values[n % len(values)]) for n in spans.tolist()]
+        labels = [  # a missing value comes last in the order of values
+            end if end == start else f"[{start} .. {'missing' if end is None else end}]"
+            for start, end in ends
         ]
         rows = _replace(rows, key, labels, which[boxes][points.members])
     return source.release(
@@ -625,10 +603,3 @@ def _release_boxes(
         classes=starts.size,
         losses=tuple(losses),
     )
-
-
-def _span(low: object, high: object) -> str | None:
-    """Return the label of all values from one to another in their order; missing comes last."""
-    if low == high or (low is None and high is None):
-        return None if low is None else str(low)
-    return f"[{low} .. {'missing' if high is None else high}]"

@@ -40,11 +40,10 @@ if TYPE_CHECKING:
     """The group of every value, or its groups from narrow to wide; or the widths of nested bins."""
 
 
-# --- hierarchy ------------------------------------------------------------------------------------
-
-
-EVERYTHING = "*"
-"""The label of the group that holds all values."""
+EVERYTHING = HIDDEN = "*"
+"""The label of the group that holds all values, and what stands for a hidden character."""
+MOST_VALUES = 1_000_000
+"""Distinct values that a rule looks at one by one."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +65,10 @@ def key_levels(
 ) -> list[Level]:
     """Return all levels of a key, from the values themselves to one group of all.
 
-    Args:
-        column: the name that messages use.
-        values: the values in the order of their codes, a missing one, None, last.
-        hierarchy: for every value its groups from narrow to wide; or, of numbers, the widths of
-            bins, each a multiple of the one before, or, of dates, periods such as "month" and
-            "year"; None for the two outermost levels alone.
-        table: where the values come from, so that one without groups can be named by its row.
-
-    Example:
-        >>> [level.labels for level in key_levels("age", [31, 38, 45], [10])]
-        [(31, 38, 45), ('[30, 40)', '[40, 50)'), ('*',)]
+    Values stand in the order of their codes, a missing one, None, last. A hierarchy gives every
+    value its groups from narrow to wide; or, of numbers, the widths of bins, each a multiple of
+    the one before, or, of dates, periods such as "month" and "year"; None leaves the two outermost
+    levels. The table is where the values come from, so that a value can be named by its row.
     """
     whole = Level(np.zeros(len(values), np.int64), (EVERYTHING,))
     own = Level(np.arange(len(values)), tuple(values))
@@ -95,16 +87,9 @@ def nested_levels(
     groups: Mapping[Any, object],
     table: Table | None = None,
 ) -> list[Level]:
-    """Return the levels between the values and the whole, and refuse groups that do not nest.
-
-    No value is named in a refusal: a value of the table by its row, where the table is given, and
-    an entry of the hierarchy by its number.
-
-    Example:
-        >>> jobs = {"nurse": ["health"], "doctor": ["health"], "cook": ["food"]}
-        >>> nested_levels("job", ["cook", "doctor", "nurse"], jobs)[0].groups
-        array([0, 1, 1])
-    """
+    """Return the levels between the values and the whole, and refuse groups that do not nest."""
+    # No value is named in a refusal: a value of the table by its row, where the table is given, and
+    # an entry of the hierarchy by its number.
     every = {
         value: tuple(path) if isinstance(path, (list, tuple)) else (path,)
         for value, path in groups.items()
@@ -112,16 +97,20 @@ def nested_levels(
     _refuse_contradictions(
         [(value, *path) for value, path in every.items()],
         f"The hierarchy of column '{column}'",
-        lambda *places: f"its {noun_for(len(places), 'entry')} {_numbers(places)}",
+        lambda *places: (
+            f"its {noun_for(len(places), 'entry')} {listed(map('{:,}'.format, places))}"
+        ),
     )
     _refuse_lacking(column, [value for value in values if value not in every], table)
     paths = [every[value] for value in values]
-    levels = []
-    for level in range(len(paths[0])):
-        numbers: dict[object, int] = {}
-        codes = np.array([numbers.setdefault(path[level], len(numbers)) for path in paths])
-        levels.append(Level(codes, tuple(numbers)))
-    return levels
+    return [_level(path[level] for path in paths) for level in range(len(paths[0]))]
+
+
+def _level(names: Iterable[Any]) -> Level:
+    """Return a level, given the group of every value by name."""
+    numbers: dict[Any, int] = {}
+    codes = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+    return Level(codes, tuple(numbers))
 
 
 def _refuse_lacking(column: str, lacking: Sequence[Any], table: Table | None) -> None:
@@ -142,21 +131,18 @@ def _refuse_lacking(column: str, lacking: Sequence[Any], table: Table | None) ->
 def _refuse_contradictions(
     paths: Sequence[Groups], what: str, places: Callable[..., str], numbers: Sequence[int] = ()
 ) -> None:
-    """Refuse entries, each a value and its groups, that cannot all be true.
-
-    Args:
-        paths: the entries; a value may occur twice.
-        what: the hierarchy, as a sentence begins with it.
-        places: names some entries by their numbers.
-        numbers: those of the entries; 1, 2, ... if left out.
-    """
+    """Refuse entries, each a value and its groups, that cannot all be true."""
+    # ``places`` names entries in a sentence by their ``numbers``, which are 1, 2, ... if left out.
     at = numbers or range(1, len(paths) + 1)
     depth = len(paths[0]) if paths else 0
     for number, path in zip(at, paths, strict=True):
         if len(path) == 1 or len(path) != depth:
+            few, many = (
+                counted(n - 1, "group") if n > 1 else "no group" for n in (len(path), depth)
+            )
             raise ColumnError(
-                f"{what} gives {places(number)} {_groups(len(path) - 1)}"
-                + (f", and {places(at[0])} {_groups(depth - 1)}" if len(path) != depth else ""),
+                f"{what} gives {places(number)} {few}"
+                + (f", and {places(at[0])} {many}" if len(path) != depth else ""),
                 hint="give every value the same number of groups, at least one",
             )
     for level in range(depth - 1):
@@ -195,14 +181,6 @@ def _refuse_circles(
             f"{what} runs in a circle: {places(*sorted(entries))} put a name above itself",
             hint="give the groups names that no value or narrower group has",
         ) from None
-
-
-def _groups(number: int) -> str:
-    return counted(number, "group") if number else "no group"
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return listed(f"{number:,}" for number in numbers)
 
 
 def read_hierarchy(
@@ -257,7 +235,7 @@ def read_hierarchy(
     what = f"The hierarchy {path} of column '{column}'"
 
     def places(*some: int) -> str:
-        return f"{noun_for(len(some), 'line')} {_numbers(some)}"
+        return f"{noun_for(len(some), 'line')} {listed(map('{:,}'.format, some))}"
 
     _refuse_contradictions(entries, what, places, numbers)
     written = [tuple(line) for _, line in lines]  # so that a value 5 and a group "5" are one name
@@ -323,13 +301,10 @@ def _periods(column: str, values: Sequence[Any], periods: Sequence[object]) -> l
             hint="give numbers the widths of bins; dates that begin with the day are read with "
             "--dates day-first",
         )
-    levels = []
-    for word in words:
-        numbers: dict[str | None, int] = {}
-        names = [None if value is None else period_name(value, word) for value in values]
-        codes = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
-        levels.append(Level(codes, tuple(numbers)))
-    return levels
+    return [
+        _level(None if value is None else period_name(value, word) for value in values)
+        for word in words
+    ]
 
 
 def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: bool) -> Level:
@@ -343,25 +318,11 @@ def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: boo
     return Level(groups, tuple(labels))
 
 
-# --- hierarchy rules ------------------------------------------------------------------------------
-# Hierarchies built by the rules of a file of roles: periods, masks, intervals, rare values.
-
-HIDDEN = "*"
-"""What stands for a hidden character."""
-MOST_VALUES = 1_000_000
-"""Distinct values that a rule looks at one by one."""
+# --- rules of a file of roles: periods, masks, intervals, rare values -----------------------------
 
 
 def hierarchies_of(table: Table, roles: Roles, columns: Sequence[str]) -> dict[str, Hierarchy]:
-    """Return the hierarchies that roles give to columns, ready for ``anonymize``.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> from hartley.schema.roles import Roles
-        >>> roles = Roles.read({"columns": {"zip": {"role": "key", "mask": 1}}})
-        >>> hierarchies_of(open_table({"zip": ["1010", "1020"]}), roles, ["zip"])["zip"]["1010"]
-        ('101*', '10**', '1***', '****')
-    """
+    """Return the hierarchies that roles give to columns, ready for ``anonymize``."""
     rules = {name: _rule(table, roles.columns[name]) for name in columns if name in roles.columns}
     return {name: rule for name, rule in rules.items() if rule is not None}
 
@@ -383,10 +344,6 @@ def mask_codes(codes: Sequence[Any], hidden: int) -> dict[Any, tuple[str | None,
 
     A code that is shorter than others is filled up in front, so that all levels hide all codes
     alike; the last level hides every character. Missing codes stay missing.
-
-    Example:
-        >>> mask_codes([12, 345, None], 2)
-        {12: (' **', '***'), 345: ('3**', '***'), None: (None, None)}
     """
     texts = {code: None if code is None else str(code) for code in codes}
     longest = max((len(text) for text in texts.values() if text is not None), default=1)
@@ -401,12 +358,7 @@ def mask_codes(codes: Sequence[Any], hidden: int) -> dict[Any, tuple[str | None,
 
 
 def merge_rare(counts: Mapping[Any, int], least: Sequence[int]) -> dict[Any, tuple[Any, ...]]:
-    """Return the groups of values: level by level, values in fewer rows are merged into one.
-
-    Example:
-        >>> merge_rare({"nurse": 90, "cook": 20, "judge": 2}, [10, 50])["cook"]
-        ('cook', 'other')
-    """
+    """Return the groups of values: level by level, values in fewer rows are merged into one."""
     label = "other"
     while label in counts:
         label = f"({label})"

@@ -34,11 +34,16 @@ if TYPE_CHECKING:
     """From points and k to the group of every point."""
 
 
-# --- group averages -------------------------------------------------------------------------------
-# Records released as the averages of their groups: losses, leakage and sentences about them.
-
 NEAR = 0.05
 """A released value this part of a standard deviation from the truth counts as near it."""
+LARGEST = 1e150
+"""Larger numbers have squares that no double holds."""
+ADVICE = {
+    Kind.TEXT: "text, which has no averages",
+    Kind.BOOLEAN: "yes and no, which have no averages",
+    Kind.TIME: "times, which are not plain numbers",
+    Kind.EMPTY: "no value at all",
+}
 
 
 @dataclass(frozen=True)
@@ -187,20 +192,16 @@ class Microaggregation(ReadableResult):
 def released_groups(
     method: str, records: Records, k: int, grouping: Grouping, *, standardise: bool
 ) -> Microaggregation:
-    """Group the records, replace them by averages and measure what that loses.
-
-    Args:
-        method: the name of the way to group.
-        records: the numbers, and the columns to keep.
-        k: the least size of a group.
-        grouping: finds the group of every point.
-        standardise: give every column the standard deviation 1 first.
-    """
+    """Group the records, replace them by averages and measure what that loses."""
     import pyarrow as pa
 
     k = int(k)
     points = records.points(standardise=standardise)
-    labels = _by_first_record(_beside(lambda: grouping(points, k)))
+    # Numbered by their first record, so that numbers do not show how groups were formed.
+    _, first, groups = np.unique(
+        _beside(lambda: grouping(points, k)), return_index=True, return_inverse=True
+    )
+    labels = np.argsort(np.argsort(first)).astype(np.int32)[groups.reshape(-1)]
     averages, alike = _averages(records.values, labels)
     centres, _ = _averages(points, labels)
     sst = float(np.square(points).sum())
@@ -267,22 +268,12 @@ def _losses(
     )
 
 
-def _by_first_record(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number groups by their first record, so that numbers do not show how groups were formed."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, np.int32)
-    rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
-    return np.asarray(rank[inverse.reshape(-1)])
-
-
 def _averages(
     values: NDArray[np.float64], labels: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the average of each group, and whether all its records are alike.
-
-    An average is clipped to the range of its group, so that rounding never makes equal values
-    differ from their average.
-    """
+    """Return the average of each group, and whether all its records are alike."""
+    # An average is clipped to the range of its group, so that rounding never makes equal values
+    # differ from their average.
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     start = np.concatenate(([0], np.cumsum(sizes)[:-1]))
@@ -299,16 +290,6 @@ def _between(sizes: NDArray[np.int64]) -> str:
 
 
 # --- points ---------------------------------------------------------------------------------------
-# Read the numeric columns of a table as points, one a record, and refuse unsuitable columns.
-
-LARGEST = 1e150
-"""Larger numbers have squares that no double holds."""
-ADVICE = {
-    Kind.TEXT: "text, which has no averages",
-    Kind.BOOLEAN: "yes and no, which have no averages",
-    Kind.TIME: "times, which are not plain numbers",
-    Kind.EMPTY: "no value at all",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,18 +322,7 @@ class Records:
 def read_records(
     table: object, k: int, columns: str | Sequence[str] | None, keep: str | Sequence[str]
 ) -> Records:
-    """Read the columns to group by and those to keep in one pass, and refuse unsuitable ones.
-
-    Args:
-        table: anything that ``open_table`` opens.
-        k: the least size of a group.
-        columns: numeric columns; None for all that are not kept.
-        keep: columns to release as they are.
-
-    Example:
-        >>> read_records({"age": [30, 40], "sex": ["f", "m"]}, 2, "age", "sex").values.tolist()
-        [[30.0], [40.0]]
-    """
+    """Read the columns to group by and those to keep in one pass, and refuse unsuitable ones."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 2:
         raise OptionError(
             f"The group size k = {k} is not a whole number of 2 or more",
@@ -360,11 +330,8 @@ def read_records(
         )
     opened = open_table(table)
     kept_names = list(names_of(keep))
-    asked = (
-        [c for c in opened.columns if c not in kept_names]
-        if columns is None
-        else list(names_of(columns))
-    )
+    others = (c for c in opened.columns if c not in kept_names)
+    asked = list(others if columns is None else names_of(columns))
     _check_columns(opened, asked, kept_names)
     opened = keep_texts(opened, kept_names, exact=True)
     rows = run(opened, opened.expression.select(*asked, *kept_names).to_pyarrow)
@@ -476,14 +443,11 @@ def mdav(
     """
     from hartley.kernels.neighbours import integer_points, mdav_groups
 
+    def grouping(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+        return mdav_groups(integer_points(points), k)
+
     records = read_records(table, k, columns, keep)
-    return released_groups(
-        "mdav",
-        records,
-        k,
-        lambda points, k: mdav_groups(integer_points(points), k),
-        standardise=standardise,
-    )
+    return released_groups("mdav", records, k, grouping, standardise=standardise)
 
 
 def mu_approx(
@@ -519,14 +483,11 @@ def mu_approx(
     from hartley.kernels.games import mu_approx_groups
     from hartley.kernels.neighbours import integer_points
 
+    def grouping(points: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+        return mu_approx_groups(integer_points(points), k)
+
     records = read_records(table, k, columns, keep)
-    return released_groups(
-        "mu-approx",
-        records,
-        k,
-        lambda points, k: mu_approx_groups(integer_points(points), k),
-        standardise=standardise,
-    )
+    return released_groups("mu-approx", records, k, grouping, standardise=standardise)
 
 
 def univariate_microaggregation(

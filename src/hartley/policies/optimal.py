@@ -13,7 +13,7 @@ import numpy as np
 
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.cut_box import boxes_each, measured_one_by_one
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import log_ratio, parse_number
 from hartley.policies.quantizer import Quantizer, Rule, cells_met, levels_for_error
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.boxes.exact_range import KnownRange
     from hartley.boxes.expression import Expression
 
     Query = Expression | str | Callable[..., Any]
@@ -142,10 +143,6 @@ class SortedValues:
 
         It lies above the middle of the two, so that a double read as the decimal that it prints
         as, or compared with the edge rounded to a double, stays on its side.
-
-        Example:
-            >>> SortedValues.of(np.array([3.2, 4.7])).edge_before(1)
-            Fraction(4, 1)
         """
         low, high = self.exact(place - 1), self.exact(place)
         doubles = self.numbers.dtype.kind == "f"
@@ -420,25 +417,19 @@ def optimal_quantizer(  # noqa: PLR0913 - the first four are the question, the o
     width = 2 * parse_number(error, name="the error")
     levels_for_error(Fraction(0), error)  # refuses an error that is not positive
     if not isinstance(box, Box):
-        return _over_values(_read(query, box, weights), width, objective)
+        if query is not None and not callable(query):
+            raise OptionError(
+                "The query over listed values is not a function",
+                hint="pass a function of one value, or None and the values of the query",
+            )
+        values = SortedValues.of(box, query=query, weights=weights)
+        return _over_values(values, width, objective)
     if query is None or weights is not None:
         raise OptionError(
             "A quantizer over a box needs a query, and no weights",
             hint="write the query for example as '(x1 + x2)/2'",
         )
     return _over_box(query, box, width, objective, candidates)
-
-
-# --- finite data --------------------------------------------------------------------------------
-
-
-def _read(query: Query | None, data: Any, weights: Any) -> SortedValues:  # noqa: ANN401 - checked there
-    if query is not None and not callable(query):
-        raise OptionError(
-            "The query over listed values is not a function",
-            hint="pass a function of one value, or None and the values of the query",
-        )
-    return SortedValues.of(data, query=query, weights=weights)
 
 
 def _over_values(values: SortedValues, width: Fraction, objective: Objective) -> CutQuantizer:
@@ -456,13 +447,10 @@ def _over_values(values: SortedValues, width: Fraction, objective: Objective) ->
     return CutQuantizer(
         edges=(
             values.exact(0),
-            *(values.edge_before(begin) for begin in begins[1:]),
+            *map(values.edge_before, begins[1:]),
             values.exact(values.size - 1),
         ),
-        spans=tuple(
-            Interval(values.exact(begin), values.exact(end))
-            for begin, end in zip(begins, ends, strict=True)
-        ),
+        spans=tuple(map(Interval, map(values.exact, begins), map(values.exact, ends))),
         smallest_share=share,
         share_limit=limit,
     )
@@ -483,17 +471,15 @@ def _limit(values: SortedValues, width: Fraction) -> Fraction:
     return Fraction(least, values.records)
 
 
-# --- a box --------------------------------------------------------------------------------------
-
-
 def _over_box(
     query: Query, box: Box, width: Fraction, objective: Objective, candidates: int | None
 ) -> CutQuantizer:
+    from hartley.boxes.exact_range import known_range
     from hartley.boxes.expression import as_expression
 
     expression = as_expression(query, box.names)
-    found = QueryRange.of(expression, box)
-    low, high = found.low, found.high
+    found = known_range(expression, box)
+    low, high = found.outer.low, found.outer.high
     levels = max(1, math.ceil((high - low) / width))
     if levels > (MOST_LEVELS if objective == "maximin" else MOST_LEVELS // 20):
         raise OptionError(
@@ -545,8 +531,7 @@ def _widest_ends(
     )
 
 
-# --- candidate edges ------------------------------------------------------------------------------
-# The range of a query over a box, cut by candidate edges: where the best cells are looked for.
+# --- the range of a query over a box, cut by candidate edges --------------------------------------
 
 LINEAR_CANDIDATES, OTHER_CANDIDATES = 1024, 64
 """How many edges come into question by default."""
@@ -558,36 +543,12 @@ MOST_SHARES = 7
 
 
 @dataclass(frozen=True)
-class QueryRange:
-    """Two numbers between which all values of a query lie, and whether it comes up to both.
-
-    Example:
-        >>> from hartley.boxes.expression import parse_expression
-        >>> found = QueryRange.of(parse_expression("x1**2 + 2*x2**2"), Box.cube(-2, 2, size=2))
-        >>> print(found.low, found.high, found.exact)
-        0 12 True
-    """
-
-    low: Fraction
-    high: Fraction
-    exact: bool
-
-    @classmethod
-    def of(cls, expression: Expression, box: Box) -> QueryRange:
-        """Return the range of a query over a box, by ``ranges.polynomials.exact_range``."""
-        from hartley.boxes.exact_range import known_range
-
-        known = known_range(expression, box)
-        return cls(known.outer.low, known.outer.high, known.exact)
-
-
-@dataclass(frozen=True)
 class Slots:
     """The range of a query cut by candidate edges, and how much of the box lies in each slot."""
 
     expression: Expression
     box: Box
-    range: QueryRange
+    range: KnownRange
     width: Fraction
     """How wide a cell may be."""
     edges: tuple[Fraction, ...]
@@ -600,7 +561,7 @@ class Slots:
         expression: Expression,
         box: Box,
         *,
-        found: QueryRange,
+        found: KnownRange,
         width: Fraction,
         candidates: int | None = None,
     ) -> Slots:
@@ -616,7 +577,7 @@ class Slots:
                 "A variable of the query has a single value, so that no cell has a volume",
                 hint="write the value into the query",
             )
-        low, high = found.low, found.high
+        low, high = found.outer.low, found.outer.high
         usual = OTHER_CANDIDATES if expression.linear() is None else LINEAR_CANDIDATES
         levels = math.ceil((high - low) / width)
         count = max(usual if candidates is None else candidates, 4 * levels)
@@ -666,12 +627,8 @@ class Slots:
         ]
         widest = max(high - low for _, (low, high) in slots)
         reach = [self.width + (0 if self.range.exact else room + widest) for room in empty]
-        ends = self.shares_of(
-            [
-                Interval(self.range.low, self.range.low + reach[0]),
-                Interval(self.range.high - reach[1], self.range.high),
-            ]
-        )
+        low, high = self.range.outer.low, self.range.outer.high
+        ends = self.shares_of([Interval(low, low + reach[0]), Interval(high - reach[1], high)])
         at_ends = min(Fraction(1), *(high for _, high in ends))
         most = [high for _, high in self.shares]
         if sum(most) > MOST_SHARES:

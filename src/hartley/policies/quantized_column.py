@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from hartley.policies.quantizer import Quantizer, Query
 
 
-# --- columns --------------------------------------------------------------------------------------
-# A column, or the answer to a query, released in cells: equal ones, or between listed edges.
-
 MOST_DRAWN = 2_000
 """More cells than this look like none."""
 
@@ -74,10 +71,6 @@ class CellColumn(ColumnPolicy):
         """How many cells there are."""
         return self.cells.levels
 
-    def to_rules(self) -> tuple[UniformCells | CutCells | Quantized]:
-        """Return what an engine executes, row by row; of an aggregate its cells alone."""
-        return (self.to_rule(),)
-
     def to_rule(self) -> UniformCells | CutCells | Quantized:
         """Return what an engine executes, row by row; of an aggregate its cells alone."""
         query = self.query
@@ -90,11 +83,9 @@ class CellColumn(ColumnPolicy):
 
     def outputs(self) -> Output:
         """Return how many cells can come out; those that are released alike count once."""
-        query, reads = self.query, frozenset({self.name})
-        is_computed = query is not None and not isinstance(query, Aggregate)
-        if query is not None and not isinstance(query, Aggregate):
-            reads = frozenset(query.names)
-        low, high = self.range
+        query, (low, high) = self.query, self.range
+        is_computed = isinstance(query, Expression)
+        reads = frozenset(query.names if isinstance(query, Expression) else {self.name})
         count = 1 if low == high else self._released()
         return Output(self.name, count, reads, is_computed, is_exact=self.is_exact)
 
@@ -141,11 +132,8 @@ class CellColumn(ColumnPolicy):
         cells = self.cells
         edges = tuple(map(float, cells.edges)) if cells.levels <= MOST_DRAWN else ()
         ends = float(cells.low), float(cells.high)
-        narrowest = (
-            float(cells.high - cells.low) / cells.levels
-            if cells.is_equal
-            else float(cells.widths()[0])
-        )
+        equal = float(cells.high - cells.low) / cells.levels
+        narrowest = equal if cells.is_equal else float(cells.widths()[0])
         return Ruler(self.of or self.name, *ends, cells.levels, edges, reach, narrowest)
 
 
@@ -202,12 +190,6 @@ class QuantizedColumn(CellColumn):
         ends = read_number(low, "low"), read_number(high, "high")
         quantizer = UniformQuantizer(*ends, read_count(levels, "levels"), rule)  # type: ignore[arg-type]  # checked there
         return cls(name, quantizer, read_query(of), read_step(step, name))
-
-    @classmethod
-    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> QuantizedColumn:
-        """Build it from the fields of a file."""
-        _ = kind  # there is one
-        return cls.read(name, **fields)
 
     @property
     def cells(self) -> UniformQuantizer:
@@ -312,22 +294,8 @@ class CutColumn(CellColumn):
         )
 
     @classmethod
-    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> CutColumn:
-        """Build it from the fields of a file."""
-        _ = kind  # there is one
-        return cls.read(name, **fields)
-
-    @classmethod
     def cut(cls, name: str, quantizer: CutQuantizer, of: str | None = None) -> CutColumn:
-        """Build it from a quantizer; what lies in its cells is kept where it is less than they.
-
-        Example:
-            >>> from hartley.policies.optimal import optimal_quantizer
-            >>> best = optimal_quantizer(None, [0, 1, 4, 5, 6, 7], 2, "leakage")
-            >>> column = CutColumn.cut("age", best)
-            >>> [str(edge) for edge in column.edges], column.error == best.error
-            (['0', '9/2', '7'], True)
-        """
+        """Build it from a quantizer, with what lies in its cells where that is less than they."""
         spans = tuple((span.low, span.high) for span in quantizer.spans)
         whole = spans == tuple(itertools.pairwise(quantizer.edges))
         return cls(name, quantizer.edges, quantizer.released, of, () if whole else spans)
@@ -372,12 +340,7 @@ class CutColumn(CellColumn):
 
 
 def in_cells(name: str, quantizer: Quantizer, of: str | None = None) -> CellColumn:
-    """Return the column of any quantizer, of the kind that its cells have.
-
-    Example:
-        >>> [in_cells("age", q).kind for q in (UniformQuantizer(0, 9, 3), CutQuantizer((0, 9)))]
-        ['quantizer', 'cuts']
-    """
+    """Return the column of any quantizer, of the kind that its cells have."""
     if isinstance(quantizer, UniformQuantizer):
         return QuantizedColumn(name, quantizer, of)
     assert isinstance(quantizer, CutQuantizer)  # there are two
@@ -393,8 +356,7 @@ def _about(number: Fraction) -> str:
     return f"about {plain_decimal(nearest)}"
 
 
-# --- allocation -----------------------------------------------------------------------------------
-# One budget of bits for a record, shared among its columns as whole numbers of levels.
+# --- one budget of bits, shared among the columns of a record -------------------------------------
 
 Beginning = tuple[int, Fraction, float, dict[int, int]]
 """The product, the error, the excess and the levels of the first few columns."""
@@ -402,9 +364,6 @@ MOST_BITS = 1000
 """What doubles can hold, with room to spare."""
 MOST_STEPS = 300_000
 """So many choices are looked at before the search for the least mean error gives up."""
-
-
-# --- the least largest error ------------------------------------------------------------------
 
 
 def least_largest(columns: Sequence[AllocatedColumn], limit: int) -> list[int]:
@@ -442,11 +401,9 @@ def _held_back(
 
 
 def _least_bound(columns: Sequence[AllocatedColumn], limit: int) -> Fraction:
-    """Return the least error that all columns can keep at once; some column attains it.
-
-    For each column the bound is bisected over the errors that this column can have. One level
-    each fits any budget, so at least one of them can be kept.
-    """
+    """Return the least error that all columns can keep at once; some column attains it."""
+    # For each column the bound is bisected over the errors that this column can have. One level
+    # each fits any budget, so at least one of them can be kept.
     found = []
     for column in columns:
         steps = limit if column.points is None else column.points
@@ -459,27 +416,18 @@ def _least_bound(columns: Sequence[AllocatedColumn], limit: int) -> Fraction:
 def _is_too_small(
     columns: Sequence[AllocatedColumn], limit: int, column: AllocatedColumn, n: int
 ) -> bool:
-    return not _fits(columns, column.nth_error(n), limit)
-
-
-def _fits(columns: Sequence[AllocatedColumn], error: Fraction, limit: int) -> bool:
-    product = 1
-    for column in columns:
-        levels = column.levels_within(error)
-        if levels is None:
-            return False
+    product, error = 1, column.nth_error(n)
+    for other in columns:
+        levels = other.levels_within(error)
+        if levels is None or product * levels > limit:
+            return True
         product *= levels
-        if product > limit:
-            return False
-    return True
+    return False
 
 
 def _known(levels: int | None) -> int:
     assert levels is not None
     return levels
-
-
-# --- the least mean error ---------------------------------------------------------------------
 
 
 def least_mean(columns: Sequence[AllocatedColumn], limit: int) -> list[int]:
@@ -661,7 +609,7 @@ class Allocation:
         return tuple(name for name, levels in self.levels.items() if levels == 1)
 
     def quantizer(self, name: str) -> UniformQuantizer | CutQuantizer:
-        """Return the policy of a column: equal cells, or equal runs of points where it has a step.
+        """Return the policy of a column: equal cells, or equal runs of points if it has a step.
 
         Example:
             >>> shared = allocate_bits({"age": (0, 120), "height": (100, 250)}, 5)
@@ -717,7 +665,7 @@ class AllocatedColumn:
         return self.weight * (self.range.length if self.step is None else self.step) / 2
 
     def weighted_error(self, levels: int) -> Fraction:
-        """Return the weighted error of so many levels, at best."""
+        """Return the least weighted error of this many levels."""
         if self.points is None:
             return self.scale / levels
         return self.scale * (-(-self.points // levels) - 1)
@@ -742,23 +690,22 @@ class AllocatedColumn:
         return -(-self.points // run)
 
     def useful(self, levels: int) -> int:
-        """Return the fewest levels that are as good as so many."""
+        """Return the fewest levels that are as good as this many."""
         return levels if self.points is None else -(-self.points // -(-self.points // levels))
 
     def quantizer(self, levels: int) -> UniformQuantizer | CutQuantizer:
-        """Return the policy with so many levels."""
+        """Return the policy with this many levels."""
         if self.step is None:
             return UniformQuantizer(self.range.low, self.range.high, levels)
         assert self.points is not None
         run, low, step = -(-self.points // levels), self.range.low, self.step
         starts = range(0, self.points, run)
-        ends = [min(start + run, self.points) - 1 for start in starts]
         cuts = [low + (start - Fraction(1, 2)) * step for start in starts[1:]]
-        spans = [
-            Interval(low + start * step, low + end * step)
-            for start, end in zip(starts, ends, strict=True)
-        ]
-        return CutQuantizer((low, *cuts, self.range.high), spans=tuple(spans))
+        spans = tuple(
+            Interval(low + start * step, low + (min(start + run, self.points) - 1) * step)
+            for start in starts
+        )
+        return CutQuantizer((low, *cuts, self.range.high), spans=spans)
 
 
 def allocate_bits(

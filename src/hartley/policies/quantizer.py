@@ -28,10 +28,6 @@ def levels_for_error(length: Fraction, error: object) -> int:
     """Return the fewest equal cells of an interval whose middles are within an error.
 
     Farokhi 2019, Theorem IV.2. Exact.
-
-    Example:
-        >>> levels_for_error(Fraction(4), "0.5"), levels_for_error(Fraction(4), 100)
-        (4, 1)
     """
     wanted = parse_number(error, name="the error")
     if wanted <= 0:
@@ -49,10 +45,6 @@ def levels_for_bits(
 
     Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected and tight: with K = floor(2^bits) every
     q up to max(K, floor((K - 1) L / S)) is sound. A query that nobody can move allows any number.
-
-    Example:
-        >>> levels_for_bits(Fraction(1), Fraction(1, 10), 1)
-        10
     """
     levels = levels_for_outputs(length, sensitivity, floor_power(bits))
     if rule == "printed":
@@ -61,7 +53,7 @@ def levels_for_bits(
 
 
 def levels_for_outputs(length: Fraction, sensitivity: Fraction, outputs: object) -> int:
-    """Return the most equal cells over a length of which one person can reach at most so many.
+    """Return the most equal cells over a length of which one person reaches at most ``outputs``.
 
     Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected and tight: of q cells one person
     reaches at most K exactly where q <= max(K, floor((K - 1) L / S)).
@@ -85,12 +77,7 @@ def levels_for_outputs(length: Fraction, sensitivity: Fraction, outputs: object)
 
 
 def read_outputs(outputs: object) -> int:
-    """Return how many outputs one person may produce, as a whole number.
-
-    Example:
-        >>> read_outputs("3")
-        3
-    """
+    """Return how many outputs one person may produce, as a whole number."""
     number = parse_number(outputs, name="the number of outputs")
     if number.denominator != 1 or number < 1:
         raise OptionError(
@@ -109,14 +96,10 @@ def _power(bits: object) -> Fraction:
         return Fraction(Decimal(2) ** (Decimal(budget.numerator) / Decimal(budget.denominator)))
 
 
-def cells_reached(length: Fraction, sensitivity: Fraction, levels: int) -> int:
+def cells_per_person(length: Fraction, sensitivity: Fraction, levels: int) -> int:
     """Return how many of some equal cells an interval of one person's reach can meet, at most.
 
     N(q) = min(q, ceil(q S / L) + 1); attained by an interval that begins just below an edge.
-
-    Example:
-        >>> cells_reached(Fraction(1), Fraction(1, 2), 4)
-        3
     """
     if sensitivity == 0 or length == 0:
         return 1
@@ -126,14 +109,8 @@ def cells_reached(length: Fraction, sensitivity: Fraction, levels: int) -> int:
 def cells_met(edges: Sequence[Fraction], sensitivity: Fraction) -> int:
     """Return how many cells between explicit edges an interval of one person's reach can meet.
 
-    Cells are half-open, the last one closed; the interval is closed and lies anywhere. At most
-    so many, attained by an interval that begins at an edge or just below one.
-
-    Example:
-        >>> cells_met([Fraction(k, 4) for k in range(5)], Fraction(1, 2))
-        3
-        >>> cells_met([Fraction(0), Fraction(1), Fraction(10)], Fraction(2))
-        2
+    Cells are half-open, the last one closed; the interval is closed and lies anywhere. The number
+    is attained by an interval that begins at an edge or just below one.
     """
     lower = edges[:-1]
     if sensitivity == 0:
@@ -154,15 +131,6 @@ def levels_for_indistinguishability(
     Farokhi 2021, Theorem 5, sharp: with R = |c|_1 / |c|_inf and K = floor(2^bits), q < (K/2 + 1) R
     for even K and q <= (K + 1) R / 2 for odd K; q <= (floor(K/2) - 1) R / (R - 1), which is more
     where R < 2; and any q <= K is allowed too. Equal ranges of all people are assumed.
-
-    Example:
-        >>> fifths = [Fraction(1, 5)] * 5
-        >>> [levels_for_indistinguishability(fifths, bits) for bits in (1, 2, 3)]
-        [9, 14, 24]
-        >>> [levels_for_indistinguishability(fifths, bits, rule="printed") for bits in (1, 2, 3)]
-        [1, 5, 15]
-        >>> levels_for_indistinguishability([Fraction(1), Fraction(1, 10)], 2)  # R = 1.1
-        11
     """
     return levels_for_share(largest_share(coefficients), bits, rule=rule)
 
@@ -171,10 +139,6 @@ def levels_for_share(share: Fraction, bits: object, *, rule: Rule = "corrected")
     """Return the most equal cells where one person makes up a share 1/R of the range at most.
 
     As ``levels_for_indistinguishability``, for any number of people: of a mean over n it is 1/n.
-
-    Example:
-        >>> levels_for_share(Fraction(1, 5_000), 1)
-        9999
     """
     if share == 0:
         raise OptionError(
@@ -199,27 +163,13 @@ def levels_for_share(share: Fraction, bits: object, *, rule: Rule = "corrected")
 
 
 def largest_share(coefficients: Sequence[Fraction]) -> Fraction:
-    """Return |c|_inf / |c|_1: which part of a linear query's range one person moves at most.
-
-    Example:
-        >>> largest_share([Fraction(3), Fraction(-1)])
-        Fraction(3, 4)
-    """
+    """Return |c|_inf / |c|_1: which part of a linear query's range one person moves at most."""
     sizes = [abs(weight) for weight in coefficients]
     return max(sizes) / sum(sizes) if any(sizes) else Fraction(0)
 
 
 def outputs_telling(coefficients: Sequence[Fraction], levels: int) -> int:
-    """Return how many outputs can tell one value of a person from another, at most.
-
-    See ``outputs_telling_share``. Exact: some two values of the person who counts most attain it.
-
-    Example:
-        >>> outputs_telling([Fraction(1, 5)] * 5, 14)
-        4
-        >>> outputs_telling([Fraction(1), Fraction(1, 10)], 10)
-        4
-    """
+    """Return how many outputs can tell one value of a person from another; some two attain it."""
     return outputs_telling_share(largest_share(coefficients), levels)
 
 
@@ -246,17 +196,12 @@ def outputs_telling_share(share: Fraction, levels: int) -> int:
     Example:
         >>> [outputs_telling_share(Fraction(1, 5), q) for q in (1, 9, 10, 14, 24)]
         [0, 2, 3, 4, 8]
-        >>> [outputs_telling_share(Fraction(1), q) for q in (1, 2, 100)]
-        [0, 2, 2]
     """
     if share == 0 or levels == 1:
         return 0  # nobody's value changes anything
     reach = levels * share
     touching = math.floor(reach) + math.ceil(reach) - 1
     return min(levels, touching, 2 * math.ceil(levels - reach) + 2)
-
-
-# --- quantizer ------------------------------------------------------------------------------------
 
 
 Rule = Literal["corrected", "printed"]
@@ -418,7 +363,7 @@ class UniformQuantizer(Quantizer):
     def for_outputs(
         cls, outputs: int, *, low: object, high: object, sensitivity: object
     ) -> UniformQuantizer:
-        """Return the most equal cells of which one person's data can reach at most so many.
+        """Return the most equal cells of which one person's data can reach at most ``outputs``.
 
         As ``for_bits``, with the number of outputs K itself: floor(2^bits) is all that counts.
 
@@ -503,7 +448,7 @@ class UniformQuantizer(Quantizer):
 
     def outputs_within(self, reach: Fraction) -> int:
         """Return how many cells an interval of a length meets at most."""
-        return cells_reached(self.high - self.low, reach, self.levels)
+        return cells_per_person(self.high - self.low, reach, self.levels)
 
     def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return the edges between cells, and the middle of every cell."""
@@ -516,20 +461,12 @@ class UniformQuantizer(Quantizer):
         return self.width, self.width
 
 
-# --- query ----------------------------------------------------------------------------------------
-# What a policy quantizes: an expression over the columns of a row, or one number of a table.
-
 Function = Literal["mean", "total"]
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """The mean or the total of a column over all people: one number for a whole table.
-
-    Example:
-        >>> print(Aggregate("mean", "height"))
-        mean(height)
-    """
+    """The mean or the total of a column over all people: one number for a whole table."""
 
     function: Function
     column: str
@@ -547,17 +484,6 @@ def parse_query(text: str) -> Query:
 
     An expression in which a mean or total of one column is only a part is refused: read row by
     row it would say something else, and release more than it was certified for.
-
-    Example:
-        >>> parse_query("mean(height)")
-        Aggregate(function='mean', column='height')
-        >>> print(parse_query("x1**2 + 2*x2**2"))
-        x1**2 + 2*x2**2
-        >>> parse_query("mean(height) + 1")
-        Traceback (most recent call last):
-            ...
-        hartley.errors.OptionError: The query 'mean(height) + 1' uses the mean of a column as a \
-part; hint: ask for mean(COLUMN) alone, and compute with the released value
     """
     stripped = text.strip()
     for function in get_args(Function):

@@ -15,7 +15,7 @@ from hartley.errors import OptionError
 from hartley.exact import floor_power, parse_number
 from hartley.policies.quantizer import (
     UniformQuantizer,
-    cells_reached,
+    cells_per_person,
     levels_for_error,
     levels_for_outputs,
     read_outputs,
@@ -57,10 +57,6 @@ def grid_within_error(lengths: Sequence[Fraction], error: Fraction) -> tuple[int
     real numbers of cells, the least product is known in closed form and has one minimum over the
     cells of the present query, so that the search walks away from it in both directions until it
     exceeds the best grid so far. Of grids of one size it is the first in lexicographic order.
-
-    Example:
-        >>> grid_within_error([Fraction(1), Fraction(1)], Fraction(3, 10))
-        (2, 4)
     """
     if error <= 0:
         raise OptionError(
@@ -135,10 +131,6 @@ def balls_needed(volume: Fraction, dimension: int, error: Fraction) -> int:
 
     A cell is released as one point, so that it lies in a ball of radius e, whatever its shape. A
     lower bound, with the volume of the ball rounded up.
-
-    Example:
-        >>> balls_needed(Fraction(25500), 2, Fraction(10))
-        82
     """
     return math.ceil(volume / (ball_volume_above(dimension) * error**dimension))
 
@@ -147,10 +139,6 @@ def ball_volume_above(dimension: int) -> Fraction:
     r"""Return a rational number that is not below the volume of the unit ball.
 
     .. math:: V_k = \frac{2 \pi}{k} V_{k-2}, \qquad V_0 = 1, \quad V_1 = 2
-
-    Example:
-        >>> [round(float(ball_volume_above(k)), 6) for k in (1, 2, 3)]
-        [2.0, 3.141593, 4.18879]
     """
     if dimension < 2:
         return Fraction(1 + dimension)
@@ -174,24 +162,14 @@ def levels_within_outputs(
     K outputs among the queries are compared; where the largest error is the same, the Euclidean
     one decides, then the lexicographic order. Exact. Grows like K^(3/4) a query. Of more than
     2^16 outputs the largest error is least still, but no tie is broken.
-
-    Args:
-        errors: the (weighted) error of every query released in one cell, half its range.
-        reaches: how far one person moves each query, as a share of its range.
-        outputs: the most outputs K that one person may produce.
-        norm: which error is least.
-
-    Example:
-        >>> half, tenth = [Fraction(1, 2)] * 2, [Fraction(1, 10)] * 2
-        >>> levels_within_outputs(half, tenth, 8)
-        (10, 30)
     """
     fewest = [1] * len(errors)
     if norm == "sup":
         largest = _least_largest(errors, reaches, outputs)
         needed = [max(1, math.ceil(error / largest)) for error in errors]
         fewest = [
-            cells_reached(Fraction(1), reach, q) for reach, q in zip(reaches, needed, strict=True)
+            cells_per_person(Fraction(1), reach, q)
+            for reach, q in zip(reaches, needed, strict=True)
         ]
     if outputs > MOST_SHARED:
         if norm == "euclidean":
@@ -215,7 +193,7 @@ def _least_largest(
     def is_kept(largest: Fraction) -> bool:
         reached = 1
         for error, reach in zip(errors, reaches, strict=True):
-            reached *= cells_reached(Fraction(1), reach, max(1, math.ceil(error / largest)))
+            reached *= cells_per_person(Fraction(1), reach, max(1, math.ceil(error / largest)))
         return reached <= outputs
 
     feasible = [max(errors)]
@@ -600,13 +578,6 @@ def arithmetic_tree(expression: Expression) -> Tree:
     square root between 2^-64 and 2^64. Elsewhere there is no value. Rounded to double precision:
     off by less than 1e-13 of the value for exp, and by less than 1e-13 for log. Cost: some 60
     operations each.
-
-    Example:
-        >>> from hartley.boxes.expression import parse_expression
-        >>> arithmetic_tree(parse_expression("2*x"))
-        ('*', ('const', '2'), ('var', 'x'))
-        >>> arithmetic_tree(parse_expression("log(x)"))[0]
-        'if'
     """
     rounded = [node for node in expression.nodes() if node.operation in ("exp", "log")]
     if not rounded:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import OptionError
 from hartley.files import write_whole
 from hartley.reports.evidence import page_evidence
+from hartley.reports.render import page as report_page, plot as plot_report, report_of
 from hartley.reports.template import evidence_on_page
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     """All results that have a page."""
 
 PAGES = {
-    "AuditReport": ("audit", "audit"),
     "Design": ("design", "design"),
     "Tradeoff": ("tradeoff", "tradeoff"),
     "CurveReport": ("curve", "curve"),
@@ -56,7 +56,6 @@ PAGES = {
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
     "CheckReport": ("check", "check"),
-    "ScanReport": ("scan", "scan"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 
@@ -64,7 +63,7 @@ Classes are listed by name, so that showing one result does not import the code 
 """
 
 
-def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+def plot(result: Any) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw a result: an audit's curve or measures, a design's cells or band, a tradeoff's curve.
 
     An anonymity report shows the sizes of the classes, released records also the loss of every
@@ -76,6 +75,8 @@ def plot(result: Result) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
         >>> plot(report).axes[0].get_xlabel()
         'bits'
     """
+    if hasattr(result, "report"):
+        return plot_report(result)
     figure = _call("plot", result)
     if figure is None:
         raise OptionError(
@@ -103,14 +104,18 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
     return write_whole(path, html_text(report, path))
 
 
-def html_text(report: Result, path: str | os.PathLike[str]) -> str:
+def html_text(report: Any, path: str | os.PathLike[str]) -> str:  # noqa: ANN401 - any result
     """Return what ``write_html`` writes to a path."""
+    if hasattr(report, "report"):
+        return report_page(report_of(report), page_evidence(path))
     with evidence_on_page(page_evidence(path)):
         return render_html(report)
 
 
-def render_html(report: Result) -> str:
+def render_html(report: Any) -> str:  # noqa: ANN401 - any result
     """Return the page of a result."""
+    if hasattr(report, "report"):
+        return report_page(report_of(report))
     page: str = _call("render", report)
     return page
 

@@ -1,9 +1,10 @@
-"""Drawing with matplotlib: one style, charts, and the bars of classes and groups."""
+"""Drawing with matplotlib: charts in one style, for wide and narrow pages, light and dark."""
 
 from __future__ import annotations
 
 import io
 import math
+import re
 from itertools import count, pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from hartley.report import Chart, Panel, Series
 
-INK, PALE = "#1f2a37", "#d5dbe3"
+INK, SOFT, PALE = "#1f2a37", "#64748b", "#d5dbe3"
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10,
@@ -50,7 +51,12 @@ def figure_svg(figure: Any, salt: str = "hartley") -> str:  # noqa: ANN401 - a m
 
 # --- charts --------------------------------------------------------------------------------------
 
-TONES = ("#2563a8", "#b4232a", "#d97706", "#0f766e", "#7c3aed", "#64748b", "#be185d", "#4d7c0f")
+TONES = (
+    *("#2563a8", "#b4232a", "#d97706", "#0f766e", "#7c3aed", "#64748b", "#be185d", "#4d7c0f"),
+    *("#7da7d9", "#94a3b8"),
+)
+TAKEN_IN_TURN = 8
+"""Series without a tone get the first ones."""
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
 PANEL = (5.4, 3.9)
 ALONE = (7.2, 4.4)
@@ -58,6 +64,10 @@ LONG_LABEL = 34
 """Characters of a label of which two fit side by side above a panel."""
 LEGEND_LINE = 13.5
 """The height of a line of a legend, in points."""
+LEAST_BARS = 5
+"""Bars are never wider than if there were this many."""
+LONGEST_NAMES = 50
+"""Characters of names that stand side by side below an axis; more are turned."""
 MOST_DECADES = 5
 MOST_SHADES = 16
 """Up to this many different values get a shade each."""
@@ -73,33 +83,33 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
         'step'
     """
     import matplotlib as mpl
+    import numpy as np
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     number = len(chart.panels)
     columns = min(number, chart.across)
-    rows = -(-number // columns)
-    size = ALONE if number == 1 else (PANEL[0] * columns, PANEL[1] * rows)
+    sizes = [panel.size or (ALONE if number == 1 else PANEL) for panel in chart.panels]
+    widths = [width for width, _ in sizes[:columns]]
+    heights = [max(h for _, h in sizes[k : k + columns]) for k in range(0, number, columns)]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08))
-        for place, panel in zip(_places(figure, number, columns), chart.panels, strict=True):
-            _draw(figure.add_subplot(place), panel)
-        title = f"{chart.title} (synthetic data)" if chart.synthetic else chart.title
-        figure.suptitle(title, fontsize=11, fontweight="bold", color=INK)
+        layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
+        figure = Figure(figsize=(sum(widths), sum(heights)), layout=layout)
+        grid = figure.add_gridspec(
+            len(heights), 2 * columns, height_ratios=heights, width_ratios=np.repeat(widths, 2)
+        )
+        for k, panel in enumerate(chart.panels):
+            row, column = divmod(k, columns)
+            first = 2 * column
+            if row == len(heights) - 1:  # one that is not full is centred
+                first += len(heights) * columns - number
+            _draw(figure.add_subplot(grid[row, first : first + 2]), panel)
+        if chart.title:
+            title = f"{chart.title} (synthetic data)" if chart.synthetic else chart.title
+            figure.suptitle(title, fontsize=11, fontweight="bold", color=INK)
         if chart.note:
-            figure.supxlabel(fill(chart.note, int(14 * size[0])), fontsize=8.5, color="#64748b")
+            figure.supxlabel(fill(chart.note, int(14 * sum(widths))), fontsize=8.5, color=SOFT)
     return figure
-
-
-def _places(figure: Any, number: int, columns: int) -> Iterator[Any]:  # noqa: ANN401 - untyped
-    """Return the place of each panel; a last row that is not full is centred."""
-    rows = -(-number // columns)
-    grid = figure.add_gridspec(rows, 2 * columns)
-    for k in range(number):
-        row, column = divmod(k, columns)
-        missing = rows * columns - number if row == rows - 1 else 0
-        first = 2 * column + missing
-        yield grid[row, first : first + 2]
 
 
 def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
@@ -107,9 +117,9 @@ def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         _draw_heat(axes, panel)
     bars = [series for series in panel.series if series.kind == "bars"]
     names = _names(panel)
-    tones = (place % len(TONES) for place in count())
+    tones = (place % TAKEN_IN_TURN for place in count())
     for series in panel.series:
-        _draw_series(axes, series, names, bars, tones)
+        _draw_series(axes, series, panel, names, tones)
     for name, height in panel.marks:
         axes.axhline(height, color=INK, linewidth=0.9, alpha=0.6)
         axes.annotate(
@@ -117,12 +127,30 @@ def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             textcoords="offset points", fontsize=8, alpha=0.8,
         )  # fmt: skip
     if names:
-        axes.set_xticks(range(len(names)), names)
-        if bars and len(names) == 1:  # a single bar would fill the picture
-            axes.set_xlim(-1, 1)
-        if sum(map(len, names)) > 60:
-            axes.tick_params(axis="x", rotation=30)
+        _name_places(axes, names, panel, bars)
     _dress(axes, panel)
+
+
+def _name_places(axes: Any, names: list[str], panel: Panel, bars: list[Series]) -> None:  # noqa: ANN401 - untyped
+    """Write the names below or beside the places of an axis, and leave room around few bars."""
+    along = "y" if panel.sideways else "x"
+    turned = not panel.sideways and sum(map(len, names)) > LONGEST_NAMES
+    getattr(axes, f"set_{along}ticks")(
+        range(len(names)),
+        names,
+        rotation=35 if turned else 0,
+        ha="right" if turned or panel.sideways else "center",
+    )
+    if panel.sideways:
+        axes.invert_yaxis()
+    if bars:
+        spare = 0.7 + max(LEAST_BARS - len(names), 0) / 2
+        low, high = -spare, len(names) - 1 + spare
+        getattr(axes, f"set_{along}lim")(*((high, low) if panel.sideways else (low, high)))
+        axes.grid(visible=False, axis=along)
+        axes.tick_params(axis=along, length=0)
+        if any(series.labels for series in bars):
+            axes.margins(**{"x" if panel.sideways else "y": 0.12})
 
 
 def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
@@ -132,12 +160,16 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             getattr(axes, f"set_{name}scale")("log")
             _number_powers(getattr(axes, f"{name}axis"))
     heights = {y for series in panel.series for y in series.y}
+    bars = any(series.kind == "bars" for series in panel.series)
+    if bars and not panel.y_log and all(float(height).is_integer() for height in heights):
+        _count_whole(axes.xaxis if panel.sideways else axes.yaxis)
     if heights == {0.0}:
         axes.set_ylim(
             -0.02, 1
         )  # if all values are 0, matplotlib's default axis has meaningless numbers
     elif panel.from_zero:
-        axes.set_ylim(bottom=0)
+        top = max([axes.get_ylim()[1], *(1.12 * height for _, height in panel.marks)])
+        axes.set_ylim(0 if bars else -0.02 * top, top)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.title:
@@ -145,6 +177,12 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
     labels = [series.label for series in panel.series if series.label]
     if len(labels) > 1 or (labels and panel.heat is not None):
         above_axes(axes, *axes.get_legend_handles_labels())
+
+
+def _count_whole(axis: Any) -> None:  # noqa: ANN401 - untyped
+    """Number an axis along bars that count: nobody is half a record."""
+    axis.get_major_locator().set_params(integer=True)
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 def above_axes(
@@ -192,28 +230,35 @@ def _names(panel: Panel) -> list[str]:
 def _draw_series(
     axes: Any,  # noqa: ANN401 - untyped
     series: Series,
+    panel: Panel,
     names: list[str],
-    bars: list[Series],
     tones: Iterator[int],
 ) -> None:
+    bars = [one for one in panel.series if one.kind == "bars"]
     tone = next(tones) if series.tone is None else series.tone % len(TONES)
     colour = TONES[tone]
     at = [names.index(x) if isinstance(x, str) else x for x in series.x]
-    look = {"color": colour, "label": series.label or None}
+    look: dict[str, Any] = {"color": colour, "label": series.label or None}
+    if series.width is not None:
+        look["linewidth"] = series.width
     if series.kind == "band":
-        axes.fill_between(at, series.low, series.high, alpha=0.15, linewidth=0, **look)
+        look["linewidth"] = 0
+        axes.fill_between(at, series.low, series.high, alpha=0.15, **look)
         return
     if series.kind == "bars":
         step = min((abs(b - a) for a, b in pairwise(at)), default=1.0)
         width = 0.8 * step / len(bars)
         at = [x + (bars.index(series) - (len(bars) - 1) / 2) * width for x in at]
-        axes.bar(at, series.y, width=width, **look)
+        look["color"] = [TONES[tone] for tone in series.tones] or colour
+        drawn = (axes.barh if panel.sideways else axes.bar)(at, series.y, width, **look)
+        if series.labels:
+            axes.bar_label(drawn, series.labels, padding=3, fontsize=8.5, color=SOFT)
     elif series.kind == "points":
         axes.plot(at, series.y, linestyle="", marker="o", markersize=4.5, **look)
     elif series.kind == "steps":
         axes.step(at, series.y, where="post", linestyle=DASHES[series.dash], **look)
     else:
-        marker = "." if len(at) <= 30 and series.dash == "solid" else ""
+        marker = "." if len(at) <= 60 and series.dash == "solid" else ""
         axes.plot(at, series.y, linestyle=DASHES[series.dash], marker=marker, **look)
     if series.low and series.high:
         ends = zip(series.y, series.low, series.high, strict=True)
@@ -263,8 +308,6 @@ def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
 # --- classes and groups --------------------------------------------------------------------------
 
 BLUE, RED, AMBER = "#2563a8", "#b4232a", "#d97706"
-LEAST_BARS = 5
-"""Bars are never wider than if there were this many."""
 SHORT = 18
 """Column names longer than this are shortened in a picture."""
 
@@ -282,15 +325,6 @@ def plot_sizes(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 3.4), layout="constrained")
         _draw_sizes(figure.subplots(), bands, noun, counts)
-    return figure
-
-
-def plot_people(bands: Sequence[Any]) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many people share their keys with how many others; each bar has its number."""
-    figure = plot_sizes(bands, counts=[band.records for band in bands])
-    axes = figure.axes[0]
-    axes.set_xlabel("people with the same keys")
-    axes.set_ylabel("people")
     return figure
 
 
@@ -385,3 +419,91 @@ def _draw_losses(axes: Any, losses: Sequence[tuple[str, float]], lost: str) -> N
 
 def _short(name: str) -> str:
     return name if len(name) <= SHORT else f"{name[: SHORT - 1]}…"
+
+
+# --- pictures on pages --------------------------------------------------------------------------
+# In the colours of the page, once for wide and once for narrow screens.
+
+NARROW = 3.9
+"""The width in inches of a picture for a phone: its text is as large there as the page's."""
+TALLEST = 4.2
+LINE = 26
+"""Characters of a label that a narrow picture has room for; longer ones get several lines."""
+LEGEND_LABEL = 40
+"""Characters of a label in its legend, which is written smaller."""
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+_STYLE = re.compile(r'style="[^"]*"')
+
+
+def page_picture(figure: Any) -> str:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Return a figure for a page: two SVG elements, of which the style sheet shows one.
+
+    Every colour becomes a variable of the page with the colour itself as its default, so that the
+    style sheet can replace it where the reader prefers dark pages.
+
+    Example:
+        >>> from hartley.report import Chart, Panel, Series
+        >>> line = Series("age", (1.0, 2.0), (0.5, 0.25))
+        >>> picture = page_picture(plot_chart(Chart("Leakage", (Panel("step", "bits", (line,)),))))
+        >>> picture.count("<svg"), "var(--c-2563a8, #2563a8)" in picture
+        (2, True)
+    """
+    wide = themed(figure_svg(figure))
+    narrow = themed(figure_svg(stacked(figure), "hartley narrow"))
+    return f'<div class="wide">{wide}</div>\n<div class="narrow">{narrow}</div>'
+
+
+def themed(svg: str) -> str:
+    """Return an SVG element whose colours are variables of the page.
+
+    Example:
+        >>> themed('<path style="fill: #2563a8"/>')
+        '<path style="fill: var(--c-2563a8, #2563a8)"/>'
+    """
+
+    def variable(match: re.Match[str]) -> str:
+        return f"var(--c-{match[0][1:]}, {match[0]})"
+
+    return _STYLE.sub(lambda style: _COLOUR.sub(variable, style[0]), svg)
+
+
+def stacked(figure: Any) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Return the figure laid out for a narrow screen: its panels one below the other."""
+    panels = [axes for axes in figure.axes if axes.get_subplotspec() is not None]
+    height = figure.get_size_inches()[1]
+    rows = len({axes.get_subplotspec().rowspan.start for axes in panels})
+    each = min(max(height / max(rows, 1), 2.6), TALLEST)
+    legends = 0
+    grid = figure.add_gridspec(len(panels), 1)
+    for place, axes in enumerate(panels):
+        axes.set_subplotspec(grid[place, 0])
+        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title):  # noqa: SLF001 - it has no other name
+            text.set_text(fill(text.get_text(), 2 * LINE))
+        legend = axes.get_legend()
+        if legend is not None:
+            legends += _one_column(axes, legend)
+        _thin_ticks(axes)
+        names = [fill(tick.get_text(), LINE - 10) for tick in axes.get_yticklabels()]
+        if any("\n" in name for name in names):
+            axes.set_yticks(axes.get_yticks(), names)
+    for text in (figure._suptitle, figure._supxlabel):  # noqa: SLF001 - likewise
+        if text is not None:
+            text.set_text(fill(text.get_text(), 2 * LINE))
+    figure.set_size_inches(NARROW, each * len(panels) + 0.18 * legends)
+    return figure
+
+
+def _one_column(axes: Any, legend: Any) -> int:  # noqa: ANN401 - untyped
+    """Draw a legend again with one label in each line; return how many lines are new."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = getattr(legend, "_ncols", 1)
+    folded = [fill(label, LEGEND_LABEL) for label in labels]
+    above_axes(axes, handles, folded, columns=1)
+    return sum(label.count("\n") + 1 for label in folded) - math.ceil(len(labels) / columns)
+
+
+def _thin_ticks(axes: Any) -> None:  # noqa: ANN401 - untyped
+    """Turn long names along the horizontal axis, which a narrow picture has no room for."""
+    names = [tick.get_text() for tick in axes.get_xticklabels()]
+    if sum(map(len, names)) > 2 * LINE:
+        axes.tick_params(axis="x", labelrotation=60)

@@ -10,23 +10,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import EngineError, OptionError
-from hartley.exact import bits_at_least
-from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.text import as_date, bits_down, bits_up, decimals_up, interval_words
-from hartley.trusted.ledger.rows import write_integer
-from hartley.trusted.pricing.price import BATCH_RULES
-from hartley.trusted.questions.question import distinct
+from hartley.text import as_date, bits_down, bits_up, distinct, interval_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import polars as pl
     import pyarrow as pa
     from rich.console import Group
     from rich.table import Table
 
-    from hartley.schema.schema import Schema
-    from hartley.trusted.questions.question import Key
+    from hartley.guarantees.promise import Certificate
 
 
 # --- estimate -------------------------------------------------------------------------------------
@@ -202,6 +196,15 @@ def polars_frame(reading: Reading) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
+class Key:
+    """One value of a column, or one bin, that a group stands for; from the schema alone."""
+
+    value: str | int | bool | Fraction | dt.date | None
+    """The value; None for missing values, and for values that are not declared."""
+    shown: str
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A number and an interval that certainly contains the truth.
 
@@ -299,10 +302,6 @@ class Reading:
 
 
 # --- answer ---------------------------------------------------------------------------------------
-
-
-LONG = 10**15
-"""Larger numbers of answers are shown as a power of two."""
 
 
 @dataclass(frozen=True)
@@ -443,44 +442,3 @@ class BatchAnswer:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.answers))
-
-
-# --- what is promised of an answer ----------------------------------------------------------
-
-
-def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
-    """Return the promise of a batch: how many answers one person's data can produce.
-
-    Example:
-        >>> from hartley.schema.schema import Schema
-        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
-        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex})
-        >>> print(certificate_of(["SELECT COUNT(*) FROM people WHERE sex = 'F'"], 2, people).claim)
-        Whatever the data of one person is, the answers take one of at most 2 values.
-    """
-    who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
-    rows = schema.rows_per_unit
-    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
-    return Certificate(
-        kind="noiseless privacy",
-        claim=(
-            "Whatever the data of one person is, the answers take one of at most "
-            f"{number} value{'s' if cells != 1 else ''}."
-        ),
-        value=bits_at_least(cells),
-        unit="bits",
-        theorem="Farokhi 2019 (Noiseless Privacy), Definition 1, with the accountant's theorem",
-        rule="corrected",
-        sound=True,
-        certainty="bound",
-        assumptions=(
-            f"{who}, who has at most {rows} row{'s' if rows != 1 else ''}",
-            "everybody else's data stays fixed",
-            UNRELATED,
-            "the schema, public columns and the number of rows are known to everybody"
-            if schema.rows == "public"
-            else "the schema and public columns are known to everybody",
-            "the truth is the table clamped to its ranges and snapped to its steps",
-        ),
-        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": BATCH_RULES},
-    )

@@ -1,25 +1,90 @@
-"""A plan for a workload: what its questions cost together and one by one, and what to ask for."""
+"""Plans of workloads, and price curves: what questions cost together, and what more bits buy."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import Refused
-from hartley.exact import bits_at_least, bits_at_most
+from hartley.exact import bits_at_least, bits_at_most, floor_power, write_integer
 from hartley.files import one_line
-from hartley.text import bits_down, bits_up, counted, digits_up, first_of, rounded
-from hartley.trusted.ledger.rows import write_integer
+from hartley.results.quote import Useful, useful_words
+from hartley.text import (
+    bits_down,
+    bits_up,
+    counted,
+    decimal_text,
+    digits_up,
+    first_of,
+    marked_bits,
+    rounded,
+)
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from hartley.results.quote import ErrorsIf, Wish
 
-    from hartley.agent.workload import Ordering, WorkloadEntry
-    from hartley.trusted.ledger.state import Period
-    from hartley.trusted.precision import Wish
+# --- plan -----------------------------------------------------------------------------------------
 
 MOST_NAMED = 3
 """At most this many numbers of a question are named in a line."""
+
+
+_COMMENT = re.compile(r"('[^']*'|\"[^\"]*\"|(\$\w*\$).*?\2)|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""A comment of SQL, or a text or name in quotation marks, which may look like one."""
+
+
+@dataclass(frozen=True)
+class WorkloadEntry:
+    """A question of a workload, its wish as it was written, and how much its error matters."""
+
+    wish: Wish
+    weight: Fraction = Fraction(1)
+
+    def to_sql(self) -> str:
+        """Return the question as a statement that ``parse_workload`` reads back."""
+        wish = self.wish
+        settings = [
+            f"{name}={value}"
+            for name, value in (
+                ("bits", wish.bits),
+                ("error", wish.error),
+                ("min_rows", wish.min_rows),
+            )
+            if value is not None
+        ]
+        if self.weight != 1:
+            settings.append(f"weight={self.weight}")
+        head = f"-- {', '.join(settings)}\n" if settings else ""
+        # A comment of the text could be read as another wish, or swallow the semicolon.
+        return f"{head}{without_comments(wish.text)};\n"
+
+
+def without_comments(statement: str) -> str:
+    """Return a statement of SQL without its comments, everything else as it was written.
+
+    Example:
+        >>> without_comments("SELECT 'a--b' -- a remark")
+        "SELECT 'a--b'"
+    """
+    return _COMMENT.sub(lambda found: found[1] or " ", statement).strip().rstrip("; \n")
+
+
+class Ordering(NamedTuple):
+    """An order of questions, what each costs after those before it, and whether none is cheaper."""
+
+    places: tuple[int, ...]
+    cells: tuple[Fraction, ...]
+    """What is due for each, in this order: the factor by which the largest number spent grows."""
+    best: bool = False
+
+    @property
+    def total(self) -> Fraction:
+        """The product of what is due."""
+        return prod(self.cells, start=Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -69,6 +134,17 @@ class PlannedQuestion:
         return first_of(words, MOST_NAMED, rest="...")
 
 
+class PeriodLeft(NamedTuple):
+    """What is left of the part of a budget for the present year, quarter or month."""
+
+    per: str
+    name: str
+    """The year, quarter or month, as text that sorts: 2027, 2027-Q1 or 2027-01."""
+    remaining: float
+    following: str
+    """The day on which the next one begins."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a workload costs as one batch and one by one, and how a budget is shared among it.
@@ -94,7 +170,7 @@ class Plan:
     """The cells that the batch may cost; None without a budget."""
     remaining: float | None = None
     """The bits left to the account; None without a ledger."""
-    period: Period | None = None
+    period: PeriodLeft | None = None
     """The part of the budget for the present year, quarter or month; None if there is none, and in
     a service, where it would show what other accounts spent."""
     refusal: str | None = None
@@ -129,7 +205,7 @@ class Plan:
         """
         if self.period is None or self.remaining is None:
             return None
-        left = {"left": self.remaining, "period": self.period.balance.remaining}
+        left = {"left": self.remaining, "period": self.period.remaining}
         least = min(left.values())
         if self.limit is not None and bits_at_most(self.limit) < least:
             return "budget"
@@ -188,7 +264,7 @@ class Plan:
         return {
             "per": self.period.per,
             "name": self.period.name,
-            "remaining_bits": self.period.balance.remaining,
+            "remaining_bits": self.period.remaining,
             "next": self.period.following,
         }
 
@@ -275,8 +351,8 @@ class Plan:
             "budget": "its own budget limits",
         }
         return (
-            f" in all, and {bits_down(self.period.balance.remaining)} of the part of "
-            f"{self.period.words} until {self.period.following}; "
+            f" in all, and {bits_down(self.period.remaining)} of the part of the "
+            f"{self.period.per} {self.period.name} until {self.period.following}; "
             f"{limiting[self.limited_by]} the plan"
         )
 
@@ -295,3 +371,235 @@ def _write(due: Fraction) -> str:
     """Write what is due; it need not be a whole number (docs/accountant.md, "Paths")."""
     over = "" if due.denominator == 1 else f"/{write_integer(due.denominator)}"
     return f"{write_integer(due.numerator)}{over}"
+
+
+# --- curve ---
+
+
+@dataclass(frozen=True)
+class PricePoint:
+    """A price of one question, and the largest errors of its numbers at that price."""
+
+    limit: int
+    """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
+    cells: int
+    """The cells that the answer costs alone: at most the limit, unless the account knows more."""
+    errors: tuple[tuple[str, Fraction], ...]
+    """The label of each number with its worst-case error, which holds for any data."""
+    full_errors: tuple[tuple[str, Fraction], ...]
+    """The same if every row counts that may count; smaller where their number is private."""
+    vacuous: tuple[str, ...] = ()
+    """The labels of numbers that would say no more than the schema."""
+    due: Fraction | None = None
+    """What the account would be charged now, in cells: the factor by which its spending grows, so
+    not always a whole number. None without a ledger."""
+    errors_if: tuple[ErrorsIf, ...] = ()
+    """The errors if at least so many rows count, where their number is private."""
+    paid: bool = False
+    """Whether the account was charged for all of it before."""
+    charged: int | None = None
+    """The cells of the charge to the account, for the type of the public columns that costs most: a
+    daily cap counts them, also where less is added to what is spent. None without a ledger."""
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing would be charged now, although the answer has a price alone."""
+        return self.due == 1 < self.cells
+
+    @property
+    def least(self) -> int:
+        """The fewest cells of a wish that certainly gives this answer, or a better one."""
+        return 1 if self.free else min(self.cells, self.limit)
+
+    @property
+    def bits_alone(self) -> float:
+        """The price if the account had asked nothing before: log2 of the cells."""
+        return bits_at_least(self.cells)
+
+    @property
+    def bits(self) -> float:
+        """What the account would be charged now; without a ledger, the price alone."""
+        return self.bits_alone if self.due is None else bits_at_least(*self.due.as_integer_ratio())
+
+    @property
+    def due_bits(self) -> float | None:
+        """The former name of ``bits``, None without a ledger; it goes with the next version."""
+        return None if self.due is None else self.bits
+
+    @cached_property
+    def wish(self) -> str:
+        """The shortest number of bits that asks for exactly this answer."""
+        return bits_for(self.limit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the point as plain values, ready for JSON.
+
+        ``due_bits`` is the former name of ``bits``, and goes with the next version.
+        """
+        return {
+            "bits_alone": self.bits_alone,
+            "bits": self.bits,
+            "cells": write_integer(self.cells),
+            "wish_bits": self.wish,
+            "due_bits": self.due_bits,
+            "due_cells": None if self.due is None else str(self.due),
+            "charged_cells": None if self.charged is None else write_integer(self.charged),
+            "worst_errors": {label: str(error) for label, error in self.errors},
+            "errors_if_rows_count": {
+                str(some.rows): {label: str(error) for label, error in some.errors}
+                for some in self.errors_if
+            },
+            "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
+            "vacuous": list(self.vacuous),
+            "paid": self.paid,
+        }
+
+
+@dataclass(frozen=True)
+class PriceCurve:
+    """The prices of a question at which some error becomes smaller, the cheapest first.
+
+    An answer that is already paid for comes first, and after it only what is better.
+    Each has two prices: ``bits_alone``, of one question in an empty ledger, and ``bits``, which the
+    asking account would be charged now. Nothing depends on the data.
+    """
+
+    text: str
+    points: tuple[PricePoint, ...]
+    rows: int
+    """The number of rows, public or the largest possible one."""
+    complete: bool
+    """Whether the last point is the finest answer that there is; otherwise more bits buy more."""
+    asked: int
+    """The cells that the wish of the question costs: the price to compare with."""
+
+    def at(self, bits: object) -> PricePoint | None:
+        """Return the finest answer that a wish for so many bits gives; None if there is none.
+
+        What is free is given for any wish.
+        """
+        limit = floor_power(bits, what="price")
+        return next((point for point in reversed(self.points) if point.least <= limit), None)
+
+    def after(self, bits: object) -> PricePoint | None:
+        """Return the next useful price above a wish for so many bits; None at the end."""
+        return self._above(floor_power(bits, what="price"))
+
+    @property
+    def next_point(self) -> PricePoint | None:
+        """The next useful price above what the wish of the question costs."""
+        return self._above(self.asked)
+
+    def _above(self, cells: int) -> PricePoint | None:
+        above = (point for point in self.points if point.least > cells and not point.vacuous)
+        return next(above, None)
+
+    def sentence(self) -> str:
+        """Name the next useful price, or say that there is none."""
+        point, now = self.next_point, marked_bits(bits_at_least(self.asked))
+        if point is not None:
+            rows = None if point.errors == point.full_errors else self.rows
+            words = useful_words([Useful(point.cells, point.full_errors, rows)])
+            less = point.bits < point.bits_alone
+            charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
+            return f"Next useful price after {now}: {words}{charged}."
+        end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
+        return f"Next useful price after {now}: {end}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain values, ready for JSON."""
+        point = self.next_point
+        return {
+            "question": self.text,
+            "rows": self.rows,
+            "complete": self.complete,
+            "asked_bits": bits_at_least(self.asked),
+            "next_useful": None if point is None else point.to_dict(),
+            "points": [point.to_dict() for point in self.points],
+        }
+
+    def csv(self) -> str:
+        """Return one line per price and number: text for a spreadsheet."""
+        import csv
+        import io
+
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(
+            (
+                *("bits_alone", "cells", "bits", "due_bits"),
+                *("number", "error", "error_if_all_rows_count"),
+            )
+        )
+        for point in self.points:
+            due = "" if point.due_bits is None else point.due_bits
+            price = point.bits_alone, write_integer(point.cells), point.bits, due
+            pairs = zip(point.errors, point.full_errors, strict=True)
+            for (label, error), (_, full) in pairs:
+                writer.writerow((*price, label, float(error), float(full)))
+        return out.getvalue()
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Return the curve as lines of text: the price alone, the price now, the errors.
+
+        The price now is empty without a ledger.
+        """
+        return [
+            (marked_bits(point.bits_alone), _now_words(point), _error_words(point))
+            for point in self.points
+        ]
+
+    def __str__(self) -> str:
+        head = f"{counted(len(self.points), 'price')} of {self.text}"
+        lines = [f"{_price_words(point)}: {_error_words(point)}" for point in self.points]
+        return "\n".join([head, *lines, self.sentence()])
+
+
+def _price_words(point: PricePoint) -> str:
+    """Write both prices of a point, once where they are the same."""
+    alone, now = marked_bits(point.bits_alone), _now_words(point)
+    if point.free:
+        return f"{now.capitalize()} ({alone} alone)"
+    return alone if now in {"", alone} else f"{now} now, {alone} alone"
+
+
+def _now_words(point: PricePoint) -> str:
+    """Write what would be charged now; empty without a ledger."""
+    if point.due is None:
+        return ""
+    if point.free:
+        return "already paid for" if point.paid else "nothing more is due"
+    return marked_bits(point.bits)
+
+
+def _error_words(point: PricePoint) -> str:
+    """Write the errors of a point: certain ones, and those if all rows count where they differ."""
+    words = []
+    for (label, error), (_, full) in zip(point.errors, point.full_errors, strict=True):
+        if label in point.vacuous:
+            number = "no more than the schema"
+        elif full == error:
+            number = f"±{rounded(error, up=True)}" if error else "exact"
+        else:
+            number = f"±{rounded(full, up=True)} if all rows count"
+        words.append(f"{label} {number}")
+    return first_of(words, MOST_NAMED, rest="...")
+
+
+def bits_for(cells: int) -> str:
+    """Return the shortest decimal number of bits that buys exactly so many cells.
+
+    The smallest number with the fewest decimals among those with floor(2^bits) = cells.
+
+    Example:
+        >>> bits_for(4), bits_for(3), bits_for(1000)
+        ('2', '1.6', '9.966')
+    """
+    number, unit = (cells - 1).bit_length(), 1
+    while floor_power(Fraction(number, unit)) != cells:
+        # One digit more: the smallest number that is enough lies among the next ten.
+        unit *= 10
+        tried = range(10 * number - 9, 10 * number)
+        enough = (n for n in tried if floor_power(Fraction(n, unit)) >= cells)
+        number = next(enough, 10 * number)
+    return decimal_text(Fraction(number, unit))

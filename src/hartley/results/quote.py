@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.exact import bits_at_least
+from hartley.exact import bits_at_least, write_integer
 from hartley.text import first_of, marked_bits, price_words, rounded
-from hartley.trusted.ledger.rows import write_integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +17,32 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from hartley.guarantees.promise import Certificate
+
+
+# --- wish ---
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A question with a wish for its answer: an error, or a price in bits.
+
+    With ``min_rows``, averages and spreads keep the error if at least so many rows count.
+
+    Example:
+        >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
+        0.5
+    """
+
+    text: str
+    error: object = None
+    bits: object = None
+    min_rows: object = None
+
+    def or_else(self, error: object, bits: object, min_rows: object = None) -> Wish:
+        """Return a question without a wish with another one; its own wish counts first."""
+        if self.error is not None or self.bits is not None:
+            return self
+        return Wish(self.text, error, bits, min_rows if self.min_rows is None else self.min_rows)
 
 
 # --- useful ---------------------------------------------------------------------------------------

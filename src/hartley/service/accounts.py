@@ -8,8 +8,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
+from hartley.agent.ledger import Ledger, open_ledger
 from hartley.errors import InputError, OptionError, Refused
-from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number, read_integer
 from hartley.service.account_tables import (
     IdentityMemory,
     account_of,
@@ -53,8 +54,7 @@ from hartley.service.identity import (
     widest_scope,
 )
 from hartley.text import bits_down, bits_up
-from hartley.trusted.ledger.ledger import Ledger, open_ledger
-from hartley.trusted.ledger.rows import check_name, read_integer
+from hartley.trusted.ledger.rows import check_name
 
 if TYPE_CHECKING:
     import os

@@ -503,8 +503,7 @@ def _write(service: Service) -> None:
 
 
 def _check_copy(opened: OpenVersion) -> None:
-    held = opened.agent._ready()  # noqa: SLF001 - the copy is the agent's own
-    held.coded.check_unchanged()
+    opened.agent.trusted.data.coded.check_unchanged()
 
 
 def _check_cover(service: Service, dataset: str) -> None:

@@ -21,6 +21,7 @@ from pydantic import (
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from hartley.results.quote import Wish
 from hartley.service.administration import readiness
 from hartley.service.identity import Role
 from hartley.service.replies import ServiceError, busy, not_found
@@ -34,7 +35,6 @@ from hartley.service.service import (
     is_local,
     service_of,
 )
-from hartley.trusted.precision import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

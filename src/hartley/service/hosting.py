@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.agent import OpeningAgent, lasting_place
+from hartley.agent.agent import Agent, lasting_place
 from hartley.agent.replay import ANY_STEP
 from hartley.errors import HartleyError, InputError, OptionError, Pending, Refused
 from hartley.files import parse_toml
-from hartley.results.answer import Answer, certificate_of
+from hartley.results.answer import Answer
 from hartley.schema.schema import Schema
 from hartley.service.own_rows import LaterNote, own_balance, own_place
 from hartley.service.replies import busy, not_found, shown_answer
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions
+from hartley.trusted.agent import certificate_of
 from hartley.trusted.cells import read_cells
 from hartley.trusted.ledger.chain import find
 from hartley.trusted.ledger.charging import plan, read_batch
@@ -30,14 +31,15 @@ from hartley.trusted.questions.question import parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hartley.agent.ledger import Ledger
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
+    from hartley.results.quote import Wish
     from hartley.service.own_rows import LedgerGuard, OwnCharge
     from hartley.service.settings import DatasetSettings, ServiceSettings
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.charging import Batch, ChargePlan
-    from hartley.trusted.ledger.ledger import Ledger
-    from hartley.trusted.precision import Desk, Wish
+    from hartley.trusted.precision import Desk
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
@@ -140,7 +142,7 @@ def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tup
         known.with_steps(
             [steps.get(replace(asked, step=ANY_STEP), asked.step) for asked in known.questions]
         )
-        for known in desk.known_plans(selections, ledger, analyst)
+        for known in desk.known_plans(selections, ledger.trusted, analyst)
     ]
     questions = PaidQuestions.of(desk, plans, analyst, (charge.version, charge.schema))
     planned = questions.look_up(ledger)
@@ -186,7 +188,7 @@ MOST_REMEMBERED = 10_000
 class OpenVersion:
     """An agent over one version, closed after its last user when another version replaces it."""
 
-    agent: OpeningAgent
+    agent: Agent
     version: str
     schema_version: str
     note: LaterNote | None = None
@@ -264,10 +266,10 @@ class HostedDataset:
         data = self._dataset.data
         return data if data is not None and "://" in data else None
 
-    def agent(self, schema: Schema) -> OpeningAgent:
+    def agent(self, schema: Schema) -> Agent:
         """Open an agent over the coded copy."""
         near = None if self.near is None else open_data(self._dataset, self.near)
-        return OpeningAgent(near, schema, ledger=self.ledger, place=self.place)
+        return Agent(near, schema, ledger=self.ledger, place=self.place)
 
     def open(self) -> None:
         """Open the present version, unless it is open already."""
@@ -311,8 +313,9 @@ class HostedDataset:
             state = self.ledger.state(self.name)
             schema = Schema.read(parse_toml(str(state.schema), what="recorded schema"))
             agent = self.agent(schema)
-            note = None if agent._head is None else LaterNote(agent._head)  # noqa: SLF001 - see LaterNote
-            agent._head = note  # type: ignore[assignment]  # noqa: SLF001
+            file = agent.trusted.head_file
+            note = None if file is None else LaterNote(file)
+            agent.trusted.head_file = note  # type: ignore[assignment]  # see LaterNote
             fresh = OpenVersion(agent, state.version, state.schema_version, note, users=1)
             with self._lock:
                 self._open = fresh
@@ -441,7 +444,7 @@ class HostedDataset:
         if may_ask and self._is_new(desk, read, analyst):
             return None
         based = {"version": opened.version, "schema": opened.schema_version}
-        plans, planned = desk.look_up(read, self.ledger, analyst, **based)
+        plans, planned = desk.look_up(read, self.ledger.trusted, analyst, **based)
         if not planned.complete:
             return None
         questions = PaidQuestions(plans.plans, plans.questions, planned.batch, desk.schema)
@@ -455,7 +458,7 @@ class HostedDataset:
 
         From rows that are in memory once they were read, and from those that were added since.
         """
-        desk.earlier.read(self.ledger)
+        desk.earlier.read(self.ledger.trusted)
         return self._is_unknown(desk, plans, analyst)
 
     @staticmethod

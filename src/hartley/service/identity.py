@@ -16,10 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hartley.errors import HartleyError, InputError, OptionError
-from hartley.exact import bits_at_least
+from hartley.exact import bits_at_least, read_integer, write_integer
 from hartley.text import listed
 from hartley.trusted.ledger.chain import find
-from hartley.trusted.ledger.rows import read_integer, write_integer
 from hartley.trusted.ledger.state import read_standing
 
 if TYPE_CHECKING:

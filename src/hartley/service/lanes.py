@@ -25,9 +25,9 @@ from hartley.service.replies import ServiceError, busy, pending, too_many
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hartley.results.quote import Wish
     from hartley.service.identity import Identity
     from hartley.service.settings import ServiceSettings
-    from hartley.trusted.precision import Wish
     from hartley.trusted.questions.question import Selection
 
 
@@ -454,7 +454,7 @@ def weight_of(wishes: Sequence[Wish]) -> int:
     """Return how many plain questions some count as, from their texts alone.
 
     Example:
-        >>> from hartley.trusted.precision import Wish
+        >>> from hartley.results.quote import Wish
         >>> many = Wish(f"SELECT {', '.join(['AVG(age)'] * 100)} FROM people")
         >>> weight_of([many]), weight_of([Wish("SELECT AVG(age) FROM people")] * 2)
         (4, 2)

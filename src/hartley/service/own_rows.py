@@ -29,19 +29,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, Refused
-from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number, read_integer
 from hartley.service.replies import went_back
 from hartley.trusted.ledger.chain import find
-from hartley.trusted.ledger.rows import canonical, question_digest, read_integer
+from hartley.trusted.ledger.rows import canonical, question_digest
 from hartley.trusted.ledger.state import read_standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hartley.agent.ledger import Ledger
     from hartley.service.accounts import Accounts
     from hartley.trusted.data import HeadNote
     from hartley.trusted.ledger.chain import RowPlace
-    from hartley.trusted.ledger.ledger import Ledger
     from hartley.trusted.ledger.rows import Entry
     from hartley.trusted.ledger.state import Balance
     from hartley.trusted.ledger.store import Transaction
@@ -96,7 +96,7 @@ def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
 
     def check() -> None:
         # Nobody else writes now: an allowance that an owner set meanwhile is not replaced.
-        if ledger.holder(dataset, analyst) == analyst:
+        if ledger.trusted.read_as(dataset, analyst, lambda _, now: now.holder) == analyst:
             raise _AllowanceThere("The account has an allowance", hint="use it")
 
     with suppress(_AllowanceThere):

@@ -11,9 +11,8 @@ from hartley.trusted.ledger.store import AnotherLedger
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.agent.curve import PriceCurve
     from hartley.results.answer import Answer, Estimate, Reading
-    from hartley.results.plan import Plan
+    from hartley.results.plan import Plan, PriceCurve
     from hartley.results.quote import Quote
 
 

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hartley.agent.agent import OpeningAgent, new_ledger_file, remove_unused_ledger
+from hartley.agent.agent import Agent, new_ledger_file, remove_unused_ledger
+from hartley.agent.ledger import open_ledger
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import open_accounts
 from hartley.service.administration import self_check
@@ -26,15 +27,14 @@ from hartley.service.lanes import create_rates
 from hartley.service.own_rows import create_head, own_place
 from hartley.service.settings import require_writable_folder
 from hartley.trusted.data import state_of
-from hartley.trusted.ledger.ledger import open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from hartley.agent.ledger import Ledger
     from hartley.service.accounts import Accounts
     from hartley.service.identity import IssuedToken
     from hartley.service.settings import DatasetSettings, ServiceSettings
-    from hartley.trusted.ledger.ledger import Ledger
 
 BACKLOG = 2048
 WORKER_SECONDS = 30
@@ -61,7 +61,7 @@ def prepare(settings: ServiceSettings) -> Prepared:
     """
     self_check()
     with _ledger_kept_if_used(settings.ledger) as ledger:
-        new = {name for name in settings.datasets if state_of(ledger, name) is None}
+        new = {name for name in settings.datasets if state_of(ledger.trusted, name) is None}
         for dataset in settings.datasets.values():
             _prepare_dataset(dataset, settings, ledger, new=dataset.name in new)
         accounts = open_accounts(ledger)
@@ -101,7 +101,7 @@ def _prepare_dataset(
     data = dataset.data
     database = data is not None and "://" in data
     with hints_about_reading(dataset):
-        agent = OpeningAgent(
+        agent = Agent(
             # A copy that exists is not made again.
             open_data(dataset, data) if data is not None and (new or database) else None,
             schema,

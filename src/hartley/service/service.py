@@ -33,18 +33,18 @@ from hartley.service.replies import (
     unauthorized,
 )
 from hartley.text import bits_down, bits_up
+from hartley.trusted.ledger.store import read_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fastapi.security import HTTPAuthorizationCredentials
 
-    from hartley.results.quote import Quote
+    from hartley.results.quote import Quote, Wish
     from hartley.service.hosting import OpenVersion
     from hartley.service.own_rows import OwnBalance, OwnCharge
     from hartley.service.settings import ServiceSettings
     from hartley.trusted.ledger.store import Transaction
-    from hartley.trusted.precision import Wish
     from hartley.trusted.questions.question import Selection
 
 
@@ -340,7 +340,7 @@ class Service:
         self.lanes, self.metrics = resources.lanes, resources.metrics
         self.checked: dict[str, tuple[float, str | None]] = {}
         """When parts were checked last, and what was wrong with them."""
-        self.ids = RowIds(self.ledger.secret().key)
+        self.ids = RowIds(read_secret(self.ledger.store).key)
         self.hosted = {
             name: HostedDataset(dataset, settings, self.ledger, resources.guard)
             for name, dataset in settings.datasets.items()

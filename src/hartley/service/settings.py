@@ -632,7 +632,7 @@ def _opened(address: str) -> Ledger | None:
         require_writable_folder(path)
         return None
     ledger = open_ledger(address, create=False)
-    if ledger.only_reads:
+    if not ledger.store.may_append():
         ledger.close()
         raise InputError(
             f"The ledger {ledger.name} of [service] is not writable",
@@ -673,7 +673,7 @@ def _problems_of_dataset(
     settings: ServiceSettings,
     ledger: Ledger | None,
 ) -> Iterator[HartleyError]:
-    state = None if ledger is None else state_of(ledger, dataset.name)
+    state = None if ledger is None else state_of(ledger.trusted, dataset.name)
     if state is None or ledger is None:
         yield from _problems_of_new(dataset, schema)
         yield from _problems_of_place(dataset)

@@ -32,8 +32,9 @@ from hartley.errors import EngineError, HartleyError, InputError, OptionError, P
 from hartley.exact import bits_at_least, floor_power, parse_number
 from hartley.files import write_whole
 from hartley.trusted.cells import cell_of, read_cells
+from hartley.trusted.ledger.ledger import hash_at
 from hartley.trusted.ledger.rows import Head, canonical, schema_version
-from hartley.trusted.ledger.store import AnotherLedger
+from hartley.trusted.ledger.store import AnotherLedger, keep_digest, read_digest, read_secret
 from hartley.trusted.precision import Desk, check_same_schema
 from hartley.trusted.pricing.conditional_price import RULES
 from hartley.trusted.pricing.price import open_factor, price
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
     from hartley.results.answer import Reading
     from hartley.schema.schema import Schema
-    from hartley.trusted.ledger.ledger import Ledger, State
+    from hartley.trusted.ledger.ledger import State, TrustedLedger
+    from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.questions.batch import Condition
     from hartley.trusted.questions.question import Selection
 
@@ -62,16 +64,18 @@ class HeadNote:
     at_once = True
     """Whether ``save`` writes it; otherwise it is written later."""
 
-    def __init__(self, ledger: Ledger, folder: Path) -> None:
+    def __init__(self, ledger: TrustedLedger, folder: Path) -> None:
         self._ledger, self._folder = ledger, folder.absolute()
         self._first: str | None = None
-        self._file = ledger.path and os.path.relpath(ledger.path, self._folder)
+        self._file = ledger.store.path and os.path.relpath(ledger.store.path, self._folder)
 
     def path(self) -> Path | None:
         """Return the path of the note; None for a ledger without rows."""
-        self._first = self._first or self._ledger.first_hash()  # which no later row changes
-        if self._first is None:
-            return None
+        if self._first is None:  # no later row changes it
+            first = self._ledger.store.read(lambda t: t.entry(1))
+            if first is None:
+                return None
+            self._first = first.hash
         return self._folder / f"hartley.{self._first[:NAMED_DIGITS]}.head"
 
     def check(self) -> None:
@@ -92,13 +96,13 @@ class HeadNote:
                 f"The note {path.name}, which records where the ledger ended, cannot be read",
                 hint="make it readable; if you remove it, an older ledger goes unnoticed this once",
             ) from None
-        if not self._ledger.contains(head):
+        if self._ledger.store.read(lambda t: hash_at(t, head)) != head.hash:
             raise self._older("is older than the one last used here", path)
 
     def _older(self, problem: str, note: Path) -> InputError:
         return InputError(
-            f"The ledger {self._ledger.name} {problem}, so recent charges and answers are missing "
-            "from it",
+            f"The ledger {self._ledger.store.name} {problem}, so recent charges and answers are "
+            "missing from it",
             hint="put the newest ledger back; if it is lost, the promise does not cover "
             f"answers given since, and removing '{note}' accepts that",
         )
@@ -130,7 +134,7 @@ PATIENCE = 2
 def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     table: Table | None,
     schema: Schema,
-    ledger: Ledger,
+    ledger: TrustedLedger,
     *,
     budget: object,
     place: Place | None,
@@ -182,7 +186,12 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
 
 
 def _create(
-    table: Table | None, schema: Schema, ledger: Ledger, *, budget: object, place: Place | None
+    table: Table | None,
+    schema: Schema,
+    ledger: TrustedLedger,
+    *,
+    budget: object,
+    place: Place | None,
 ) -> CodedTable:
     """Make the coded copy and record the dataset."""
     if budget is None:
@@ -206,7 +215,7 @@ def _create(
 def replace_copy(  # noqa: PLR0913 - what a version is made of, each by name
     table: Table | None,
     schema: Schema,
-    ledger: Ledger,
+    ledger: TrustedLedger,
     *,
     before: Schema,
     place: Place | None,
@@ -232,7 +241,7 @@ def replace_copy(  # noqa: PLR0913 - what a version is made of, each by name
 def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
     table: Table | None,
     schema: Schema,
-    ledger: Ledger,
+    ledger: TrustedLedger,
     place: Place | None,
     kind: str,
     content: dict[str, Any],
@@ -247,7 +256,7 @@ def _recorded(  # noqa: PLR0913, PLR0917 - what a version is made of
         )
     version = secrets.token_hex(16)
     where = None if place is None else place_of(place, version, table)
-    with ledger.making():  # no clean-up meanwhile: the ledger has no row for the copy yet
+    with ledger.store.making():  # no clean-up meanwhile: the ledger has no row for the copy yet
         coded = code_table(
             table,
             schema.codings,
@@ -295,7 +304,9 @@ def remove_copy(place: Place | None, version: str, table: Table | None) -> None:
         drop_copy(place_of(place, version, table), table)
 
 
-def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Table | None) -> None:
+def remove_leftovers(
+    ledger: TrustedLedger, dataset: str, place: Place | None, near: Table | None
+) -> None:
     """Remove copies left by a crash, since they may contain people who were erased.
 
     These are copies of earlier versions of the dataset, and copies made for this ledger that none
@@ -316,8 +327,8 @@ def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Ta
             if mark in past or (mark not in known and ledger_of(copy, near) == owner.ledger)
         ]
 
-    def work(versions: dict[str, list[str]]) -> None:
-        for copy in leftovers(versions):
+    def work(transaction: Transaction) -> None:
+        for copy in leftovers(transaction.all_versions()):
             drop_copy(copy, near, seconds=PATIENCE)
         if is_file(place, near):
             for path in unfinished_folders(place, owner.ledger):
@@ -325,36 +336,36 @@ def remove_leftovers(ledger: Ledger, dataset: str, place: Place | None, near: Ta
 
     with suppress(Exception):  # a failed clean-up must not prevent questions
         unfinished = is_file(place, near) and unfinished_folders(place, owner.ledger)
-        if unfinished or leftovers(ledger.versions()):
-            ledger.sweep(work)
+        if unfinished or leftovers(ledger.store.read(lambda t: t.all_versions())):
+            ledger.store.sweep(work)
 
 
-def head_note(ledger: Ledger, place: Place | None, *, in_file: bool) -> HeadNote | None:
+def head_note(ledger: TrustedLedger, place: Place | None, *, in_file: bool) -> HeadNote | None:
     """Return the note of where the ledger ended; it lies next to copies in files, or the ledger."""
-    beside = Path(place) if in_file and place is not None else ledger.path
+    beside = Path(place) if in_file and place is not None else ledger.store.path
     return None if place is None or beside is None else HeadNote(ledger, beside.parent)
 
 
-def _owner(ledger: Ledger) -> Owner | None:
+def _owner(ledger: TrustedLedger) -> Owner | None:
     """Return how a ledger recognises its copies; None if it has no key and is read-only.
 
     Nothing can be charged to such a ledger, so no new question is answered. If charges are possible
     but there is no key, a changed copy could not be detected, so no copy is opened.
     """
     try:
-        secret = ledger.secret()
+        secret = read_secret(ledger.store)
     except (EngineError, Refused):
-        if not ledger.only_reads:
+        if ledger.store.may_append():
             raise
         return None
     return Owner(secret.ledger, secret.key)
 
 
-def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
+def _check_digest(coded: CodedTable, table: Table | None, ledger: TrustedLedger) -> None:
     """Raise an error if a copy was changed; a copy without a digest is compared once."""
-    expected = ledger.copy_digest(coded.version)
+    expected = read_digest(ledger.store, coded.version)
     if expected is None:
-        if not ledger.only_reads:  # otherwise no new question is answered
+        if ledger.store.may_append():  # otherwise no new question is answered
             _adopt(coded, table, ledger)
     elif coded.digest is None or not hmac.compare_digest(coded.digest.encode(), expected.encode()):
         raise InputError(
@@ -364,7 +375,7 @@ def _check_digest(coded: CodedTable, table: Table | None, ledger: Ledger) -> Non
         )
 
 
-def _adopt(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
+def _adopt(coded: CodedTable, table: Table | None, ledger: TrustedLedger) -> None:
     """Record the digest of a copy that has none, after comparing all its rows with the table.
 
     Earlier versions of Hartley recorded none, and a ledger restored from a backup has lost it.
@@ -377,10 +388,11 @@ def _adopt(coded: CodedTable, table: Table | None, ledger: Ledger) -> None:
     if not holds_rows_of(coded, table, thorough=True):
         raise _other(table)
     assert coded.digest is not None  # set for every copy that is opened for its owner
-    ledger.keep_copy_digest(coded.version, coded.digest)
+    digest = coded.digest
+    ledger.store.write(lambda t: keep_digest(ledger.store, t, coded.version, digest))
 
 
-def state_of(ledger: Ledger, dataset: str) -> State | None:
+def state_of(ledger: TrustedLedger, dataset: str) -> State | None:
     """Return the state of a dataset, or None if it is not in the ledger."""
     return ledger.state(dataset) if dataset in ledger.datasets() else None
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hartley.schema.schema import Schema
     from hartley.trusted.ledger.chain import RowPlace
-    from hartley.trusted.ledger.ledger import ChargedRow, Ledger
+    from hartley.trusted.ledger.ledger import ChargedRow, TrustedLedger
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.pricing.conditional_price import GivenPrice
     from hartley.trusted.questions.batch import Question
@@ -55,12 +55,12 @@ class Earlier:
         self._rows: dict[int, tuple[str, tuple[Question, ...]]] = {}
         self._told: dict[str | None, ToldBefore] = {}
 
-    def read(self, ledger: Ledger) -> None:
+    def read(self, ledger: TrustedLedger) -> None:
         """Read the rows that were added since the last time."""
         self.read_as(ledger, None, lambda _, place: place)
 
     def read_as(
-        self, ledger: Ledger, analyst: str | None, work: Callable[[Transaction, RowPlace], T]
+        self, ledger: TrustedLedger, analyst: str | None, work: Callable[[Transaction, RowPlace], T]
     ) -> T:
         """Read them, and run work that reads on, as ``Ledger.read_as`` does.
 

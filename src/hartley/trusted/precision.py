@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import floor_power, parse_number
-from hartley.results.quote import Useful, useful_words
+from hartley.results.quote import Useful, Wish, useful_words
 from hartley.text import decimal_text
 from hartley.trusted.cells import ROOT_GRID, root_up
 from hartley.trusted.earlier import Earlier, GivenPrices, check_rules
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hartley.schema.schema import Schema
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.charging import ChargePlan
-    from hartley.trusted.ledger.ledger import Ledger, State
+    from hartley.trusted.ledger.ledger import State, TrustedLedger
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.pricing.after_answers import ToldBefore
     from hartley.trusted.questions.batch import Condition, Question
@@ -487,29 +487,6 @@ MOST_TRIES = 8
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A question with a wish for its answer: an error, or a price in bits.
-
-    With ``min_rows``, averages and spreads keep the error if at least so many rows count.
-
-    Example:
-        >>> Wish("SELECT AVG(age) FROM people", error=0.5).error
-        0.5
-    """
-
-    text: str
-    error: object = None
-    bits: object = None
-    min_rows: object = None
-
-    def or_else(self, error: object, bits: object, min_rows: object = None) -> Wish:
-        """Return a question without a wish with another one; its own wish counts first."""
-        if self.error is not None or self.bits is not None:
-            return self
-        return Wish(self.text, error, bits, min_rows if self.min_rows is None else self.min_rows)
-
-
-@dataclass(frozen=True)
 class KnownPlans:
     """Plans in the cells that an account knows, and their questions as the ledger writes them."""
 
@@ -576,7 +553,7 @@ class Desk:
         return Earlier(self.schema, self.version)
 
     def known_plans(
-        self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None
+        self, plans: Sequence[Selection], ledger: TrustedLedger, analyst: str | None
     ) -> list[Selection]:
         """Return plans in the cells that the account was told already, where these are finer.
 
@@ -588,7 +565,11 @@ class Desk:
         return [in_known_cells(plan, told) for plan in plans]
 
     def look_up(
-        self, plans: Sequence[Selection], ledger: Ledger, analyst: str | None, **given: str | None
+        self,
+        plans: Sequence[Selection],
+        ledger: TrustedLedger,
+        analyst: str | None,
+        **given: str | None,
     ) -> tuple[KnownPlans, ChargePlan]:
         """Return the same plans, and what of them is paid for in the same state of the ledger.
 

@@ -9,22 +9,27 @@ import pytest
 
 from hartley.attacks.membership import MembershipGame
 from hartley.datasets.catalogue import dataset
-from hartley.papers.beyond import fig1
-from hartley.papers.beyond.comparison import KNOWING, LINKAGE, MEMBERSHIP, METHODS
-from hartley.papers.beyond.homes import (
+from hartley.papers import beyond
+from hartley.papers.beyond import (
     GAUSSIAN,
+    KNOWING,
     LAPLACE,
+    LINKAGE,
+    MEMBERSHIP,
+    METHODS,
     by_cells,
     by_noise,
     draw_games,
     grouped,
+    in_boxes,
     largest_error,
+    linked,
     noise_scale,
     play,
 )
-from hartley.papers.beyond.places import in_boxes, linked
 from hartley.policies.quantizer import UniformQuantizer
 
+fig1 = beyond.fig1()
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(
     not REAL.is_dir(), reason="the data sets are not committed; some are in ../shared"

@@ -2,7 +2,9 @@
 
 import pytest
 
-from hartley.papers.beyond import fig2
+from hartley.papers import beyond
+
+fig2 = beyond.fig2()
 
 
 @pytest.fixture(scope="module")

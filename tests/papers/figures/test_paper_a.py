@@ -6,7 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.papers.a import fig1, fig2, fig3
+from hartley.papers import a
+
+fig1, fig2, fig3 = a.fig1(), a.fig2(), a.fig3()
 
 
 @pytest.fixture(scope="module")

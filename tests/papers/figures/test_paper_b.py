@@ -10,10 +10,10 @@ import pytest
 
 from hartley.datasets.catalogue import dataset
 from hartley.errors import TableError
-from hartley.papers.b import fig3, fig4, fig5, fig6
-from hartley.papers.b.trips import COLUMNS, LATITUDE, LONGITUDE
+from hartley.papers import b
 from hartley.policies.quantizer import UniformQuantizer
 
+fig3, fig4, fig5, fig6 = b.fig3(), b.fig4(), b.fig5(), b.fig6()
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(
     not REAL.is_dir(), reason="the data sets are not committed; some are in ../shared"
@@ -42,10 +42,10 @@ def test_the_cells_follow_both_rules_of_theorem_8():
     for people in (2, 4, 8, 10):
         for bits in (1, 2, 3, 5):
             outputs = 2**bits
-            assert fig3.levels_of(people, bits, fig3.PRINTED) == outputs * people
+            assert b.levels_of(people, bits, b.PRINTED) == outputs * people
             corrected = max(outputs, (outputs - 1) * people)
-            assert fig3.levels_of(people, bits, fig3.CORRECTED) == corrected
-            assert fig3.levels_of(people, bits, fig3.WHOLE) == outputs
+            assert b.levels_of(people, bits, b.CORRECTED) == corrected
+            assert b.levels_of(people, bits, b.WHOLE) == outputs
 
 
 def few_days(**options):
@@ -55,14 +55,14 @@ def few_days(**options):
 
 def with_best(games, value):
     """Return games in which every strategy has one advantage."""
-    exactly = fig3.PAPER[0]
+    exactly = b.PAPER[0]
     one = dataclasses.replace(games.advantages[exactly], value=value, low=value, high=value)
     return dataclasses.replace(games, advantages=dict.fromkeys(games.advantages, one))
 
 
 def test_the_readings_of_a_home_are_its_days():
     half_hours = dataset("solar_homes", homes=3, days=5).readings()
-    daily = fig3.daily_readings(half_hours)
+    daily = b.daily_readings(half_hours)
     assert daily.shape == (3, 5)
     for home in range(3):
         for day in range(5):
@@ -89,7 +89,7 @@ def test_no_more_days_are_drawn_than_there_are():
 
 def test_the_ranges_go_from_the_largest_reading_to_the_fuse():
     numbers = few_days()
-    largest = fig3.daily_readings(dataset("solar_homes", homes=20, days=9).readings()).max()
+    largest = b.daily_readings(dataset("solar_homes", homes=20, days=9).readings()).max()
     assert min(numbers.by_range) == math.ceil(largest)
     assert numbers.top == 552  # 100 A at 230 V for a day
     assert len(numbers.by_range) == 3
@@ -98,8 +98,8 @@ def test_the_ranges_go_from_the_largest_reading_to_the_fuse():
 def test_a_trend_is_judged_at_every_step():
     numbers = few_days()
     curve = [with_best(numbers.games[0], value).best for value in (0.2, 0.6, 0.3, 0.9)]
-    assert fig3.falls(curve) == 1
-    assert fig3.falls([curve[0], curve[2], curve[1], curve[3]]) == 0
+    assert b._falls(curve) == 1
+    assert b._falls([curve[0], curve[2], curve[1], curve[3]]) == 0
     up_and_down = dict(
         zip(
             numbers.by_days,
@@ -141,7 +141,7 @@ def test_the_findings_about_appliances_would_notice_that_none_is_told():
         return dataclasses.replace(score, gain=nothing, trained_gain=nothing)
 
     def quiet(bits, found):
-        if bits > fig4.FEW_BITS:
+        if bits > 3:
             return found
         return dataclasses.replace(found, appliances=tuple(map(hidden, found.appliances)))
 
@@ -179,8 +179,8 @@ def test_unique_trips_are_those_that_counting_finds():
     for point in numbers.points:
         for side, found in ((point.down, point.unique), (point.up, point.unique_up)):
             cells = []
-            for name in COLUMNS:
-                low, high = LONGITUDE if name.endswith("longitude") else LATITUDE
+            for name in b.TRIP_RANGES:
+                low, high = b.LONGITUDE if name.endswith("longitude") else b.LATITUDE
                 quantizer = UniformQuantizer(low, high, side)
                 cells.append([quantizer.cell(repr(x)) for x in trips.numbers(name).tolist()])
             counted = Counter(zip(*cells, strict=True))

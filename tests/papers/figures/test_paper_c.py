@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hartley.papers.c import fig1, fig2, fig3, fig4
-from hartley.papers.c.heart import sweep
+from hartley.papers import c
+from hartley.papers.c import sweep
+
+fig1, fig2, fig3, fig4 = c.fig1(), c.fig2(), c.fig3(), c.fig4()
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(

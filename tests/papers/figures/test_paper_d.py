@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hartley.papers.d import fig4, fig5, fig6, fig7, fig8
-from hartley.papers.d.obesity import policy_for
+from hartley.datasets.catalogue import dataset
+from hartley.papers import d
+from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy
+
+fig4, fig5, fig6, fig7, fig8 = d.fig4(), d.fig5(), d.fig6(), d.fig7(), d.fig8()
 
 REAL = Path(__file__).parents[3].parent / "shared" / "data"
 HERE = pytest.mark.skipif(
@@ -69,13 +72,15 @@ def test_the_claimed_privacy_is_the_share_of_the_band_counted_on_a_grid(accuracy
     assert point.claimed == pytest.approx(share / (1 - share), rel=0.01)
 
 
-@pytest.mark.parametrize("kind", ["blur", "stretch"])
-def test_the_histogram_is_of_what_the_exact_policy_releases(kind):
+@pytest.mark.parametrize(
+    ("kind", "policy_of"), [("blur", BlurringPolicy), ("stretch", StretchPolicy)]
+)
+def test_the_histogram_is_of_what_the_exact_policy_releases(kind, policy_of):
     import numpy as np
 
     height, weight = np.array([160.0, 172.0, 180.0, 190.0]), np.array([80.0, 60.0, 99.0, 108.0])
-    found, same = fig5._released(kind, Fraction(10), height, weight)
-    policy = policy_for(kind, Fraction(1, 10))
+    found, same = d._released(kind, Fraction(10), height, weight)
+    policy = policy_of(d.OBESE, 10, d.PEOPLE)
     exact = [
         float(policy.release({"weight": w, "height": h})["weight"])
         for w, h in zip(weight, height, strict=True)
@@ -88,14 +93,14 @@ def test_who_is_hidden_is_what_the_outputs_of_all_whole_weights_say(survey):
     """Written anew: every whole weight of a height is released, and outputs are compared."""
     import numpy as np
 
-    people = fig5.dataset(fig5.DATA, data="synthetic" if survey.synthetic else REAL)
+    people = dataset("young_people", data="synthetic" if survey.synthetic else REAL)
     people = people.complete("Height", "Weight")
     heights, weights = people.numbers("Height"), people.numbers("Weight")
     pairs = sorted(set(product(heights.tolist(), range(201))))
     hs, ws = map(np.append, (heights, weights), zip(*pairs, strict=True))
-    for kind in fig5.NAMES if survey.synthetic else ("stretch",):
+    for kind in d.NAMES if survey.synthetic else ("stretch",):
         (report,) = [r for r in survey.of(kind) if r.accuracy == Fraction(1, 20)]
-        seen, outputs = {}, fig5._released(kind, Fraction(20), hs, ws)[0].tolist()
+        seen, outputs = {}, d._released(kind, Fraction(20), hs, ws)[0].tolist()
         for h, w, out in zip(hs, ws, outputs, strict=True):
             seen.setdefault((h, out), set()).add(100 * 100 * w >= 30 * h * h)
         both = [len(seen[h, out]) == 2 for h, out in zip(heights, outputs, strict=False)]

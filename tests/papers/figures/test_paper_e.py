@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from hartley.papers.e import fig6, fig7, fig8, fig9
-from hartley.papers.e.groups import _of_cells
-from hartley.papers.e.pair import descend, least_risk, mixture_rule, on_a_grid
+from hartley.papers import e
+from hartley.papers.e import _of_cells, descend, least_risk, mixture_rule, on_a_grid
+
+fig6, fig7, fig8, fig9 = e.fig6(), e.fig7(), e.fig8(), e.fig9()
 
 
 def failed(figure, numbers):
@@ -65,8 +66,7 @@ def test_the_findings_would_notice_wrong_numbers(curve, shapes):
     worse = tuple(dataclasses.replace(p, gap=1e-3, risk=p.risk + 0.2) for p in curve.points)
     assert len(failed(fig6, dataclasses.replace(curve, points=worse))) == 3
     wide = tuple(
-        dataclasses.replace(rule, used=51) if rule.name == fig7.BEST else rule
-        for rule in shapes.rules
+        dataclasses.replace(rule, used=51) if rule.name == e.BEST else rule for rule in shapes.rules
     )
     assert any("sparse" in text for text in failed(fig7, dataclasses.replace(shapes, rules=wide)))
     numbers = fig8.compute(people=600, shares=(2, 4))
@@ -79,7 +79,7 @@ def test_the_steps_of_the_paper_end_where_the_errata_say():
     numbers = fig7.compute()
     assert failed(fig7, numbers) == []
     over = {
-        n: numbers.named(f"after {n:,} steps").cost - numbers.named(fig7.BEST).cost
+        n: numbers.named(f"after {n:,} steps").cost - numbers.named(e.BEST).cost
         for n in (32_000, 128_000)
     }
     assert over == pytest.approx({32_000: 0.074, 128_000: 0.040}, abs=5e-4)
@@ -88,7 +88,7 @@ def test_the_steps_of_the_paper_end_where_the_errata_say():
 def test_a_step_of_descent_is_that_of_the_text():
     """Section 6.1 written anew, number by number, for one step."""
     model, weight, n = on_a_grid(5), 1.22, 5
-    start, joint, cost = mixture_rule(model, 0.5), model.joint.matrix, model.distortion
+    start, joint, cost = mixture_rule(n, 0.5), model.joint.matrix, model.distortion
     found = descend(model, start, weight, 1)
     px, pw = joint.sum(axis=0), joint.sum(axis=1)
     seen = [[sum(joint[w, x] * start[x, y] for x in range(n)) for y in range(n)] for w in range(n)]

@@ -27,8 +27,8 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.quoting import price
 from hartley.agent.replay import open_cells, reprice_by_public
 from hartley.errors import Refused
+from hartley.results.quote import Wish
 from hartley.trusted.data import Holding
-from hartley.trusted.precision import Wish
 
 ROWS = 400
 SCHEMA = {

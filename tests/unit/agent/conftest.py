@@ -75,8 +75,8 @@ def let_fail():
     """Let the engine of an agent fail: let_fail(agent, times, error=...) -> the failing store."""
 
     def replace(agent, times, **error):
-        failing = Failing(agent._held.coded.store, times, **error)
-        object.__setattr__(agent._held.coded, "store", failing)
+        failing = Failing(agent.trusted.data.coded.store, times, **error)
+        object.__setattr__(agent.trusted.data.coded, "store", failing)
         return failing
 
     return replace

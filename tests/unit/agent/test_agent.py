@@ -12,7 +12,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.errors import Refused
 from hartley.results.answer import Answer, BatchAnswer
-from hartley.trusted.precision import Wish
+from hartley.results.quote import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

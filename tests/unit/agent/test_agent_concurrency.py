@@ -16,6 +16,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.errors import InputError, Refused
 from hartley.exact import floor_power
+from hartley.trusted.agent import TrustedAgent
 
 DRIVER = Path(__file__).with_name("agent_driver.py")
 BITS = "20.5"
@@ -145,7 +146,7 @@ def test_threads_open_one_copy_at_the_same_time(ledger, people, schema):
 def test_who_priced_before_the_data_were_replaced_is_told_so(driver, tmp_path, monkeypatch):
     """The copy of the former data is gone by the time that it is looked at."""
     with Agent(driver.table(100, 1), driver.SCHEMA, ledger=tmp_path / "l.db", budget=90) as agent:
-        held = agent._held
+        held = agent.trusted.data
         agent.ask("SELECT COUNT(*) FROM people WHERE age <> 3", error=0)
         agent.update(driver.table(150, 2))
         look_up, looked = type(held.desk).look_up, []
@@ -160,7 +161,7 @@ def test_who_priced_before_the_data_were_replaced_is_told_so(driver, tmp_path, m
 
         monkeypatch.setattr(type(held.desk), "look_up", before_the_update)
         monkeypatch.setattr(type(held.coded), "check_unchanged", gone)
-        monkeypatch.setattr(agent, "_ready", lambda: held)
+        monkeypatch.setattr(TrustedAgent, "data", held)
         with pytest.raises(Refused, match="in the meantime"):
             agent.ask("SELECT COUNT(*) FROM people WHERE age <> 4", error=0)
         assert len(looked) == 2

@@ -7,8 +7,8 @@ from hartley.agent.agent import Agent
 from hartley.agent.ledger import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.errors import EngineError, Pending
+from hartley.results.quote import Wish
 from hartley.trusted import data as holding
-from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
@@ -104,7 +104,7 @@ def test_nothing_is_read_before_the_charge_is_on_disk(agent, monkeypatch):
     seen = []
 
     def spy(coded, questions):
-        with open_ledger(agent.ledger._store.path) as other:
+        with open_ledger(agent.ledger.store.path) as other:
             seen.append(other.state("people").spent)
         return totals(coded, questions)
 

@@ -32,7 +32,7 @@ def test_relative_paths_stay_in_the_folder_where_the_agent_was_opened(
     second.mkdir()
     monkeypatch.chdir(first)
     with Agent(people, schema, ledger="l.db", budget=12, place=place) as agent:
-        agent.ledger._store.pool.forget()  # another thread would get a new connection, too
+        agent.ledger.store.pool.forget()  # another thread would get a new connection, too
         monkeypatch.chdir(second)
         assert agent.ask(OLD).bits == 1
         agent.update(people)
@@ -186,7 +186,7 @@ def test_a_ledger_that_was_given_stays_open_and_an_own_one_is_closed(tmp_path, p
     with open_ledger(tmp_path / "ledger.db") as ledger:
         with Agent(people, schema, ledger=ledger, budget=5) as agent:
             agent.ask(OLD)
-        assert ledger._store.pool._idle
+        assert ledger.store.pool._idle
         with pytest.raises(InputError):
             Agent(None, schema, ledger=ledger)  # its copy was in memory
     with pytest.raises(InputError):

@@ -7,7 +7,7 @@ import pytest
 from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.errors import InputError, OptionError, Refused
-from hartley.trusted.precision import Wish
+from hartley.results.quote import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 

@@ -111,7 +111,8 @@ def test_opening_a_column_is_never_free_even_if_the_change_fails_half_way(
     with pytest.raises(OptionError):
         agent.change_schema({**opened, "table": {"name": "others"}}, people)
     before = agent.ledger.head()
-    monkeypatch.setattr(agent.ledger, "record", lambda *_, **__: (_ for _ in ()).throw(OSError()))
+    trusted = agent.ledger.trusted
+    monkeypatch.setattr(trusted, "record", lambda *_, **__: (_ for _ in ()).throw(OSError()))
     with pytest.raises(OSError):  # noqa: PT011 - as of a disk that is full
         agent.change_schema(opened, people)
     monkeypatch.undo()

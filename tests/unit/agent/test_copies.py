@@ -21,6 +21,7 @@ from hartley.engines import codes as digests
 from hartley.errors import EngineError, InputError, Pending
 from hartley.trusted import data as loading
 from hartley.trusted.ledger.rows import Head
+from hartley.trusted.ledger.store import read_digest, read_secret
 
 SCHEMA = {
     "table": {"name": "people"},
@@ -81,7 +82,7 @@ def test_a_changed_copy_is_refused_also_in_the_process_that_knew_it(ledger, chan
     ("name", "value", "error"), [("key", "\u00e9", EngineError), ("copy %", "\u00e9", InputError)]
 )
 def test_a_key_or_digest_that_was_changed_is_refused_in_words(ledger, name, value, error):
-    with open_ledger(ledger) as opened, opened._store.pool.lend() as connection:
+    with open_ledger(ledger) as opened, opened.store.pool.lend() as connection:
         changed = (value, name)
         connection.execute("UPDATE hartley_private SET value = ? WHERE name LIKE ?", changed)
     with pytest.raises(error, match="; hint: "):
@@ -130,7 +131,7 @@ def test_what_was_read_while_a_copy_was_changed_does_not_count(tmp_path, monkeyp
     with Agent(MANY, SCHEMA, ledger=ledger, budget=20) as agent:
         (copy,) = copies(ledger)
         content, forgery = copy.read_bytes(), forged(tmp_path, copy)
-        store = type(agent._held.coded.store)
+        store = type(agent.trusted.data.coded.store)
         run = store.run
 
         @contextmanager
@@ -172,8 +173,8 @@ def test_the_copy_of_another_version_does_not_pass_for_this_one(ledger, tmp_path
 def test_nothing_that_depends_on_the_data_or_the_key_leaves_the_ledger(ledger, tmp_path):
     ask(ledger)
     with open_ledger(ledger) as opened:
-        secret = opened.secret()
-        digest = opened.copy_digest(opened.state("people").version)
+        secret = read_secret(opened.store)
+        digest = read_digest(opened.store, opened.state("people").version)
         opened.export(tmp_path / "export.jsonl")
         opened.backup(tmp_path / "backup.db")
         assert opened.verify().holds
@@ -289,7 +290,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_refuse(ledger, monke
 KILLED = textwrap.dedent("""
     import json, os, signal, sys
     from hartley.agent.agent import Agent
-    from hartley.trusted.ledger.ledger import Ledger
+    from hartley.trusted.ledger.ledger import TrustedLedger
     from hartley.engines.coded_table import CopyJob
     from hartley.engines import duckdb
 
@@ -306,7 +307,7 @@ KILLED = textwrap.dedent("""
     elif when.startswith("half"):
         CopyJob.compare = die             # the hidden file is there
     else:
-        Ledger.record = die               # whole, and not recorded
+        TrustedLedger.record = die               # whole, and not recorded
     Agent(data, schema, ledger=ledger, update=True)
 """)
 

@@ -9,10 +9,10 @@ import pytest
 from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.errors import OptionError, Stale
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted.ledger import chain, charging, state
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice
-from hartley.trusted.precision import Wish
 from hartley.trusted.questions.batch import to_plain
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
@@ -243,7 +243,7 @@ class Dishonest(BatchPrices):
 
 
 def questions(agent, text):
-    (plan,) = agent._held.desk.plan(text, None, None)
+    (plan,) = agent.desk.plan(text, None, None)
     return [to_plain(question) for question in plan.questions]
 
 
@@ -300,12 +300,12 @@ def test_many_prices_are_those_of_a_fresh_reading(agent):
     text = "SELECT COUNT(*) FROM people WHERE pay > 1 AND age >= "
     for low in ("10", "20", "30", "50", "80"):
         agent.ask(text + low, bits=1)
-    fresh = Earlier(agent.schema, agent._held.coded.version)
-    fresh.read(agent.ledger)
-    agent._held.desk.earlier.read(agent.ledger)
-    (plan,) = agent._held.desk.plan("SELECT AVG(age) FROM people WHERE pay > 1", None, 3)
+    fresh = Earlier(agent.schema, agent.trusted.data.coded.version)
+    fresh.read(agent.ledger.trusted)
+    agent.desk.earlier.read(agent.ledger.trusted)
+    (plan,) = agent.desk.plan("SELECT AVG(age) FROM people WHERE pay > 1", None, 3)
     for account in ("", None):
-        kept = agent._held.desk.earlier.price(plan.questions, account)
+        kept = agent.desk.earlier.price(plan.questions, account)
         assert kept == fresh.price(plan.questions, account)
 
 
@@ -314,12 +314,12 @@ def test_a_row_of_another_account_that_arrives_meanwhile_is_not_used(agent):
     agent.allow("ann", 3)
     agent.allow("bob", 3)
     agent.ask("SELECT COUNT(*) FROM people WHERE pay < 1", analyst="bob")
-    desk = agent._held.desk
-    plans = desk.known_plans(desk.plan(YOUNG, None, None), agent.ledger, "bob")
+    desk = agent.desk
+    plans = desk.known_plans(desk.plan(YOUNG, None, None), agent.ledger.trusted, "bob")
 
     def meanwhile():
         agent.ask(OLD, analyst="ann")
-        desk.earlier.read(agent.ledger)
+        desk.earlier.read(agent.ledger.trusted)
 
     asked = [question for plan in plans for question in plan.questions]
     agent.ledger.reserve(

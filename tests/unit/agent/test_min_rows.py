@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
-from hartley.agent.curve import bits_for
 from hartley.agent.quoting import quote as quote_plans
+from hartley.results.plan import bits_for
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted.cells import cell_of, read_cells
-from hartley.trusted.precision import Desk, Wish, vacuous_labels
+from hartley.trusted.precision import Desk, vacuous_labels
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions.batch import Statistic
 

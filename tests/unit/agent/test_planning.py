@@ -10,11 +10,11 @@ import pytest
 
 import hartley
 from hartley.agent.agent import Agent
-from hartley.agent.curve import bits_for
 from hartley.agent.planning import plan
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
-from hartley.trusted.precision import Wish
+from hartley.results.plan import bits_for
+from hartley.results.quote import Wish
 
 TINY = {
     "table": {"name": "t"},

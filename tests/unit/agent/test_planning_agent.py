@@ -7,9 +7,9 @@ import pytest
 
 import hartley
 from hartley.agent import agent as opening_agent
-from hartley.agent.agent import OpeningAgent, PlanningAgent
+from hartley.agent.agent import Agent
 from hartley.errors import OptionError
-from hartley.trusted.agent import TrustedAgent as AnsweringAgent
+from hartley.trusted.agent import TrustedAgent
 from hartley.trusted.precision import Desk
 
 MEDIAN, OLD = (
@@ -30,38 +30,28 @@ def planner(people, schema, ledger):
         yield opened
 
 
-def test_the_public_agent_is_an_agent(planner):
-    assert hartley.Agent is PlanningAgent
-    assert isinstance(planner, AnsweringAgent)
+def test_the_public_agent_holds_a_trusted_one(planner, people, schema):
     assert isinstance(planner, hartley.Agent)
     assert "agent for people" in repr(planner)
     assert pickle.loads(pickle.dumps(hartley.Agent)) is hartley.Agent  # noqa: S301 - a class
-    names = {
-        cls: list(inspect.signature(cls).parameters) for cls in (PlanningAgent, AnsweringAgent)
-    }
-    assert names[PlanningAgent] == ["data", *names[AnsweringAgent][1:]]
-    # The rest is new, or opens what the trusted class takes open: answers are those of that class.
-    written = {"__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
-    shared = vars(AnsweringAgent).keys() - written
-    assert vars(PlanningAgent).keys() & shared == set()
-    assert vars(OpeningAgent).keys() & shared == {"__init__", "update", "change_schema", "close"}
+    kinds = (hartley.Agent, TrustedAgent)
+    opening, opened = [list(inspect.signature(kind).parameters) for kind in kinds]
+    assert opening == ["data", *opened[1:]]
+    asking, answering = [list(inspect.signature(kind.ask).parameters) for kind in kinds]
+    assert asking == answering
+    with pytest.raises(hartley.OptionError, match="neither a path, an address nor an open"):
+        hartley.Agent(people, schema, ledger=planner.ledger.trusted, budget=4)
 
 
-def test_the_trusted_agent_takes_what_is_open(people, schema, ledger):
+def test_a_trusted_agent_takes_what_is_open(people, schema, ledger):
     read = hartley.Schema.read(schema)
     with hartley.open_ledger(ledger) as opened:
-        for given in (
-            (people, read, opened),
-            (hartley.open_table(people), schema, opened),
-            (hartley.open_table(people), read, ledger),
-        ):
-            with pytest.raises(hartley.OptionError, match="open already"):
-                AnsweringAgent(given[0], given[1], ledger=given[2], budget=12)
-        assert opened.datasets() == []
-        with AnsweringAgent(hartley.open_table(people), read, ledger=opened, budget=12) as agent:
-            assert agent.ask(OLD).bits == 1
-            agent.update(hartley.open_table(people))
-            assert agent.spent == 3  # the open column twice, and the question
+        table = hartley.open_table(people)
+        agent = TrustedAgent(table, read, ledger=opened.trusted, budget=12)
+        assert agent.ask(OLD).bits == 1
+        agent.update(hartley.open_table(people))
+        assert opened.state("people").balance.spent_bits == 3  # the open column twice
+        agent.close()
         assert opened.datasets() == ["people"]  # an agent does not close a ledger it was given
 
 
@@ -150,7 +140,7 @@ def test_a_closed_agent_does_not_plan(people, schema, ledger):
 @pytest.mark.parametrize("ledger", [5, None, [], b"ledger.db"])
 def test_what_is_no_ledger_is_refused_with_a_sentence(ledger):
     with pytest.raises(OptionError, match="neither a path, an address nor an open ledger"):
-        PlanningAgent(TABLE, SCHEMA, ledger=ledger, budget=4)
+        Agent(TABLE, SCHEMA, ledger=ledger, budget=4)
     if ledger is not None:  # a price needs none
         with pytest.raises(OptionError, match="neither a path, an address nor an open ledger"):
             hartley.price("SELECT COUNT(*) FROM people", SCHEMA, ledger=ledger)
@@ -171,7 +161,7 @@ def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_pat
 
     monkeypatch.setattr(Desk, "plan", replaced_meanwhile)
     monkeypatch.setattr(opening_agent, "quote", noted)
-    with PlanningAgent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
+    with Agent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
         old = agent.desk
         agent.price("SELECT AVG(age) FROM people", bits=2)
         assert agent.desk is not old

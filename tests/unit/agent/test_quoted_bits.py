@@ -7,8 +7,8 @@ import pytest
 
 from hartley.agent.quoting import price
 from hartley.errors import OptionError, Stale
+from hartley.results.quote import Wish
 from hartley.trusted.agent import Quoted
-from hartley.trusted.precision import Wish
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 50"

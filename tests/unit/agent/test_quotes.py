@@ -5,12 +5,13 @@ from decimal import Decimal
 import pytest
 
 from hartley.agent.agent import Agent
+from hartley.agent.ledger import open_ledger
 from hartley.agent.quoting import price, quote
 from hartley.errors import InputError, OptionError, Refused
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted import precision as quoting
-from hartley.trusted.ledger.ledger import open_ledger
-from hartley.trusted.precision import Desk, Wish, questions_of
+from hartley.trusted.precision import Desk, questions_of
 
 PEOPLE = Schema.read(
     {

@@ -52,13 +52,13 @@ def test_a_repeat_is_one_look_at_the_ledger_and_says_the_same(agent, transaction
 def test_questions_are_kept_as_the_ledger_writes_them(agent):
     agent.ask(BOTH, bits=3)
     desk = agent.desk
-    known, planned = desk.look_up(desk.plan(BOTH, None, 3), agent.ledger, None)
+    known, planned = desk.look_up(desk.plan(BOTH, None, 3), agent.ledger.trusted, None)
     assert known.texts == tuple(canonical(to_plain(question)) for question in known.questions)
     assert planned.batch.texts == known.texts
     assert planned.complete
     for plan, places in zip(known.plans, known.places, strict=True):
         assert plan.questions == tuple(known.questions[at] for at in places)
-    assert desk.look_up(desk.plan(BOTH, None, 3), agent.ledger, None)[0] is known
+    assert desk.look_up(desk.plan(BOTH, None, 3), agent.ledger.trusted, None)[0] is known
 
 
 def test_what_another_process_asked_meanwhile_is_known_at_once(agent, schema, ledger):
@@ -86,7 +86,7 @@ def test_no_account_is_answered_in_the_cells_of_another(agent):
 def test_a_question_that_another_pays_for_while_it_is_priced_is_charged_once(
     agent, schema, ledger, monkeypatch
 ):
-    answers, asked = [], agent._held.coded
+    answers, asked = [], agent.trusted.data.coded
     with Agent(None, schema, ledger=ledger) as other:
 
         def meanwhile(coded):

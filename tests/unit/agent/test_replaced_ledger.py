@@ -139,10 +139,10 @@ def test_the_next_start_misses_an_answer_that_was_shown_and_not_noted_before(
     """A service notes only once a second where its ledger ends."""
     agent.ask(OLD)
     agent.ledger.backup(ledger.with_name("older.db"))
-    agent._head = LaterNote(agent._head)
+    agent.trusted.head_file = LaterNote(agent.trusted.head_file)
     agent.ask(YOUNG)
     way(ledger, ledger.with_name("older.db"))
-    agent._head.write()
+    agent.trusted.head_file.write()
     agent.close()
     with pytest.raises(InputError, match="older than the one last used"):
         Agent(None, schema, ledger=ledger)
@@ -183,19 +183,19 @@ def test_a_charge_that_waits_for_another_process_says_so(agent, locked):
 
 def test_an_answer_that_cannot_be_recorded_is_paid_for(agent, locked, monkeypatch):
     locked.execute("ROLLBACK")
-    cells = type(agent._held).cells
+    cells = type(agent.trusted.data).cells
 
     def lock_first(held, questions):
         locked.execute("BEGIN IMMEDIATE")
         return cells(held, questions)
 
-    monkeypatch.setattr(type(agent._held), "cells", lock_first)
+    monkeypatch.setattr(type(agent.trusted.data), "cells", lock_first)
     with pytest.raises(Pending, match="another process holds the lock") as pending:
         agent.ask(YOUNG)
     assert "paid for" in pending.value.hint
     assert "ledger.db" not in str(pending.value)
     locked.execute("ROLLBACK")
-    monkeypatch.setattr(type(agent._held), "cells", cells)
+    monkeypatch.setattr(type(agent.trusted.data), "cells", cells)
     assert agent.ask(YOUNG).bits == 0
 
 

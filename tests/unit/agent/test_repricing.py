@@ -30,7 +30,7 @@ OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 
 
 def test_verifying_finds_a_price_that_was_too_low(agent):
-    plan = agent._held.desk.plan("SELECT AVG(age) FROM people", None, 3)
+    plan = agent.desk.plan("SELECT AVG(age) FROM people", None, 3)
     agent.ask(OLD)
     assert verify_prices(agent.ledger).holds
     cheap = [to_plain(question) for question in plan[0].questions]
@@ -63,7 +63,7 @@ def test_charges_of_schemas_that_cannot_be_read_do_not_hold(agent):
 def test_a_charge_by_unknown_rules_does_not_hold_and_its_answer_is_not_served(
     agent, people, schema, ledger
 ):
-    plan = agent._held.desk.plan(OLD, None, None)
+    plan = agent.desk.plan(OLD, None, None)
     plain = [to_plain(question) for question in plan[0].questions]
     paid = agent.ledger.reserve("people", None, plain, lambda _: 1, rules="99")
     agent.ledger.commit(paid, ["9"])
@@ -256,7 +256,7 @@ def test_the_command_verifies_every_price(agent, ledger):
     content = json.loads(found.stdout)
     assert (content["charges_priced_again"], content["charges_not_priced_again"]) == (2, 0)
     assert "2 charges computed again" in verify("--text").stdout
-    plan = agent._held.desk.plan("SELECT MEDIAN(age) FROM people", None, 3)
+    plan = agent.desk.plan("SELECT MEDIAN(age) FROM people", None, 3)
     dear = [to_plain(question) for question in plan[0].questions]
     agent.ledger.reserve("people", None, dear, lambda _: 9)
     found = verify("--json")

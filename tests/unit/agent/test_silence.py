@@ -10,7 +10,7 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.errors import HartleyError, Refused
-from hartley.trusted.precision import Wish
+from hartley.results.quote import Wish
 
 PUBLIC = {
     "table": {"name": "people"},

@@ -12,9 +12,10 @@ from hartley.agent.agent import Agent
 from hartley.agent.quoting import price, quote
 from hartley.errors import Refused
 from hartley.exact import floor_power
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted.cells import read_cells
-from hartley.trusted.precision import Desk, Wish, vacuous_labels
+from hartley.trusted.precision import Desk, vacuous_labels
 from hartley.trusted.questions.question import NumberKind
 
 SCHEMA = Schema.read(

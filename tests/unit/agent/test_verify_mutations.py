@@ -69,7 +69,7 @@ def rows(agent, people):
     agent.set_budget(16)
     agent.update(people)
     agent.ask(["SELECT COUNT(*) FROM people", "SELECT MEDIAN(age) FROM people"], bits=1)
-    desk = agent._held.desk  # a publication is charged, and its answer is not in the ledger
+    desk = agent.desk  # a publication is charged, and its answer is not in the ledger
     questions = questions_of(desk.plan(["SELECT SUM(age) FROM people WHERE pay = 1"], 40, None))
     plain = [to_plain(question) for question in questions]
     agent.ledger.reserve(

@@ -5,8 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
-from hartley.trusted.precision import Desk, Wish, questions_of
+from hartley.trusted.precision import Desk, questions_of
 from hartley.trusted.pricing.price import price
 
 PEOPLE = Schema.read(

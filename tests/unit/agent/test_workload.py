@@ -1,9 +1,10 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.workload import WorkloadEntry, parse_workload, read_workload
+from hartley.agent.workload import parse_workload, read_workload
 from hartley.errors import OptionError
-from hartley.trusted.precision import Wish
+from hartley.results.plan import WorkloadEntry
+from hartley.results.quote import Wish
 
 COUNT, MEAN = "SELECT COUNT(*) FROM people", "SELECT AVG(age) FROM people"
 

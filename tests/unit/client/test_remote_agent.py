@@ -8,8 +8,8 @@ import pytest
 from hartley.agent.curve import price_curve
 from hartley.client.remote_agent import connect
 from hartley.errors import InputError, NotPermitted, OptionError, Refused, Stale
+from hartley.results.quote import Wish
 from hartley.service.accounts import open_accounts
-from hartley.trusted.precision import Wish
 
 pytestmark = pytest.mark.slow
 QUESTIONS = [

@@ -20,7 +20,7 @@ from hartley.datasets.meters import (
 from hartley.datasets.source import HALF_HOURS
 from hartley.datasets.surveys import load_adult
 from hartley.errors import OptionError, TableError
-from hartley.papers.b.trips import LATITUDE, LONGITUDE
+from hartley.papers.b import LATITUDE, LONGITUDE
 
 SMALL = {
     "solar_homes": {"homes": 3, "days": 4, "categories": ("GC", "GG")},

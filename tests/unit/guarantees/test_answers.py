@@ -171,18 +171,20 @@ def test_thousands_of_cells_of_a_nonlinear_query_are_not_measured_one_by_one():
     """age**4 has a cell for every 2,000 of 10^8: measuring them all took hours."""
     from hartley.boxes.box import Box
     from hartley.boxes.expression import parse_expression
-    from hartley.guarantees.answers import of_query
+    from hartley.guarantees.answers import joint_leakage
     from hartley.policies.quantizer import UniformQuantizer
 
     box = Box({"age": (0, 100), "height": (100, 250)})
     query = parse_expression("age**+4 + 2*height")
-    told = of_query(box, query, UniformQuantizer(200, 100_000_500, 50_001))
+    told = joint_leakage(box, query, UniformQuantizer(200, 100_000_500, 50_001))
     assert [consequence.name for consequence in told] == ["maximin information"]
-    few = of_query(box, query, UniformQuantizer(200, 100_000_500, 3))
+    few = joint_leakage(box, query, UniformQuantizer(200, 100_000_500, 3))
     assert [consequence.name for consequence in few] == [
         "maximin information",
         "leakage",
         "reconstruction error",
     ]
-    linear = of_query(box, parse_expression("age + 2*height"), UniformQuantizer(200, 600, 1_200))
+    linear = joint_leakage(
+        box, parse_expression("age + 2*height"), UniformQuantizer(200, 600, 1_200)
+    )
     assert len(linear) == 3

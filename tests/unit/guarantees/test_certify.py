@@ -12,13 +12,13 @@ from hartley.boxes.box import Box
 from hartley.boxes.expression import mean, parse_expression, variables
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
-from hartley.guarantees.answers import reach_of
+from hartley.guarantees.answers import influence
 from hartley.guarantees.verify import certify, verify_exhaustively
 from hartley.policies.categories import CategoryMerging
 from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.optimal import CutQuantizer
 from hartley.policies.quantized_column import allocate_bits
-from hartley.policies.quantizer import UniformQuantizer, cells_met, cells_reached
+from hartley.policies.quantizer import UniformQuantizer, cells_met, cells_per_person
 
 TWO = Box.cube(0, 1, size=2)
 MEAN = "(x1 + x2)/2"
@@ -58,7 +58,7 @@ def test_the_rule_as_printed_is_broken_and_its_certificate_says_so():
 @given(levels=st.integers(1, 12), sensitivity=st.fractions(0, 1, max_denominator=30))
 def test_explicit_edges_meet_as_many_cells_as_equal_ones(levels, sensitivity):
     quantizer = UniformQuantizer(0, 1, levels)
-    assert cells_met(quantizer.edges, sensitivity) == cells_reached(
+    assert cells_met(quantizer.edges, sensitivity) == cells_per_person(
         Fraction(1), sensitivity, levels
     )
 
@@ -154,7 +154,7 @@ def test_the_estimation_error_is_that_of_the_person_of_the_smallest_range():
     ("query", "reach"), [("x1*x2", 1), ("x1**2 + 2*x2**2", 2), ("max(x1, x2)", 1), ("x1 - x1", 0)]
 )
 def test_the_reach_of_a_query_is_computed_and_hardly_above_the_truth(query, reach):
-    found = reach_of(parse_expression(query), TWO)
+    found = influence(parse_expression(query), TWO)
     assert reach <= found <= reach + Fraction(1, 10**5)
     grid = [Fraction(k, 10) for k in range(11)]
     at = parse_expression(query).at

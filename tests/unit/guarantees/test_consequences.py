@@ -14,11 +14,10 @@ from hartley import (
     maximal_leakage,
     maximin_information,
     nonstochastic_leakage,
-    symmetric_leakage,
-    zero_error_capacity_bound,
 )
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
 from hartley.guarantees.verify import certify
+from hartley.measures import symmetric_leakage, zero_error_capacity_bound
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer

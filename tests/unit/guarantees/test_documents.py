@@ -6,9 +6,10 @@ from fractions import Fraction
 import pytest
 from certified_policies import BMI, HEIGHT, TALL, WEIGHT, consequence, ellipse, mean_of
 
-from hartley import Relation, maximal_leakage, maximin_information, symmetric_leakage
+from hartley import Relation, maximal_leakage, maximin_information
 from hartley.guarantees.promise import UNRELATED
 from hartley.guarantees.verify import certify
+from hartley.measures import symmetric_leakage
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import LineColumn
 from hartley.policies.quantizer import UniformQuantizer

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley.boxes import cut_box, volume as volumes
+from hartley.boxes import cut_box, volumes
 from hartley.boxes.box import Box
 from hartley.boxes.cut_box import CutBox
 from hartley.guarantees.consequences import ROUGH, of_cells

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
-from hartley import JointDistribution, Relation, maximal_alpha_leakage, maximal_leakage
+from hartley import JointDistribution, Relation, maximal_leakage
 from hartley.errors import OptionError
-from hartley.measures import leakage as module
+from hartley.measures import leakage as module, maximal_alpha_leakage
 
 ORDERS = (1, 1.0001, 1.01, 1.3, 2, 4, 20, 500, math.inf)
 

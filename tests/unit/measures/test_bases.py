@@ -8,20 +8,22 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley import (
-    FiniteSystem,
     OptionError,
     Relation,
     analyse_hypothesis,
-    expected_guesses,
     guessing_leakage,
-    maximal_alpha_leakage,
     maximal_leakage,
-    maximal_leakage_within,
     mutual_information,
-    trajectory_information,
     worst_attribute,
     zero_error_capacity,
 )
+from hartley.measures import (
+    expected_guesses,
+    maximal_alpha_leakage,
+    maximal_leakage_within,
+    trajectory_information,
+)
+from hartley.ranges import FiniteSystem
 
 CHANNEL = [[0.9, 0.1], [0.2, 0.8]]
 JOINT = [[0.4, 0.1], [0.1, 0.4]]
@@ -97,7 +99,7 @@ def test_a_measure_refuses_a_base_that_measures_nothing(name, base):
     import hartley
 
     with pytest.raises(OptionError, match=r"base .* is not larger than 1; hint: "):
-        getattr(hartley, name)(VOTES, base=base)
+        getattr(hartley.measures, name)(VOTES, base=base)
 
 
 @pytest.mark.parametrize("base", BAD)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
-from hartley import Relation, maximin_information, zero_error_capacity_bound
-from hartley.measures import capacity
+from hartley import Relation, maximin_information
+from hartley.measures import capacity, zero_error_capacity_bound
 
 pairs = st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abcdef")), min_size=1, max_size=25)
 PENTAGON = [(x, y % 5) for x in range(5) for y in (x, x + 1)]

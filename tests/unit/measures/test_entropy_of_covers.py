@@ -31,7 +31,9 @@ def fewest_windows(points, width):
 @settings(max_examples=120, deadline=None)
 def test_single_numbers_are_covered_by_the_fewest_windows(points, width):
     separate = IntervalUnion.of([Interval(point, point) for point in points])
-    assert hartley.covering_number(separate, Fraction(width, 2)) == fewest_windows(points, width)
+    assert hartley.measures.covering_number(separate, Fraction(width, 2)) == fewest_windows(
+        points, width
+    )
 
 
 @given(
@@ -48,7 +50,7 @@ def test_intervals_need_as_many_sets_as_they_hold_points_that_are_further_apart(
         if not later:
             break
         points.append(min(later))
-    assert hartley.covering_number(reached, Fraction(width, 2)) == len(points)
+    assert hartley.measures.covering_number(reached, Fraction(width, 2)) == len(points)
 
 
 @given(
@@ -58,9 +60,9 @@ def test_intervals_need_as_many_sets_as_they_hold_points_that_are_further_apart(
 @settings(max_examples=150, deadline=None)
 def test_remark_ii_1_the_upper_inequality_and_a_box_is_covered_exactly(lengths, epsilon):
     box = Box({f"x{i}": (0, length) for i, length in enumerate(lengths)})
-    number = hartley.covering_number(box, epsilon)
+    number = hartley.measures.covering_number(box, epsilon)
     assert box.volume <= (2 * epsilon) ** len(lengths) * number
-    assert hartley.epsilon_entropy(box, epsilon) == pytest.approx(math.log2(number))
+    assert hartley.measures.epsilon_entropy(box, epsilon) == pytest.approx(math.log2(number))
     # So many points are pairwise more than 2 epsilon apart in some coordinate.
     apart = 1
     for length in lengths:
@@ -71,11 +73,11 @@ def test_remark_ii_1_the_upper_inequality_and_a_box_is_covered_exactly(lengths, 
 
 
 def test_remark_ii_1_the_lower_inequality_is_false():
-    one_set = hartley.covering_number(Interval(0, 1), 2)
+    one_set = hartley.measures.covering_number(Interval(0, 1), 2)
     assert one_set == 1
     assert 2 * one_set > 1  # epsilon^n N is more than the length
     with pytest.raises(OptionError, match="not positive"):
-        hartley.epsilon_entropy(Interval(0, 1), 0)
+        hartley.measures.epsilon_entropy(Interval(0, 1), 0)
 
 
 # --- the expected error about one person ----------------------------------------------------------
@@ -100,7 +102,7 @@ def test_theorem_4_no_cells_and_no_density_allow_a_smaller_mean_error(edges, mas
         error += best
     least = Fraction(min(masses), total)
     outputs = len(cuts) - 1
-    assert hartley.expected_error_bound(12, outputs, density=least) <= error
+    assert hartley.measures.expected_error_bound(12, outputs, density=least) <= error
 
 
 def mean_distance(k, guess):
@@ -115,7 +117,7 @@ def mean_distance(k, guess):
 def test_theorem_4_is_attained_by_equal_cells(power, outputs):
     p, half = float(Fraction(power)), 3 / outputs / 2
     attained = half**p / (p + 1)  # the mean of |x - middle|^p over a cell
-    bound = hartley.expected_error_bound(3, outputs, power=power)
+    bound = hartley.measures.expected_error_bound(3, outputs, power=power)
     assert bound == pytest.approx(attained, rel=1e-9)
     assert bound <= attained * (1 + 1e-15)
 
@@ -131,4 +133,4 @@ def test_theorem_4_is_attained_by_equal_cells(power, outputs):
 )
 def test_what_makes_no_sense_is_refused(options):
     with pytest.raises(OptionError, match="not positive"):
-        hartley.expected_error_bound(**options)
+        hartley.measures.expected_error_bound(**options)

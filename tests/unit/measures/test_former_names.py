@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hartley.kernels.classes import ClassCounts
-from hartley.measures import anonymity, anonymity as closeness, continuous, estimation, leakage
+from hartley.measures import anonymity, continuous, estimation, leakage
 from hartley.ranges.classes import KeyClasses
 
 TWO = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]]))
@@ -16,6 +16,7 @@ TWO = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]]))
         ("nonstochastic_leakage", leakage.nonstochastic_leakage),
         ("smallest_error", estimation.smallest_error),
         ("Estimate", estimation.CellEstimate),
+        ("maximin_information", leakage.maximin_information),
     ],
 )
 def test_measures_of_continuous_ranges_are_found_where_they_were(old, new):
@@ -23,11 +24,11 @@ def test_measures_of_continuous_ranges_are_found_where_they_were(old, new):
         assert getattr(continuous, old) is new
 
 
-@pytest.mark.parametrize(("old", "new"), [("kullback_leibler", "t_closeness")])
-def test_closeness_of_counted_classes_is_found_where_it_was(old, new):
-    with pytest.warns(DeprecationWarning, match=f"is now {new} of hartley.measures.anonymity"):
-        measure = getattr(anonymity, old)
-    assert measure(TWO) == getattr(closeness, new)(KeyClasses.of(TWO))
+def test_closeness_of_counted_classes_is_found_where_it_was():
+    with pytest.warns(DeprecationWarning, match="kullback_leibler is now called t_closeness"):
+        measure = anonymity.kullback_leibler
+    assert measure(TWO) == anonymity.t_closeness(KeyClasses.of(TWO))
+    assert anonymity.equal_closeness(TWO) == anonymity.equal_closeness(KeyClasses.of(TWO))
 
 
 @pytest.mark.parametrize("module", [anonymity, continuous])

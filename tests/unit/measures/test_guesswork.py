@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley import JointDistribution, Relation, expected_guesses
+from hartley import JointDistribution, Relation
 from hartley.errors import OptionError
+from hartley.measures import expected_guesses
 from hartley.ranges.classes import KeyClasses
 
 pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=25)

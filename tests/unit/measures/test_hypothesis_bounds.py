@@ -31,16 +31,16 @@ def test_theorem_3_no_density_makes_the_best_test_worse(true, false, prior):
     ranges = [union(*((k, k + 1) for k, w in enumerate(ws) if w)) for ws in (true, false)]
     least = min(d for density in densities for d in density if d)
     best = sum(max(prior * a, (1 - prior) * b) for a, b in zip(*densities, strict=True))
-    bound = hartley.best_success_bound(*ranges, density=least, prior=prior)
+    bound = hartley.measures.best_success_bound(*ranges, density=least, prior=prior)
     assert max(prior, 1 - prior) <= bound <= best
 
 
 def test_theorem_3_is_attained_by_even_densities_and_twice_what_is_printed_may_be_wrong():
     short, tall = union((0, 2)), union((1, 3))
     # Even densities of 1/2: right in 3/4 of all cases, a half of what is shared by chance.
-    assert hartley.best_success_bound(short, tall, density="1/2") == Fraction(3, 4)
-    assert hartley.best_success_bound(short, short, density="1/2") == Fraction(1, 2)
-    assert hartley.best_success_bound(short, union((2, 4)), density="1/2") == 1
+    assert hartley.measures.best_success_bound(short, tall, density="1/2") == Fraction(3, 4)
+    assert hartley.measures.best_success_bound(short, short, density="1/2") == Fraction(1, 2)
+    assert hartley.measures.best_success_bound(short, union((2, 4)), density="1/2") == 1
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_theorem_3_is_attained_by_even_densities_and_twice_what_is_printed_may_b
 )
 def test_impossible_densities_and_priors_are_refused(options, words):
     with pytest.raises(OptionError, match=words):
-        hartley.best_success_bound(union((0, 2)), union((1, 3)), **options)
+        hartley.measures.best_success_bound(union((0, 2)), union((1, 3)), **options)
 
 
 # --- indistinguishability -------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_definition_5_of_a_relation_by_enumeration(pairs):
     for secret, released in pairs:
         outputs.setdefault(secret, set()).add(released)
     most = max(len(one ^ other) for one, other in product(outputs.values(), repeat=2))
-    found = hartley.indistinguishability(hartley.Relation.from_pairs(pairs))
+    found = hartley.measures.indistinguishability(hartley.Relation.from_pairs(pairs))
     assert found == (pytest.approx(math.log2(most)) if most else -math.inf)
 
 
@@ -77,7 +77,7 @@ def test_more_secrets_than_one_block_are_all_compared():
     wide = [(700, output) for output in range(2000, 2010)]
     chain = [(k, k + step) for k in range(1200) for step in (0, 1)]
     relation = hartley.Relation.from_pairs(chain + wide)
-    assert hartley.indistinguishability(relation) == pytest.approx(math.log2(2 + 12))
+    assert hartley.measures.indistinguishability(relation) == pytest.approx(math.log2(2 + 12))
 
 
 @given(
@@ -97,7 +97,7 @@ def test_definition_5_of_an_exact_linear_answer_by_trying_all_moves(weights, len
             one, other = union((low, high)), union((low + shift, high + shift))
             both = IntervalUnion.of([*one, *other]).length
             most = max(most, both - one.intersect(other).length)
-    found = hartley.linear_indistinguishability(terms, box)
+    found = hartley.measures.linear_indistinguishability(terms, box)
     truth = math.log(most) if most else -math.inf
     # The grid of twelve moves holds the largest, but perhaps not the best where s > L - s.
     assert found >= truth - 1e-12
@@ -108,4 +108,6 @@ def test_definition_5_of_an_exact_linear_answer_by_trying_all_moves(weights, len
 
 def test_a_query_that_is_not_linear_is_refused():
     with pytest.raises(OptionError, match="not linear"):
-        hartley.linear_indistinguishability(parse_expression("x1*x2"), Box.cube(0, 1, size=2))
+        hartley.measures.linear_indistinguishability(
+            parse_expression("x1*x2"), Box.cube(0, 1, size=2)
+        )

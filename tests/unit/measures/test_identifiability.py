@@ -7,14 +7,8 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley import (
-    OptionError,
-    Relation,
-    guessing_leakage,
-    identifiability,
-    maximal_guessing_leakage,
-    maximal_leakage_within,
-)
+from hartley import OptionError, Relation, guessing_leakage, maximal_guessing_leakage
+from hartley.measures import identifiability, maximal_leakage_within
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc")), min_size=1, max_size=30)
 

@@ -7,14 +7,8 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley import (
-    Relation,
-    information_transmission,
-    maximin_information,
-    nonstochastic_information,
-    nonstochastic_leakage,
-    symmetric_leakage,
-)
+from hartley import Relation, maximin_information, nonstochastic_leakage
+from hartley.measures import information_transmission, nonstochastic_information, symmetric_leakage
 
 ALARM = Relation.from_pairs([(x, x == 0) for x in range(100)])
 """One of a hundred secrets sets off an alarm."""

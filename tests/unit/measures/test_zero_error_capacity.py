@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley import Relation, maximin_information, zero_error_capacity, zero_error_capacity_bound
+from hartley import Relation, maximin_information, zero_error_capacity
 from hartley.errors import OptionError
-from hartley.measures import capacity as module
+from hartley.measures import capacity as module, zero_error_capacity_bound
 from hartley.measures.capacity import ThetaBound
 
 

@@ -36,7 +36,7 @@ def anonymized(table):
 
 @pytest.fixture(scope="module")
 def averaged(table):
-    return hartley.mdav(table, 4, [NAME, "height"], keep="diagnosis")
+    return hartley.policies.mdav(table, 4, [NAME, "height"], keep="diagnosis")
 
 
 @pytest.fixture(params=["report", "anonymized", "averaged"])

@@ -4,10 +4,9 @@ import io
 
 import pytest
 
-from hartley.measures.anonymity import SizeBand
+from hartley.measures.anonymity import SizeBand, sizes_panel
 from hartley.report import Chart, Heat, Panel, Series
-from hartley.reports.draw import plot_chart, plot_people
-from hartley.reports.page_picture import stacked
+from hartley.reports.draw import plot_chart, stacked
 
 LINE = Series("leak", (1.0, 10.0, 100.0), (1.0, 2.0, 4.0))
 
@@ -113,7 +112,7 @@ def test_a_dashed_line_has_no_dots():
 
 
 def test_few_records_are_counted_in_whole_numbers():
-    figure = plot_people([SizeBand(1, 1, classes=3, records=3)])
+    figure = drawn(sizes_panel([SizeBand(1, 1, classes=3, records=3)]))
     figure.savefig(io.BytesIO(), format="png")
     ticks = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(set(ticks)) == len(ticks) > 2

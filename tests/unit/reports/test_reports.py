@@ -89,12 +89,12 @@ def test_a_narrow_terminal_still_shows_every_number(report):
 
     from rich.console import Console
 
-    from hartley.reports.pages.audit import print_audit
+    from hartley.reports.render import print_report
 
     out = io.StringIO()
-    print_audit(report, Console(file=out, width=40))
+    print_report(report.report(), Console(file=out, width=40))
     for finding in report.findings:
-        assert f"{finding.shown} bits" in " ".join(out.getvalue().split())
+        assert f"bits {finding.marked}" in " ".join(out.getvalue().split())
 
 
 @pytest.mark.parametrize("other", [None, "audit.html", {"age": [1]}, 3.5, hartley.AuditReport])

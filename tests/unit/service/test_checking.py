@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.agent.ledger import Ledger
 from hartley.errors import HartleyError
 from hartley.service.server import prepare
 from hartley.service.settings import problems_of, read_settings
+from hartley.trusted.ledger.store import LedgerStore
 
 pytestmark = pytest.mark.slow
 SCHEMA = '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
@@ -177,7 +177,7 @@ def test_a_copy_that_is_missing(config):
 def test_a_ledger_that_is_not_writable(config, monkeypatch):
     prepare(read_settings(config))
     # The rights of a file stop nobody who is root, as the tests may be.
-    monkeypatch.setattr(Ledger, "only_reads", True)
+    monkeypatch.setattr(LedgerStore, "may_append", lambda _: False)
     assert "not writable" in words(config)
 
 

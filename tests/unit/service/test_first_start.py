@@ -78,7 +78,7 @@ def test_whatever_ends_the_first_start_leaves_nothing(config, monkeypatch, error
         raise error
 
     before = contents(config.parent)
-    monkeypatch.setattr(server, "OpeningAgent", end)
+    monkeypatch.setattr(server, "Agent", end)
     with pytest.raises(error if isinstance(error, type) else type(error)):
         start(config)
     assert contents(config.parent) == before

@@ -24,7 +24,7 @@ def agent(tmp_path):
     folder = tmp_path / "present"
     folder.mkdir()
     with Agent(TABLE, SCHEMA, ledger=folder / "ledger.db", budget=20) as opened:
-        opened._head = LaterNote(opened._head)
+        opened.trusted.head_file = LaterNote(opened.trusted.head_file)
         yield opened
 
 
@@ -65,7 +65,7 @@ def test_a_note_names_no_row_that_may_be_lost(agent, tmp_path, monkeypatch):
     before = []
     agent.ask(QUESTION, paid=lambda: before.append(log.stat().st_size))
     assert not flushed, "an answer does not wait"
-    agent._head.write()
+    agent.trusted.head_file.write()
     assert flushed == [log.stat().st_size]
     with after_a_power_failure(folder, flushed[0]) as found:
         assert not found.ledger.pending("people")
@@ -84,13 +84,13 @@ def test_an_agent_that_notes_at_once_waits_for_every_answer(tmp_path, monkeypatc
             flush(handle)
 
         monkeypatch.setattr(write_ahead_log.os, "fsync", fsync)
-        levels, commit = [], agent.ledger.commit
+        levels, commit = [], agent.ledger.trusted.commit
 
         def committed(paid, answers, *, durable=True):
             levels.append(durable)
             return commit(paid, answers, durable=durable)
 
-        monkeypatch.setattr(agent.ledger, "commit", committed)
+        monkeypatch.setattr(agent.ledger.trusted, "commit", committed)
         agent.ask(QUESTION)
         assert levels == [True]
         assert not flushed, "so its note needs no flush of the log"

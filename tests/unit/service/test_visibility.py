@@ -14,6 +14,7 @@ from hartley.agent.agent import Agent
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
 from hartley.service.settings import read_settings
+from hartley.trusted.ledger.store import read_secret
 
 ROOT = Path(__file__).parents[3]
 ROLES = ("owner", "analyst", "auditor")
@@ -70,7 +71,7 @@ def service(tmp_path_factory):
             accounts.add(name, role, by="owner")
             accounts.grant(name, "people", by="owner")
             tokens[name] = accounts.issue_token(name, scopes="ask", by="owner").text
-        key = accounts.ledger.secret().key.hex()
+        key = read_secret(accounts.ledger.store).key.hex()
     with running(read_settings(folder / "config.toml")) as client:
 
         def call(role, method, path, **body):

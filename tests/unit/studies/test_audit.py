@@ -47,7 +47,7 @@ def test_every_measure_appears_with_the_value_of_its_function_and_a_sentence(rep
     )
     assert [finding.name for finding in report.findings] == MEASURES
     for finding in report.findings:
-        assert finding.value == getattr(hartley, finding.name)(relation)
+        assert finding.value == getattr(hartley.measures, finding.name)(relation)
         assert finding.sentence.endswith(".")
         assert finding.symbol
     assert {finding.certainty for finding in report.findings} == {"exact", "bound", "estimate"}
@@ -96,9 +96,9 @@ def test_the_sweep_equals_an_audit_of_every_step(report):
         )
         assert point.released_values == relation.summary.released
         for name in ("nonstochastic_leakage", "maximal_guessing_leakage", "maximin_information"):
-            assert getattr(point, name) == getattr(hartley, name)(relation)
+            assert getattr(point, name) == getattr(hartley.measures, name)(relation)
         for name in ("maximal_leakage", "mutual_information"):
-            assert getattr(point, name) == pytest.approx(getattr(hartley, name)(relation))
+            assert getattr(point, name) == pytest.approx(getattr(hartley.measures, name)(relation))
         step = float(point.step)
         expected = max(abs(v - step * (v // step + 0.5)) for v in PEOPLE["age"].to_pylist())
         assert point.distortion == pytest.approx(expected)

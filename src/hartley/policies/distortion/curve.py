@@ -297,10 +297,6 @@ def gaussian_limit(rho: float, distortion: float, *, base: float = 2) -> float:
     .. math:: R(D) = -\tfrac12 \log\big(1 - \rho^2 (1 - D)\big), \qquad 0 \le D \le 1
 
     Rebollo-Monedero, Forne and Domingo-Ferrer 2010, eq. (8). Exact for the continuous model.
-
-    Example:
-        >>> round(gaussian_limit(0.95, 0.5, base=math.e), 6)
-        0.300056
     """
     return -0.5 * math.log(1 - rho**2 * (1 - min(max(distortion, 0.0), 1.0))) / math.log(base)
 
@@ -311,12 +307,7 @@ def error_of_means(key: Floats, numbers: Floats, rule: Floats) -> float:
     .. math:: E\|X - E[X|Q]\|^2 = E\|X\|^2 - \sum_q \|E[X; Q=q]\|^2 / P(Q=q)
 
     Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Proposition 3. Rounded to double precision;
-    ``hartley.reconstruct`` is exact. Linear in the size of the matrix.
-
-    Args:
-        key: p(x).
-        numbers: the key values, a row each.
-        rule: p(q|x).
+    ``hartley.policies.reconstruct`` is exact. Linear in the size of the matrix.
 
     Example:
         >>> key, numbers = np.array([0.5, 0.5]), np.array([[0.0], [10.0]])
@@ -349,7 +340,8 @@ def trace_curve(
         _, _, left, right = heapq.heappop(waiting)
         # R(D) is convex: the tangent parallel to the chord touches it where the chord lies farthest
         # above it, so that this lambda leaves least unknown between the two.
-        answer = solver.at_weight(_slope(left, right), tolerance, left)
+        slope = (right.distortion - left.distortion) / max(left.risk - right.risk, 1e-300)
+        answer = solver.at_weight(slope, tolerance, left)
         answers.append(answer)
         for before, after in ((left, answer), (answer, right)):
             room = _room(before, after)
@@ -361,11 +353,6 @@ def trace_curve(
     if progress is not None:
         progress("curve", 1.0)
     return _curve(terms, answers, wanted_gap(tolerance, solver.scale))
-
-
-def _slope(left: SolverAnswer, right: SolverAnswer) -> float:
-    """Return the lambda of the chord between two answers."""
-    return (right.distortion - left.distortion) / max(left.risk - right.risk, 1e-300)
 
 
 def _room(left: SolverAnswer, right: SolverAnswer) -> float:

@@ -66,7 +66,8 @@ class PrivacyDistortion:
     (|X^| |X|^3 operations a step, some 30 steps), large ones by accelerated multiplicative
     updates (two products of matrices a step), ordered keys from coarse to fine. Where interior
     points stall, the updates go on from there. The certificates are about rules that release one
-    of the listed values; the means of what is behind these (``hartley.reconstruct``) may do better.
+    of the listed values; the means of what is behind these (``hartley.policies.reconstruct``) may
+    do better.
 
     Args:
         joint: p(w, x), a row a confidential value and a column a key value; or a

@@ -39,11 +39,6 @@ def one_blas_thread() -> Iterator[None]:
     Factors of matrices of a few hundred rows take microseconds, and threads spend more than that
     waiting for each other: ten times and more on a busy machine. Another BLAS is not changed. The
     setting holds for the whole process.
-
-    Example:
-        >>> with one_blas_thread():
-        ...     all(ask() == 1 for ask, _ in _settings())
-        True
     """
     before = [ask() for ask, _ in _settings()]
     for _, choose in _settings():
@@ -88,13 +83,6 @@ class Blocks:
 
     A block is a sum of squares plus a diagonal, scaled by the variables s themselves, so that
     nothing cancels even where some of them are nearly zero. |C| N^2 (N + rows) operations.
-
-    Args:
-        scale: s, a column a released value.
-        diagonal: D, of the first variables of each column.
-        rows: F of a released value.
-        ridges: what may be added to a diagonal, as shares of it, where rounding spoils a block;
-            without, the failure is an error.
     """
 
     def __init__(
@@ -141,11 +129,6 @@ class ThinBlocks:
     by the singular values of F s / sqrt(D), so that nothing of the size of a block is formed. What
     is orthogonal to Q is found twice, since most of a vector may lie along it. |C| N rows
     (N + rows) operations.
-
-    Args:
-        scale: s, a column a released value.
-        diagonal: D.
-        rows: F of every released value.
     """
 
     def __init__(self, scale: Floats, diagonal: Floats, rows: Floats) -> None:
@@ -183,12 +166,7 @@ def _factor(block: Floats, ridges: tuple[float, ...]) -> Floats:
 
 
 def reach(point: Floats, step: Floats) -> float:
-    """Return how far a step can go before an entry becomes zero.
-
-    Example:
-        >>> reach(np.array([1.0, 2.0]), np.array([1.0, -4.0]))
-        0.5
-    """
+    """Return how far a step can go before an entry becomes zero."""
     steepest = float((-step / point).max())
     return 1 / steepest if steepest > 0 else np.inf
 
@@ -280,7 +258,11 @@ def _follow_second(problem: Problem, state: _State, weights: Floats, tolerance: 
     best, progress = Incumbent(state.scores), Progress(SECOND_PATIENCE)
     for _ in range(MOST_STEPS):
         with np.errstate(all="ignore"):
-            _record_second(problem, state, best)
+            best.try_rule(problem, normalised(state.mass))
+            # Each released value takes the scores that prove most for it: those of values that died
+            # out stay from the step that settled them, while the live ones still improve.
+            scores = problem.scores(state.mass)[0]
+            best.try_scores(problem, state.value, (state.scores, scores))
             if best.gap <= tolerance or progress.stalled(best.gap):
                 break
             try:
@@ -306,14 +288,6 @@ def _begin_second(problem: Problem, start: Start | None) -> _State:
     room = 0.1 if start is None else 0.001
     value = gradient.min(axis=1) - room * problem.weight
     return _State(mass, value, gradient - value[:, None], scores)
-
-
-def _record_second(problem: Problem, state: _State, best: Incumbent) -> None:
-    """Keep the rule and the scores if they prove more than those before."""
-    best.try_rule(problem, normalised(state.mass))
-    # Each released value takes the scores that prove most for it: those of values that died out
-    # stay from the step that settled them, while the live ones still improve.
-    best.try_scores(problem, state.value, (state.scores, problem.scores(state.mass)[0]))
 
 
 class _Newton:

@@ -77,14 +77,7 @@ def as_number(value: object) -> float:
 def check_values(
     values: Sequence[Any] | None, size: int, side: str = "key", line: str = "column"
 ) -> tuple[Any, ...]:
-    """Return the values of a side, 0, 1, 2, ... if none are given.
-
-    Args:
-        values: the values, one a line of the joint distribution.
-        size: how many lines there are.
-        side: "key" or "confidential", for the errors.
-        line: "column" or "row", likewise.
-    """
+    """Return the values of a side, 0, 1, 2, ... if none are given."""
     try:
         listed = tuple(range(size) if values is None else values)
     except TypeError:
@@ -126,13 +119,7 @@ def gaussian_joint(rho: float, points: int, reach: float) -> tuple[JointDistribu
 def read_distortion(
     distortion: object, values: Sequence[Any], names: Sequence[str] = ()
 ) -> tuple[Floats, Floats | None]:
-    """Return d(x,c), and the key values as increasing numbers where a named distance used them.
-
-    Args:
-        distortion: a matrix, a name, the paths of a hierarchy by key value, or a function.
-        values: the key values, tuples where the key has several columns.
-        names: of the key columns, for the errors.
-    """
+    """Return d(x,c), and the key values as increasing numbers where a named distance used them."""
     if isinstance(distortion, str):
         return _named(distortion, values, names)
     if isinstance(distortion, Mapping):
@@ -175,14 +162,7 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 def read_secret_distortion(
     distortion: object, secrets: Sequence[Any], values: Sequence[Any], occurs: NDArray[np.bool_]
 ) -> Floats:
-    """Return d(w,x,c), an axis for each, of an array or a function.
-
-    Args:
-        distortion: an array, or a function of a confidential, a key and a released value.
-        secrets: the confidential values.
-        values: the key values, which are the released ones of a function too.
-        occurs: which pairs (w,x) there are; a function is asked about no other.
-    """
+    """Return d(w,x,c), an axis for each, of an array or a function."""
     if not callable(distortion):
         return _checked(distortion, len(values), len(secrets))
     if int(occurs.sum()) * len(values) > MOST_VALUES**2:
@@ -382,12 +362,7 @@ FUNCTION_ERROR = 4
 
 
 def namespace(array: Array) -> Any:  # noqa: ANN401 - a module of arrays
-    """Return the module whose functions take an array: NumPy, PyTorch, CuPy, JAX.
-
-    Example:
-        >>> namespace(np.zeros(2)) is np
-        True
-    """
+    """Return the module whose functions take an array: NumPy, PyTorch, CuPy, JAX."""
     if isinstance(array, np.ndarray):
         return np
     if hasattr(array, "__array_namespace__"):
@@ -540,11 +515,6 @@ def lower_bound(problem: Problem, scores: Array) -> float:
     floating point the error bound of every entry (first order, doubled) is subtracted before the
     minimum, and that of the outer sum after it, so that rounding never lifts the bound above the
     truth. Two products of matrices.
-
-    Example:
-        >>> toy = Problem.of(np.eye(2) / 2, 1 - np.eye(2), 10.0)
-        >>> -1e-12 < lower_bound(toy, np.zeros((2, 2))) <= 0
-        True
     """
     xp = namespace(scores)
     values, error = slack_values(problem, scores)
@@ -683,11 +653,6 @@ def rule_inputs(joint: Floats, distortion: Floats, sees: Sees) -> RuleInputs:
     A rule of X alone is one that ignores w: rules of both are never worse.
 
     Exact, but for the rounding of the mean. |W| |X| |C| operations.
-
-    Args:
-        joint: p(w, x), a row a confidential value.
-        distortion: d(x, c), or d(w, x, c) with an axis for each.
-        sees: "key" for rules of the key alone, "both" for rules that see the pair.
 
     Example:
         >>> joint = np.array([[0.4, 0.1], [0.0, 0.5]])

@@ -52,12 +52,6 @@ def start_coarse(
     a share of its neighbours' probability. Its scores are the mean of its neighbours' scores, which
     is a point of the dual problem for any weights. All confidential values are used: interpolating
     their scores would lose most of the bound.
-
-    Args:
-        problem: in NumPy arrays; its key values and its released values are the same.
-        points: the key values as increasing numbers.
-        size: how many key values to select.
-        tolerance: the gap of the small problem.
     """
     places = spread(points.size, size)
     key = problem.key[places] * stood_for(places)
@@ -161,14 +155,6 @@ def solve_first(  # noqa: PLR0913 - each is one choice of the caller's
     raised where the inequality that their proof needs fails, and theta starts anew where the cost
     rises. The average of the scores, weighed by 1/theta, is a point of the dual problem and proves
     the gap. Two products of matrices a step.
-
-    Args:
-        problem: in arrays of any library.
-        tolerance: the gap to reach.
-        rule: p(c|x) to start from; uniform if left out.
-        scores: a point of the dual problem to start from.
-        most: steps.
-        stop: called now and then with the number of steps and the gap; returns true to stop.
     """
     run = _begin(problem, rule)
     best = Incumbent(_scores(problem, run.joint) if scores is None else scores)
@@ -429,7 +415,9 @@ class Solver:
         """Return the best rule of the first- or second-order method for a lambda."""
         problem = self.scaled.weighing(weight / self.scale)
         tolerance = max(tolerance, _rounding(problem))
-        if self._takes_second(problem):
+        memory, work = work_of_step(problem)
+        light = memory <= SECOND_MEMORY and work <= SECOND_WORK
+        if self.method == "second" or (self.method == "auto" and light):
             incumbent = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
             if incumbent.gap > tolerance and self.method == "auto":
                 incumbent.absorb(_continued(problem, incumbent, tolerance))
@@ -441,13 +429,8 @@ class Solver:
             incumbent = solve_first(
                 problem, tolerance=tolerance, rule=rule, scores=scores, most=_first_steps(problem)
             )
-        return self._answer(self._pruned(problem, incumbent, tolerance), incumbent, weight)
-
-    def _takes_second(self, problem: Problem) -> bool:
-        if self.method != "auto":
-            return self.method == "second"
-        memory, work = work_of_step(problem)
-        return memory <= SECOND_MEMORY and work <= SECOND_WORK
+        rule = self._pruned(problem, incumbent, tolerance)
+        return self.certified(rule, (incumbent.scores,), weight, incumbent.steps)
 
     def _start(self, problem: Problem, tolerance: float) -> Start | None:
         keys, _, released = problem.sizes
@@ -472,9 +455,6 @@ class Solver:
             if value.cost + value.margin <= allowed:
                 return thinner
         return rule
-
-    def _answer(self, rule: Floats, incumbent: Incumbent, weight: float) -> SolverAnswer:
-        return self.certified(rule, (incumbent.scores,), weight, incumbent.steps)
 
     def certified(
         self, rule: Floats, scores: tuple[Floats, ...], weight: float, steps: int

@@ -388,7 +388,7 @@ def trace_worst(
     while 1 < len(traced) < points:
         # Between two limits the curve falls but need not be convex: it can run anywhere in the
         # rectangle between the two points, so the largest rectangle is cut next.
-        areas = [_area(before, after) for before, after in pairwise(traced)]
+        areas = [(a.distortion - b.distortion) * (b.limit - a.limit) for a, b in pairwise(traced)]
         place = int(np.argmax(areas))
         if areas[place] <= tolerance * worst.scale:
             break
@@ -415,10 +415,6 @@ def _beginning(worst: WorstCase, tolerance: float) -> list[WorstCasePoint]:
         if near or risk >= LARGEST_RISK:
             return traced
         risk *= 2
-
-
-def _area(left: WorstCasePoint, right: WorstCasePoint) -> float:
-    return (left.distortion - right.distortion) * (right.limit - left.limit)
 
 
 def _between(left: WorstCasePoint, right: WorstCasePoint) -> float:

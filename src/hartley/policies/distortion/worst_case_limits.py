@@ -79,12 +79,7 @@ class Prices:
         return self.rising * math.exp(risk) + self.falling * math.exp(-risk) + self.linear
 
     def bound(self, risk: float, less: Floats | float = 0.0) -> float:
-        """Return a distortion that no rule within a risk, in nats, stays below: certified.
-
-        Args:
-            risk: the limit.
-            less: what to take off before the minimum, one number a released value.
-        """
+        """Return a distortion that no rule within a risk, in nats, stays below: certified."""
         paid, sizes = self.paid(risk)
         error = EPSILON * ((self.terms + 16) * sizes + 2 * np.abs(self.base)) + less
         # Outward, as in ``problem.lower_bound``: the errors come off before the minimum is taken.
@@ -98,10 +93,6 @@ class Prices:
         """Return a risk, in nats, below which no rule has at most a distortion: certified.
 
         The bound falls with the risk, so halving finds where it equals the distortion.
-
-        Args:
-            distortion: the largest distortion allowed.
-            above: the largest risk to try.
         """
         low, high = 0.0, min(above, FARTHEST)
         if self.bound(high) > distortion:

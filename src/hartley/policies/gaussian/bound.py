@@ -107,12 +107,6 @@ def water_levels(gains: ArrayLike, caps: ArrayLike, total: float) -> Floats:
         \qquad x_i = \max\{0, \min\{1/\mu - 1/\lambda_i,\, y_i\}\}
 
     Rebollo-Monedero, Forne and Domingo-Ferrer 2010, Lemma 4. Exact up to rounding; n log n.
-
-    Example:
-        >>> water_levels([1.0, 0.5], [10.0, 10.0], 3.0).tolist()  # 1/mu = 3: 3 - 1 and 3 - 2
-        [2.0, 1.0]
-        >>> water_levels([1.0, 0.5], [1.5, 10.0], 3.0).tolist()
-        [1.5, 1.5]
     """
     floors, tops = 1 / np.asarray(gains, dtype=np.float64), np.asarray(caps, dtype=np.float64)
     if math.fsum(tops) <= total:
@@ -196,11 +190,7 @@ class Programme:
         self._model = model
 
     def solve(self, share: float) -> tuple[Floats, Floats] | None:
-        """Return a covariance of the release and the slope of its log det, or None if none came.
-
-        Args:
-            share: the distortion, as a share of the key's variance.
-        """
+        """Return a covariance of the release and the slope of its log det, or None if none came."""
         import clarabel
         from scipy.sparse import csc_array
 
@@ -433,17 +423,13 @@ class GaussianFrontier:
             ends = self.information[0], math.inf if self.model.determined else self.information[1]
             return self._result(distortion, base, None, ends, "closed form", price=math.inf)
         released, slopes, method = self._point(distortion)
-        factor, high = self._allowed(released, allowed)
+        factor: Floats | None
+        factor, high = allowed_factor(self.model, released, allowed)
+        if not (math.isfinite(high) or self.model.determined):
+            factor, high = None, self.information[1]  # the key itself where no other is found
         floor = best_floor(self.model, slopes, allowed)
         ends = floor.nats, max(high, floor.nats)
         return self._result(distortion, base, factor, ends, method, price=floor.price)
-
-    def _allowed(self, released: Floats, distortion: Fraction) -> tuple[Floats | None, float]:
-        """Return an allowed rule and what it tells; the key itself where no other is found."""
-        factor, high = allowed_factor(self.model, released, distortion)
-        if math.isfinite(high) or self.model.determined:
-            return factor, high
-        return None, self.information[1]
 
     def _point(self, distortion: float) -> tuple[Floats, list[Floats], str]:
         """Return a covariance of the release, slopes that may prove it best, and where from."""

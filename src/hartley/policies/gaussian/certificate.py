@@ -115,12 +115,6 @@ def minors(matrix: Dyadic) -> Minors | None:
     eigenvalues alone, and none of them is negative if and only if its coefficients alternate in
     sign (Descartes). Those at the end that are zero count the eigenvalues that are, and the last
     one is the determinant up to its sign.
-
-    Example:
-        >>> minors(Dyadic.of([[1.0, 1.0], [1.0, 1.0]]))
-        Minors(rank=1, determinant=(0, 1))
-        >>> minors(Dyadic.of([[1.0, 2.0], [2.0, 1.0]])) is None
-        True
     """
     import flint  # on use: few commands need it
 
@@ -172,13 +166,7 @@ def information(model: ExactModel) -> tuple[float, float]:
 
 
 def ceiling(model: ExactModel, factor: Floats, distortion: Fraction) -> float | None:
-    """Return what a rule tells at most, in nats; None if it is none or distorts too much.
-
-    Args:
-        model: the covariances.
-        factor: F, so that the release has the covariance Sx F F' Sx.
-        distortion: that is allowed.
-    """
+    """Return what a rule tells at most, in nats; None if it is none or distorts too much."""
     f = Dyadic.of(factor)
     spread = model.key @ f
     allowed = Dyadic.of(np.eye(factor.shape[1])) - f.T @ spread
@@ -194,15 +182,7 @@ def ceiling(model: ExactModel, factor: Floats, distortion: Fraction) -> float | 
 def floor(
     model: ExactModel, slope: Floats, price: float, cap: Floats, distortion: Fraction
 ) -> float | None:
-    """Return what any rule tells at least, in nats; None if the multipliers prove nothing.
-
-    Args:
-        model: the covariances.
-        slope: N, positive definite.
-        price: u, not negative.
-        cap: V, without negative eigenvalues.
-        distortion: that is allowed.
-    """
+    """Return what any rule tells at least, in nats; None if the multipliers prove nothing."""
     n, v = Dyadic.of(slope), Dyadic.of(cap)
     outer = model.key @ v @ model.key - (model.key @ model.weight @ model.key).times(price)
     if price < 0 or minors(v) is None or minors(model.cross.T @ n @ model.cross + outer) is None:
@@ -211,7 +191,10 @@ def floor(
     if eliminated is None or eliminated.determinant[0] == 0:
         return None
     above, below = _determinant(model.secret)
-    low = _log_below(above * eliminated.determinant[0], below * eliminated.determinant[1])
+    low = log_ratio(
+        above * eliminated.determinant[0], below * eliminated.determinant[1], base=math.e
+    )
+    low -= ULPS * math.ulp(low)
     freed = (model.weight @ model.key).trace() - distortion
     rest = slope.shape[0] - (n @ model.secret).trace() - (v @ model.key).trace()
     rest += Fraction(price) * freed
@@ -226,11 +209,6 @@ def log_determinant(matrix: Dyadic) -> float:
 def _determinant(matrix: Dyadic) -> tuple[int, int]:
     eliminated = minors(matrix)
     return (0, 1) if eliminated is None else eliminated.determinant
-
-
-def _log_below(above: int, below: int) -> float:
-    value = log_ratio(above, below, base=math.e)
-    return value - ULPS * math.ulp(value)
 
 
 def half_log(above: int, below: int) -> tuple[float, float]:
@@ -251,12 +229,7 @@ def half_log(above: int, below: int) -> tuple[float, float]:
 
 
 def in_unit(nats: float, base: float, *, up: bool) -> float:
-    """Turn nats into the unit of a base, rounded to the safe side.
-
-    Example:
-        >>> in_unit(1.0, 2, up=False) < 1 / math.log(2) < in_unit(1.0, 2, up=True)
-        True
-    """
+    """Turn nats into the unit of a base, rounded to the safe side."""
     if base == math.e or math.isinf(nats) or nats == 0:
         return nats
     value = nats / math.log(base)

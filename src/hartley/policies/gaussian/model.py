@@ -119,18 +119,7 @@ class ExactModel:
 
 
 def read_gaussian(confidential: object, key: object, cross: object) -> GaussianModel:
-    """Check covariances and reduce both sides to coordinates that are linearly independent.
-
-    Args:
-        confidential: the covariance of the confidential side; a number for one column.
-        key: the covariance of the key.
-        cross: the covariances of the confidential columns (rows) and the key columns.
-
-    Example:
-        >>> model = read_gaussian(1.0, [[1.0, 2.0], [2.0, 4.0]], [0.5, 1.0])
-        >>> model.kept, model.spread.tolist()  # the first is half the second
-        ((1,), [[0.5], [1.0]])
-    """
+    """Check covariances and reduce both sides to coordinates that are linearly independent."""
     w, x = _covariance(confidential, "confidential side"), _covariance(key, "key")
     between = _cross(cross, w.shape[0], x.shape[0])
     deviations = np.sqrt(np.concatenate([w.diagonal(), x.diagonal()]))
@@ -314,12 +303,6 @@ def read_numeric(
 ) -> NumericColumns:
     """Read numeric columns of a table, and others as they are.
 
-    Args:
-        table: the table.
-        names: columns of numbers; one that is named twice is read once.
-        beside: other columns, which may hold anything.
-        missing: "refuse" a column with missing or infinite values, or "drop" such rows.
-
     Example:
         >>> from hartley.tables.opening import open_table
         >>> read_numeric(open_table({"a": [1, 2]}), ["a"]).values.tolist()
@@ -378,12 +361,7 @@ def read_numeric(
 
 
 def moments(values: Floats) -> tuple[Floats, Floats]:
-    """Return the means and the covariances of rows of numbers, each row as likely as any other.
-
-    Example:
-        >>> [part.tolist() for part in moments(np.array([[0.0], [2.0]]))]
-        [[1.0], [[1.0]]]
-    """
+    """Return the means and the covariances of rows of numbers, each row as likely as any other."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by name
         centre = values.mean(axis=0)
         centred = values - centre

@@ -15,7 +15,7 @@ import numpy as np
 
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.expression import Expression, maximum, parse_expression, variables
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.boxes.expression import Clause
-    from hartley.boxes.volume import Volume
+    from hartley.boxes.volumes import Volume
     from hartley.policies.hypotheses.hypothesis import LatticeColumn
 
     State = tuple[int, int]
@@ -275,12 +275,7 @@ class LineTable:
 
 
 def count_table(sides: Sequence[bool | None], released: Sequence[int | None]) -> LineTable:
-    """Count what a table of released indices leaves open.
-
-    Example:
-        >>> count_table([False, False, True, True], [0, 2, 2, 3]).open
-        2
-    """
+    """Count what a table of released indices leaves open."""
     tally: dict[int, list[int]] = {}
     for side, output in zip(sides, released, strict=True):
         if side is not None and output is not None:
@@ -501,16 +496,6 @@ def best_table(sides: Sequence[Sequence[bool | None]], moves: int) -> LineTable:
     the one is taken that leaves most hypotheses open at all, then most pairs of a record and a
     hypothesis. What it leaves open for each is exact; that no other table leaves more pairs open
     holds for thresholds that lie 4m or more apart.
-
-    Args:
-        sides: for every hypothesis and index whether it holds; None of a value that cannot occur.
-        moves: by how many steps m a value may be moved.
-
-    Example:
-        >>> lines = [[x >= first for x in range(10)] for first in (3, 7)]
-        >>> table = best_table(lines, 1)
-        >>> table.open, count_table(lines[1], table.released).open
-        (4, 4)
     """
     if len(sides) == 1:
         return best_line(sides[0], moves)

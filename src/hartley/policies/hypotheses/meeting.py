@@ -60,13 +60,6 @@ def directions(
     derivatives, or else by looking at every record of the lattice. A hypothesis that is neither
     on some fibre is refused: the policy `meet` is the best one, and hides, of monotone ones
     alone. A column on which nothing depends counts as +1. Costs nothing, or one look a record.
-
-    Example:
-        >>> from hartley.policies.hypotheses.hypothesis import Hypothesis
-        >>> from hartley.policies.hypotheses.hypothesis import LatticeColumn
-        >>> ten = LatticeColumn(0, 10, 1)
-        >>> directions(Hypothesis.parse("2*x - y >= 3"), {"x": ten, "y": ten}, ["x", "y"])
-        {'x': 1, 'y': -1}
     """
     sides = {name: Interval(column.low, column.high) for name, column in columns.items()}
     signs = {name: _direction_of(hypothesis.clause, name, sides) for name in moved}
@@ -245,10 +238,10 @@ class MeetPolicy:
             "hypothesis": read,
             "columns": dict(columns),
             "move": moved,
-            "reach": read_reaches(reach, None if shared else moved),
+            "reach": read_distances(reach, None if shared else moved),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, moved, "known_within"),
+            else read_distances(known_within, moved, "known_within"),
             "norm": norm,
             "rounding": rounding,
         }
@@ -449,12 +442,6 @@ def halves(distance: int) -> tuple[int, int]:
 def meeting_places(name: str, last: int, distance: int, *, rising: bool) -> tuple[Tree, Tree]:
     """Return where a record goes for which a hypothesis fails, and one for which it holds.
 
-    Args:
-        name: the moved column.
-        last: its last index U.
-        distance: how many steps D the two lie apart.
-        rising: whether the hypothesis becomes true as the column grows.
-
     Example:
         >>> meeting_places("x", 10, 2, rising=True)[0]
         ('min', ('+', ('var', 'x'), ('const', '1')), ('const', '9'))
@@ -483,13 +470,13 @@ def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
     return tree
 
 
-def read_reaches(
+def read_distances(
     given: object, moved: Sequence[str] | None, what: str = "the reach"
 ) -> tuple[Fraction, ...]:
     """Read how far columns may be moved, or are known: one number for all, or one for each.
 
     Example:
-        >>> read_reaches({"bonus": 1, "salary": 5}, ["salary", "bonus"])
+        >>> read_distances({"bonus": 1, "salary": 5}, ["salary", "bonus"])
         (Fraction(5, 1), Fraction(1, 1))
     """
     if isinstance(given, Mapping):
@@ -542,10 +529,6 @@ def best_direction(
 
     Of equal ones that of least norm. Exact, by comparing all. On a lattice without ends, `meet`
     with m = \|v\| leaves every coverable record open; in a box corners may lose some.
-
-    Example:
-        >>> best_direction([Fraction(2), Fraction(1)], [Fraction(1)] * 2, Fraction("2.3"), "l2")
-        (2, 1)
     """
     if norm not in ("sup", "l1", "l2"):
         raise OptionError(f"The norm {norm!r} is unknown", hint="choose sup, l1 or l2")

@@ -13,7 +13,7 @@ import numpy as np
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.intervals import UNIT, double_error
 from hartley.boxes.polynomial import slope_ranges
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import bits_at_most, log_ratio
 from hartley.files import one_line
@@ -23,7 +23,7 @@ from hartley.policies.hypotheses.meeting import (
     halves,
     meeting_places,
     open_grid,
-    read_reaches,
+    read_distances,
     step_by,
 )
 
@@ -164,16 +164,7 @@ class OpenHypothesis:
 
 
 def count_outputs_open(holds: NDArray[Any], outputs: NDArray[Any]) -> OpenRecords:
-    """Count the open records of a release that is given record by record.
-
-    Args:
-        holds: whether the hypothesis holds, record by record.
-        outputs: what is released, as whole numbers of 0 or more.
-
-    Example:
-        >>> count_outputs_open(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2]))
-        OpenRecords(records=4, open=2, pairs=1, outputs=1)
-    """
+    """Count the open records of a release that is given record by record."""
     sides, codes = np.asarray(holds).ravel().astype(bool), np.asarray(outputs).ravel()
     size = int(codes.max()) + 1 if codes.size else 0
     above = np.bincount(codes[sides], minlength=size)
@@ -193,15 +184,6 @@ def count_line(first: NDArray[np.int64], last: int, distance: int) -> OpenRecord
     On a fibre with U + 1 values of which the first k are below the line, `meet` with partners D
     apart leaves min(k, D) + min(U + 1 - k, D) records open where both sides have values, the most
     that any policy with such partners does. Exact; constant work a fibre.
-
-    Args:
-        first: for every fibre the first index on the upper side; U + 1 where there is none.
-        last: U.
-        distance: D.
-
-    Example:
-        >>> count_line(np.array([5]), 10, 2)
-        OpenRecords(records=11, open=4, pairs=2, outputs=2)
     """
     fibres = int(first.size)
     k = first[(first > 0) & (first <= last)]
@@ -240,12 +222,6 @@ def count_bands(
     near: NDArray[np.int64], line: NDArray[np.int64], beyond: NDArray[np.int64], last: int
 ) -> OpenRecords:
     """Count the open records of many fibres on which everything near a line becomes the line.
-
-    Args:
-        near: for every fibre the first index within reach of the line.
-        line: the first index on the upper side.
-        beyond: the first index above, and out of reach of, the line.
-        last: the last index of the moved column.
 
     Example:
         >>> count_bands(np.array([4]), np.array([5]), np.array([7]), 10)
@@ -376,14 +352,6 @@ def count_coverable(policy: MeetPolicy) -> int | None:
     The records of the lattice that are ``coverable``; in the corners of a box no policy may reach
     all of them. None where what somebody knows limits a policy further, or where the norm allows
     too many moves to look at. Exact.
-
-    Example:
-        >>> from hartley.policies.hypotheses.hypothesis import LatticeColumn
-        >>> from hartley.policies.hypotheses.meeting import MeetPolicy
-        >>> box = {name: LatticeColumn(0, 14, 1) for name in ("x", "y")}
-        >>> policy = MeetPolicy("x + y >= 14", box, ["x", "y"], 3, norm="l1")
-        >>> count_open(policy).open, count_coverable(policy)
-        (138, 144)
     """
     columns, reach = policy.columns, policy.reach[0]
     shape = tuple(column.last + 1 for column in columns.values())
@@ -505,10 +473,10 @@ class ContinuousMeetPolicy:
             "columns": dict(columns),
             "ranges": dict(ranges),
             "move": tuple(move),
-            "reach": read_reaches(reach, tuple(move)),
+            "reach": read_distances(reach, tuple(move)),
             "known_within": None
             if known_within is None
-            else read_reaches(known_within, tuple(move), "known_within"),
+            else read_distances(known_within, tuple(move), "known_within"),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)

@@ -92,11 +92,6 @@ def tabled_side(
     where the expression may have no value within the ranges, or where no precision decides. Costs
     an interval a point.
 
-    Args:
-        sign: ">=" or ">".
-        expression: what is compared with zero.
-        columns: the lattice of every column that it names.
-
     Example:
         >>> from hartley.policies.hypotheses.hypothesis import LatticeColumn
         >>> from hartley.boxes.expression import parse_expression
@@ -482,13 +477,7 @@ _FUNCTIONS = ("exp", "log", "sqrt")
 
 
 def evaluate(tree: Tree, indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as what goes in
-    """Return the integers of a tree over indices, of arrays or of single numbers.
-
-    Example:
-        >>> evaluate(("if", ("<", ("var", "x"), ("const", "2")), ("const", "7"), ("var", "x")),
-        ...          {"x": np.arange(4)}).tolist()
-        [7, 7, 2, 3]
-    """
+    """Return the integers of a tree over indices, of arrays or of single numbers."""
     operation, *parts = tree
     if operation == "const":
         return int(parts[0])
@@ -576,10 +565,6 @@ class LinearSide:
         The partner is ``distance`` steps away, or at the end of the range where that is nearer.
         Since T is monotone in k, a comparison holds at the nearer of two places if and only if it
         holds at both.
-
-        Args:
-            distance: how many steps D the two lie apart.
-            last: the last index U of the moved column.
         """
         step = abs(self.slope) * distance
         first, end = self.rest, _sum(self.rest, self.slope * last)

@@ -15,7 +15,7 @@ from hartley.policies.hypotheses.hypothesis import (
     LatticeColumn,
 )
 from hartley.policies.hypotheses.lines import best_table, count_table
-from hartley.policies.hypotheses.meeting import MeetPolicy, NotMonotone, open_grid, read_reaches
+from hartley.policies.hypotheses.meeting import MeetPolicy, NotMonotone, open_grid, read_distances
 from hartley.policies.hypotheses.open_records import (
     ContinuousMeetPolicy,
     OpenRecords,
@@ -372,7 +372,7 @@ class TablePolicy:
             "hypothesis": read[0],
             "columns": dict(columns),
             "move": moved,
-            "reach": read_reaches(reach, None if norm != "sup" else moved),
+            "reach": read_distances(reach, None if norm != "sup" else moved),
             "also": tuple(read[1:]),
             "possible": Hypothesis.parse(possible) if isinstance(possible, str) else possible,
             "norm": norm,
@@ -706,27 +706,7 @@ def hiding_policy(  # noqa: PLR0913 - each is one choice of the user's
     released: Sequence[Sequence[int]] = (),
     search: bool = True,
 ) -> MeetPolicy | TablePolicy | ContinuousMeetPolicy:
-    """Return the policy that leaves hypotheses open: a formula where it can be, tables else.
-
-    Args:
-        hypothesis: what is to stay open, or several.
-        columns: the lattices of all columns that have a step.
-        move: the columns that are moved.
-        reach: the furthest that a value may be moved: one number for all, or one a column, as a
-            list in the order of ``move`` or by name.
-        known_within: to within what somebody may know the moved values.
-        norm: how a single reach for several columns is measured.
-        rounding: how values between the steps are read.
-        ranges: the columns that have no step.
-        possible: a condition that every possible record fulfils.
-        released: tables that were found before.
-        search: whether tables for several moved columns are looked for, which takes an integer
-            program. What it finds depends on the solver, so a policy file holds the tables.
-
-    Example:
-        >>> hiding_policy("x == 5", {"x": LatticeColumn(0, 10, 1)}, ["x"], 1).count_open().open
-        3
-    """
+    """Return the policy that leaves hypotheses open: a formula where it can be, tables else."""
     texts = [hypothesis] if isinstance(hypothesis, str) else list(hypothesis)
     directed = {"known_within": known_within, "round": rounding}
     used = [field for field, value in directed.items() if value is not None]

@@ -164,17 +164,6 @@ def estimate_from_counts(
     estimate (Gouweleeuw et al. 1998; van den Hout and van der Heijden 2002). Of several rules that
     perturb columns independently A is the Kronecker product of theirs, applied axis by axis.
     Rounded to double precision. Cubic in the number of values of each rule.
-
-    Args:
-        counts: how many rows have each released value, an axis a rule.
-        prams: the rule, or one an axis.
-        project: move the estimate to the nearest frequencies, which biases it.
-
-    Example:
-        >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
-        >>> estimate = estimate_from_counts([820, 180], rule)
-        >>> estimate.shares.round(6).tolist(), estimate.errors.round(4).tolist()
-        ([0.9, 0.1], [0.0119, 0.0119])
     """
     rules = [prams] if isinstance(prams, Pram) else list(prams)
     observed = np.asarray(counts, dtype=np.float64)
@@ -231,12 +220,7 @@ def _misfit(shares: Floats, errors: Floats) -> float | None:
 
 
 def left_inverse(pram: Pram) -> Floats:
-    """Return A with A P^T = I, which turns frequencies after a perturbation into those before.
-
-    Example:
-        >>> left_inverse(Pram.retaining("0.75", ["a", "b"])).round(9).tolist()
-        [[1.5, -0.5], [-0.5, 1.5]]
-    """
+    """Return A with A P^T = I, which turns frequencies after a perturbation into those before."""
     rule = pram.matrix.doubles
     rank = int(np.linalg.matrix_rank(rule, tol=RANK_TOLERANCE))
     if rank < len(rule):
@@ -246,7 +230,7 @@ def left_inverse(pram: Pram) -> Floats:
             f"{'no frequency' if not alone else f'the frequencies of only {alone} values'} can be "
             "estimated",
             hint="no release can tell values with equal rows apart; merge them, or ask "
-            "hartley.estimable(rule) which ones can be estimated",
+            "hartley.policies.estimable(rule) which ones can be estimated",
         )
     square = rule.shape[0] == rule.shape[1]
     inverse = np.linalg.inv(rule.T) if square else np.linalg.pinv(rule.T)
@@ -271,12 +255,7 @@ def estimable(pram: Pram) -> tuple[Value, ...]:
 
 
 def nearest_frequencies(shares: Floats) -> Floats:
-    """Return the nearest numbers of 0 or more that add up to 1, by least squares.
-
-    Example:
-        >>> nearest_frequencies(np.array([1.1, -0.1])).tolist()
-        [1.0, 0.0]
-    """
+    """Return the nearest numbers of 0 or more that add up to 1, by least squares."""
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(falling) + 1)
     last = int(np.flatnonzero(falling > excess)[-1])
@@ -448,14 +427,7 @@ def read_estimator(
     *,
     column: str | None = None,
 ) -> tuple[Estimator, str]:
-    """Return how a distortion of key values estimates, and its name.
-
-    Args:
-        distortion: a name, or as of ``PrivacyDistortion``.
-        values: the key values.
-        released: the values that the rule releases.
-        column: the key column, for the errors.
-    """
+    """Return how a distortion of key values estimates, and its name."""
     if isinstance(distortion, str):
         known: dict[str, Callable[[Sequence[Value], str | None], Estimator]] = {
             "squared": MeanEstimator,

@@ -268,11 +268,6 @@ def guessing_gain(matrix: ExactMatrix) -> Fraction:
     Its logarithm is the stochastic maximal leakage (Issa, Wagner and Kamath 2020, Theorem 1). The
     larger one of the matrix and of what is drawn, which is rounded to multiples of 2^-62. Exact.
     Linear in the size of the matrix.
-
-    Example:
-        >>> gain = guessing_gain(retaining("0.9", 2))
-        >>> float(gain)
-        1.8
     """
     shown = Fraction(sum(matrix.parts.max(axis=0).tolist()), matrix.whole)
     drawn = Fraction(sum(matrix.weights.max(axis=0).tolist()), sum(matrix.weights[0].tolist()))
@@ -287,10 +282,6 @@ def odds_factor(matrix: ExactMatrix) -> Fraction | None:
     Its natural logarithm is the epsilon of local differential privacy (Warner 1965; Kasiviswanathan
     et al. 2011). The larger one of the matrix and of what is drawn. Exact. Linear in the size of
     the matrix.
-
-    Example:
-        >>> float(odds_factor(retaining("0.9", 2))), odds_factor(ExactMatrix.of([[1, 0], [0, 1]]))
-        (9.0, None)
     """
     largest = Fraction(1)
     for numbers in (matrix.parts, matrix.weights):

@@ -162,7 +162,7 @@ class Pram(ColumnPolicy):
                 "The rule draws from pairs of a confidential and a key value, and a rule of PRAM "
                 "from the values of its columns alone",
                 hint='solve with sees="key"; or draw from the matrix yourself, whose rows are the '
-                "pairs in model.inputs (hartley.reconstruct has E[X|Q] after such a rule)",
+                "pairs in model.inputs (hartley.policies.reconstruct has E[X|Q] after such a rule)",
             )
         keys = result.values if values is None else values
         same = list(keys) == list(result.values)

@@ -378,13 +378,7 @@ def _read_law(law: object, size: int) -> tuple[JointDistribution | None, Integer
 def risks_of_both(
     joint: JointDistribution, rules: tuple[ExactMatrix, ExactMatrix], *, base: float = 2
 ) -> tuple[float, float]:
-    """Return what a rule tells on average about a confidential side, and what its estimates tell.
-
-    Args:
-        joint: p(w, x), or p(w, input) of whatever the rule draws from.
-        rules: its matrix, and that with estimates in place of the released values.
-        base: of the logarithms.
-    """
+    """Return what a rule tells on average about a secret, and what its estimates tell."""
     averages = [
         mutual_information(JointDistribution(joint.matrix @ rule.doubles), base=base)
         for rule in rules

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import plot_release, plot_sizes
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import page_picture, plot_release, plot_sizes
 from hartley.reports.template import render_page
 from hartley.reports.terminal import NARROW, plain_table, print_points
 from hartley.studies.look.anonymity import (

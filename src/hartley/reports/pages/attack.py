@@ -8,8 +8,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from hartley.errors import OptionError
-from hartley.reports.draw import plot_chart
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import page_picture, plot_chart
 from hartley.reports.template import render_page
 from hartley.text import few_digits, interval_end
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import STYLE, above_axes
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import STYLE, above_axes, page_picture
 from hartley.reports.template import render_page
 from hartley.text import decimals_down, decimals_up
 

@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hartley.report import Groups, Ruler
-from hartley.reports.draw import INK, STYLE
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import INK, STYLE, page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import print_sentences
 from hartley.studies.release.design import Band, Plane

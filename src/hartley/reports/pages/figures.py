@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hartley.files import write_whole
-from hartley.reports.draw import STYLE, figure_svg, plot_chart
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import STYLE, figure_svg, page_picture, plot_chart
 from hartley.reports.template import render_page
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import INK, STYLE, above_axes
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import INK, STYLE, above_axes, page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
 from hartley.text import few_digits, listed, six_decimals

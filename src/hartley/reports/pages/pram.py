@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.reports.draw import PALE, STYLE
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import PALE, STYLE, page_picture
 from hartley.reports.template import render_page
 from hartley.reports.terminal import plain_table, print_sentences
 from hartley.text import value_text

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hartley.report import Chart, Panel, Series
-from hartley.reports.draw import plot_chart
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import page_picture, plot_chart
 from hartley.reports.template import render_page
 
 if TYPE_CHECKING:

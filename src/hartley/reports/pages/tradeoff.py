@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.draw import PALE, STYLE
-from hartley.reports.page_picture import page_picture
+from hartley.reports.draw import PALE, STYLE, page_picture
 from hartley.reports.template import render_page
 from hartley.studies.release.tradeoff_points import BitsPoint, LinePoint, QueryPoint
 from hartley.text import cell_count, cell_down, cell_exact, cell_up, tenth_percent_up
@@ -27,7 +26,7 @@ NARROW, ROOMY = 94, 108
 
 
 @dataclass(frozen=True)
-class Heading:
+class CurveHeading:
     """A column of the table: a sign for the terminal, a name, and how to get its value."""
 
     sign: str
@@ -44,55 +43,57 @@ class Heading:
 
 
 QUERY = (
-    Heading("error", "largest error allowed", lambda p: p.error, cell_exact),
-    Heading("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, cell_down),
-    Heading("cells", "equal cells", lambda p: p.equal.levels, cell_count),
-    Heading("I⋆", "I⋆, bits", lambda p: p.equal.maximin_information, cell_up),
-    Heading("L₀", "L₀ of equal cells, bits", lambda p: p.equal.leakage, cell_up),
-    Heading("least L₀", "L₀ of the best cells, bits", lambda p: p.best and p.best.leakage, cell_up),
-    Heading("P₁", "privacy P₁ = 1/L₀", lambda p: p.equal.privacy_of_leakage, cell_down),
-    Heading("P₂", "privacy P₂ = 1/I⋆", lambda p: p.equal.privacy_of_information, cell_down),
-    Heading("dmin", "adversary's error dmin", lambda p: p.equal.smallest_error, cell_down),
-    Heading("≥", "dmin by Theorem II.2", lambda p: p.equal.smallest_error_bound, cell_down),
-    Heading("dmax", "adversary's error dmax", lambda p: p.equal.largest_error, cell_down),
-    Heading("≥", "dmax by Theorem II.1", lambda p: p.equal.largest_error_bound, cell_down),
-    Heading("person", "bits about one person", lambda p: p.equal.person_bits, cell_up),
-    Heading("printed", "as printed", lambda p: p.equal.person_bits_printed, cell_up),
+    CurveHeading("error", "largest error allowed", lambda p: p.error, cell_exact),
+    CurveHeading("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, cell_down),
+    CurveHeading("cells", "equal cells", lambda p: p.equal.levels, cell_count),
+    CurveHeading("I⋆", "I⋆, bits", lambda p: p.equal.maximin_information, cell_up),
+    CurveHeading("L₀", "L₀ of equal cells, bits", lambda p: p.equal.leakage, cell_up),
+    CurveHeading(
+        "least L₀", "L₀ of the best cells, bits", lambda p: p.best and p.best.leakage, cell_up
+    ),
+    CurveHeading("P₁", "privacy P₁ = 1/L₀", lambda p: p.equal.privacy_of_leakage, cell_down),
+    CurveHeading("P₂", "privacy P₂ = 1/I⋆", lambda p: p.equal.privacy_of_information, cell_down),
+    CurveHeading("dmin", "adversary's error dmin", lambda p: p.equal.smallest_error, cell_down),
+    CurveHeading("≥", "dmin by Theorem II.2", lambda p: p.equal.smallest_error_bound, cell_down),
+    CurveHeading("dmax", "adversary's error dmax", lambda p: p.equal.largest_error, cell_down),
+    CurveHeading("≥", "dmax by Theorem II.1", lambda p: p.equal.largest_error_bound, cell_down),
+    CurveHeading("person", "bits about one person", lambda p: p.equal.person_bits, cell_up),
+    CurveHeading("printed", "as printed", lambda p: p.equal.person_bits_printed, cell_up),
 )
 LINE = (
-    Heading("error", "largest error allowed", lambda p: p.error, cell_exact),
-    Heading("ρ", "accuracy ρ = 1/error", lambda p: p.accuracy, cell_down),  # noqa: RUF001 - rho
-    Heading("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, cell_down),
-    Heading("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, cell_down),
-    Heading("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
-    Heading(
+    CurveHeading("error", "largest error allowed", lambda p: p.error, cell_exact),
+    CurveHeading("ρ", "accuracy ρ = 1/error", lambda p: p.accuracy, cell_down),  # noqa: RUF001 - rho
+    CurveHeading("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, cell_down),
+    CurveHeading("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, cell_down),
+    CurveHeading("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
+    CurveHeading(
         "deciding", "outputs that decide", lambda p: p.stretch.deciding_share, tenth_percent_up
     ),
-    Heading("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, cell_down),
-    Heading("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, cell_down),
-    Heading("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, cell_down),
+    CurveHeading("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, cell_down),
+    CurveHeading("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, cell_down),
+    CurveHeading("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, cell_down),
 )
 
 
-def _of_records(names: list[str]) -> tuple[Heading, ...]:
+def _of_records(names: list[str]) -> tuple[CurveHeading, ...]:
     """Return the columns for records, among them the number of cells of each data column."""
     return (
-        Heading("bits", "bits a record", lambda p: p.budget, cell_exact),
-        Heading("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
-        Heading("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
+        CurveHeading("bits", "bits a record", lambda p: p.budget, cell_exact),
+        CurveHeading("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
+        CurveHeading("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
         *(_of_column(name) for name in names),
-        Heading("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
-        Heading(
+        CurveHeading("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
+        CurveHeading(
             "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, cell_exact
         ),
     )
 
 
-def _of_column(name: str) -> Heading:
-    return Heading(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
+def _of_column(name: str) -> CurveHeading:
+    return CurveHeading(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
 
 
-def headings(tradeoff: Tradeoff) -> tuple[Heading, ...]:
+def headings(tradeoff: Tradeoff) -> tuple[CurveHeading, ...]:
     """Return the columns of the table of a curve."""
     point = tradeoff.points[0]
     if isinstance(point, QueryPoint):

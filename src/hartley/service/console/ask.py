@@ -16,10 +16,10 @@ from fastapi.responses import (
 )
 from starlette.requests import Request  # noqa: TC002 - likewise
 
-from hartley.agent.curve import PriceCurve, PricePoint, bits_for
 from hartley.errors import HartleyError, Refused, Stale
-from hartley.exact import floor_power
-from hartley.results.quote import ErrorsIf
+from hartley.exact import floor_power, read_integer
+from hartley.results.plan import PriceCurve, PricePoint, bits_for
+from hartley.results.quote import ErrorsIf, Wish
 from hartley.service.console.cards import (
     DatasetCard,
     PaidQuestion,
@@ -45,8 +45,6 @@ from hartley.service.identity import TokenScope
 from hartley.service.own_rows import own_balance
 from hartley.service.replies import ServiceError, as_service_error
 from hartley.text import decimal_text, decimals_up
-from hartley.trusted.ledger.rows import read_integer
-from hartley.trusted.precision import Wish
 from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from hartley.trusted.questions.question import NumberKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hartley.agent.curve import PriceCurve, PricePoint
+    from hartley.results.plan import PriceCurve, PricePoint
     from hartley.schema.schema import Column, Schema
     from hartley.trusted.questions.question import Item, Selection
 

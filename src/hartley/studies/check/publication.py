@@ -427,7 +427,7 @@ class Publication:
         try:
             with open_desk(self.schema, ledger=opened) as (desk, _):
                 plans = desk.plan(list(self.questions), 0, None)
-                questions = questions_of(desk.known_plans(plans, opened, None))
+                questions = questions_of(desk.known_plans(plans, opened.trusted, None))
                 paid = opened.reserve(
                     self.schema.name,
                     None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -23,7 +22,18 @@ from hartley.measures.leakage import (
 from hartley.measures.registry import AUDITED, MEASURES, AuditFacts
 from hartley.ranges.joint_range import ListedValues, encode_list
 from hartley.ranges.relation import FEW, ROW, PeopleCounts, Relation, RowType, check_k
-from hartley.report import ReadableResult
+from hartley.report import (
+    Cell,
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.tables.view import bin_numbers
 from hartley.text import direction, listed, rounded, two_decimals_up, unit_of, value_text, verb_for
 
@@ -34,6 +44,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.measures.registry import Certainty
+    from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
 
     Progress = Callable[[str, float], None]
@@ -70,11 +81,6 @@ class MeasureFinding:
     def marked(self) -> str:
         """The same with a sign where it was rounded: at most (≤), at least (≥)."""
         return direction(self.shown, self.value, DOUBLES) + self.shown
-
-    @property
-    def in_words(self) -> str:
-        """The same for a sentence, with words where it was rounded."""
-        return direction(self.shown, self.value, DOUBLES, words=True) + self.shown
 
 
 def find_all(
@@ -292,6 +298,15 @@ def _step_text(step: Fraction) -> str:
 
 
 NARROWEST = 10
+BAR_TONES = {"exact": 0, "bound": 8, "estimate": 9}
+SWEPT: tuple[tuple[str, str, int, Dash, float], ...] = (
+    ("maximal_guessing_leakage", "maximal guessing leakage L⋆", 1, "solid", 3.6),
+    ("nonstochastic_leakage", "leakage L₀", 2, "solid", 2.6),
+    ("maximin_information", "maximin information I⋆", 0, "solid", 1.6),
+    ("maximal_leakage", "maximal leakage, stochastic", 5, "dashed", 1.6),
+    ("mutual_information", "mutual information, stochastic", 9, "dotted", 1.6),
+)
+"""The lines of the curve, the widest first, so that a line under another one is seen."""
 
 
 @dataclass(frozen=True)
@@ -318,7 +333,7 @@ class HypothesisFinding:
 
 
 @dataclass(frozen=True)
-class AuditReport(ReadableResult):
+class AuditReport(Readable):
     """Everything that an audit found, in numbers and in plain sentences.
 
     Values that could point at a person do not appear: of the secret side there are only counts.
@@ -371,15 +386,6 @@ class AuditReport(ReadableResult):
         )
 
     @property
-    def sentences(self) -> tuple[str, ...]:
-        """The measures one by one, the worst attribute, and notes about how they came about."""
-        measured = (
-            f"{one.title}: {one.in_words} {self.unit}. {one.sentence}" for one in self.findings
-        )
-        tested = () if self.hypothesis is None else (self.hypothesis.sentence,)
-        return (*measured, f"Worst attribute: {self.worst_attribute}", *tested, *self.notes)
-
-    @property
     def unit(self) -> str:
         """What the numbers count."""
         return unit_of(self.base)
@@ -399,17 +405,177 @@ class AuditReport(ReadableResult):
         fields = {name: _plain(value) for name, value in asdict(self).items()}
         return head | fields | {"people": self.people.to_dict()}
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(finding.title)}</td><td>{html.escape(finding.symbol)}</td>"
-            f"<td style='text-align:right'>{finding.marked}</td>"
-            f"<td style='text-align:left'>{html.escape(finding.sentence)}</td></tr>"
-            for finding in self.findings
+    def report(self) -> Report:
+        """Return the audit in sections; its picture is the curve, or else the measures."""
+        total = self["hartley_entropy"].value
+        lost = self.people.given_away or 0
+        return Report(
+            f"Audit of {self.table}",
+            self.headline,
+            (
+                Tile(
+                    f"{lost:,}",
+                    f"of {self.rows:,} people are given away"
+                    + (f"; {self.rows_dropped:,} rows left out" if self.rows_dropped else ""),
+                    lost > 0,
+                ),
+                Tile(
+                    f"{self.people.among_few:,}",
+                    f"stand among fewer than {self.people.k}",
+                    self.people.among_few > 0,
+                ),
+                Tile(
+                    two_decimals_up(self["nonstochastic_leakage"].value),
+                    f"{self.unit} can leak at most, of {two_decimals_up(total)} (rounded up)",
+                    self.narrowest[0].secrets_left == 1 < self.secret_values,
+                ),
+            ),
+            tuple(self._sections(total)),
+            "Exact measures count which values occur together in this table and assume nothing "
+            "else. Values marked bound are never below the truth. Values marked estimate use the "
+            "frequencies of the rows as probabilities.",
         )
-        return (
-            f"<p><b>{html.escape(self.headline)}</b></p><table><thead><tr><th>Measure</th>"
-            f"<th></th><th>{self.unit}</th><th>Meaning</th></tr></thead><tbody>{rows}</tbody>"
-            "</table>"
+
+    def _sections(self, total: float) -> Iterator[Section]:
+        secret = "the record itself" if self.secret_is_record else ", ".join(self.secret)
+        steps = ", ".join(f"{name} in steps of {step}" for name, step in self.bins.items())
+        steps = f" ({steps})" if steps else ""
+        yield Section(
+            "What was compared",
+            (
+                f"Secret: {secret}, {self.secret_values:,} values.",
+                f"Released: {', '.join(self.released)}, {self.released_values:,} values{steps}.",
+                f"{self.pairs:,} distinct pairs occur in {self.rows:,} rows.",
+            ),
+            self.notes,
+        )
+        measured = tuple(
+            (
+                Cell(one.title, one.symbol, "" if one.certainty == "exact" else one.certainty),
+                Cell(one.marked, share=one.value / total if total else 0.0),
+                one.sentence,
+            )
+            for one in self.findings
+        )
+        headings = Heading("measure", "name"), Heading(self.unit, "number")
+        yield Section(
+            "What the release reveals",
+            (self.people.sentence,),
+            chart=None if self.sweep else self._measures(),
+            table=Grid(
+                (*headings, Heading("what it means", "meaning")), measured, folded="All measures"
+            ),
+        )
+        yield Section(
+            "Released values that narrow the secret most",
+            table=Grid(
+                (
+                    Heading(", ".join(self.released), "data"),
+                    Heading("secrets left", "number"),
+                    Heading("rows", "number"),
+                    Heading(f"{self.unit} revealed, at most", "number"),
+                ),
+                tuple(
+                    (
+                        value_text(one.released),
+                        f"{one.secrets_left:,}",
+                        f"{one.rows:,}",
+                        two_decimals_up(one.bits),
+                    )
+                    for one in self.narrowest
+                ),
+            ),
+        )
+        yield Section("Worst attribute", (self.worst_attribute,))
+        if (tested := self.hypothesis) is not None:
+            bound = f"Performance of the best test: {tested.performance_bound:.4f} {self.unit}."
+            kept = (
+                f"Privacy against it: {tested.privacy:.4f} {self.unit}, which counts outputs only."
+            )
+            yield Section(f"Hypothesis: {tested.hypothesis}", (tested.sentence, bound, kept))
+        if self.sweep:
+            yield self._swept(total)
+
+    def _measures(self) -> Chart:
+        """Draw every measure as a bar."""
+        drawn = [finding for finding in self.findings if math.isfinite(finding.value)]
+        bars = Series(
+            "",
+            tuple(finding.title for finding in drawn),
+            tuple(finding.value for finding in drawn),
+            "bars",
+            tones=tuple(BAR_TONES[finding.certainty] for finding in drawn),
+            labels=tuple(two_decimals_up(finding.value) for finding in drawn),
+        )
+        return Chart("", (Panel(self.unit, "", (bars,), sideways=True, size=(7.2, 4.6)),))
+
+    def _swept(self, total: float) -> Section:
+        """Say what coarser steps of one column would reveal, and of how many people."""
+        points = sorted(self.sweep, key=lambda point: point.distortion)
+        at = tuple(point.distortion for point in points)
+        kept = sorted((point.step for point in points), key=float)
+        distortion = f"largest distortion of {self.sweep_column} (steps {kept[0]} to {kept[-1]})"
+        curves = tuple(
+            Series(
+                label,
+                at,
+                tuple(getattr(point, name) for point in points),
+                dash=dash,
+                tone=tone,
+                width=width,
+            )
+            for name, label, tone, dash, width in SWEPT
+        )
+        gone = tuple(100 * point.given_away / self.rows for point in points)
+        few = tuple(100 * point.among_few / self.rows for point in points)
+        people = (
+            Series("people given away", at, gone, tone=1),
+            Series(f"people among fewer than {self.people.k}", at, few, dash="dashed", tone=0),
+        )
+        whole = (f"all of the secret: {two_decimals_up(total)} {self.unit}", total)
+        revealed = f"what the release reveals ({self.unit})"
+        chart = Chart(
+            "",
+            (
+                Panel("", revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)),
+                Panel(distortion, "people (%)", people, from_zero=True, size=(7.2, 2.2)),
+            ),
+            across=1,
+            reading="Further right is less useful; further down is more private. The lower picture "
+            "shows how many people it is about.",
+        )
+        headings = (
+            Heading("step"),
+            Heading("largest distortion", "number", "distortion"),
+            Heading("released values", "number", "values"),
+            Heading("L⋆", "number"),
+            Heading("L₀", "number"),
+            Heading("I⋆", "number"),
+            Heading("maximal leakage", "number", "L̃⋆"),
+            Heading("mutual information", "number", "I"),
+            Heading("people given away", "number", "given away"),
+            Heading(f"among fewer than {self.people.k}", "number", f"among < {self.people.k}"),
+        )
+        table = tuple(
+            (
+                point.step,
+                f"{point.distortion:.4g}",
+                f"{point.released_values:,}",
+                f"{point.maximal_guessing_leakage:.4f}",
+                f"{point.nonstochastic_leakage:.4f}",
+                f"{point.maximin_information:.4f}",
+                f"{point.maximal_leakage:.4f}",
+                f"{point.mutual_information:.4f}",
+                f"{point.given_away:,}",
+                f"{point.among_few:,}",
+            )
+            for point in self.sweep
+        )
+        return Section(
+            "Privacy against utility",
+            (f"What the release would reveal if {self.sweep_column} were in coarser steps.",),
+            chart=chart,
+            table=Grid(headings, table, folded="The numbers", most=12, steps=True),
         )
 
 

@@ -19,10 +19,10 @@ from hartley.engines.table import Kind, run
 from hartley.errors import InputError, TableError, without_password
 from hartley.files import write_whole
 from hartley.kernels.pairs import number_values
-from hartley.measures.anonymity import size_bands
+from hartley.measures.anonymity import size_bands, sizes_panel
 from hartley.ranges.classes import combine_codes
 from hartley.ranges.relation import FEW, PeopleCounts, check_k
-from hartley.report import ReadableResult
+from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile
 from hartley.schema.roles import ColumnRole, write_roles
 from hartley.studies.look.exposure import RecordRisks
 from hartley.studies.look.scanned_column import (
@@ -42,7 +42,7 @@ from hartley.tables.row_files import is_csv, suspected_encoding
 from hartley.text import counted, listed, noun_for, percent_at_most, verb_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 SHOWN_COMBINATIONS = 10
 """Combinations that a report lists."""
+COMBINATION = (
+    "A combination counts the people whom all its columns single out together, and no part of them."
+)
 CONFIDENTIAL_NOTE = (
     "This scan describes real people: keep it as confidential as the table. It shows no value of "
     "an identifier."
@@ -68,7 +71,7 @@ CONFIDENTIAL_NOTE = (
 
 
 @dataclass(frozen=True, eq=False)
-class ScanReport(ReadableResult):
+class ScanReport(Readable):
     """What a table seems to hold, whom it gives away as it is, and what to do next."""
 
     table: str
@@ -255,8 +258,84 @@ class ScanReport(ReadableResult):
         sizes = np.repeat(np.arange(people.size), people // np.maximum(np.arange(people.size), 1))
         return size_bands(sizes)
 
-    def _headline_and_sentences(self) -> tuple[str, list[str]]:
-        return self.headline, [*self.suspicions, *self.sentences]
+    def report(self) -> Report:
+        """Return the scan in sections; its picture shows how many people are alike."""
+        given_away = max(self.given_away.values(), default=0)
+        unique, few = self.people.unique, self.people.among_few
+        return Report(
+            f"Scan of {self.table}",
+            self.headline,
+            (
+                Tile(
+                    f"{unique:,}", f"of {self.rows:,} people are unique by their keys", unique > 0
+                ),
+                Tile(f"{few:,}", f"stand among fewer than {self.people.k}", few > 0),
+                Tile(
+                    f"{given_away:,}",
+                    "have a confidential value that their keys give away",
+                    given_away > 0,
+                ),
+            ),
+            tuple(self._sections()),
+            "Counts of people are exact: one row counts as one person. What a column is was "
+            "guessed.",
+        )
+
+    def _sections(self) -> Iterator[Section]:
+        yield Section("What was noticed", points=self.sentences)
+        columns = (
+            Heading("column", "name"),
+            Heading("seems to be", "word"),
+            Heading("values", "number"),
+            Heading("missing", "number"),
+            Heading("why", "meaning"),
+        )
+        seem = tuple(
+            (
+                column.name,
+                column.what,
+                f"{column.different:,}",
+                f"{column.missing:,}",
+                "; ".join((column.why, *column.suspicions)),
+            )
+            for column in self.columns
+        )
+        yield Section(
+            "What the columns seem to be",
+            ("Guesses from names and values, for the owner to correct.",),
+            table=Grid(columns, seem, most=60),
+        )
+        if self.keys:
+            yield Section(
+                "How many people are alike",
+                (f"Keys: {', '.join(self.keys)}.",),
+                chart=Chart(
+                    "",
+                    (sizes_panel(self.sizes, "person"),),
+                    reading="The first bar counts the people whose keys nobody else has.",
+                ),
+                page_only=True,
+            )
+        if self.uniques is not None and self.uniques.combinations:
+            single_out = tuple(
+                (" + ".join(one.columns), f"{one.records:,}")
+                for one in self.uniques.combinations[:SHOWN_COMBINATIONS]
+            )
+            yield Section(
+                "People singled out by a few columns",
+                (COMBINATION,),
+                tiles=tuple(
+                    Tile(
+                        f"{self.uniques.singled_out_by(size):,}",
+                        "by one column" if size == 1 else f"by at most {size} columns",
+                    )
+                    for size in range(1, self.uniques.largest + 1)
+                ),
+                table=Grid((Heading("columns"), Heading("people", "number")), single_out),
+            )
+        if self.commands:
+            before = (self.before_commands,)
+            yield Section("What to do next", before, commands=self.commands)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scan as plain values, ready for JSON; no value of a record is in it."""

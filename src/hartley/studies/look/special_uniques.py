@@ -19,7 +19,7 @@ from hartley.kernels.uniques import (
     size_of_search,
 )
 from hartley.ranges.classes import encode_column
-from hartley.report import ReadableResult
+from hartley.report import Readable, Report, Section
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
 from hartley.text import counted, listed, percent_at_most, verb_for
@@ -50,7 +50,7 @@ class UniqueCombination:
 
 
 @dataclass(frozen=True, eq=False)
-class SpecialUniques(ReadableResult):
+class SpecialUniques(Readable):
     """Every minimal combination of few columns that singles a record out, with its records."""
 
     table: str
@@ -148,8 +148,10 @@ class SpecialUniques(ReadableResult):
         ]
         return tuple(said)
 
-    def __str__(self) -> str:
-        return "\n".join((self.headline, *self.sentences))
+    def report(self) -> Report:
+        """Return the combinations in sentences."""
+        found = Section("What was found", points=self.sentences)
+        return Report(f"Special uniques of {self.table}", self.headline, (), (found,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON; no value of a record is in it."""

@@ -79,7 +79,7 @@ VALUES_ALONE = (
 RECONSTRUCTED = (
     "The estimates were computed from the frequencies of the table, and their digits stand in the "
     "release: what they tell about these frequencies is not counted here. In Python, "
-    "hartley.reconstruct takes public frequencies instead."
+    "hartley.policies.reconstruct takes public frequencies instead."
 )
 
 
@@ -637,7 +637,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         raise OptionError(
             "No certificate covers estimates that are computed from the table and released",
             hint="leave out certificate, or reconstruct a rule by public frequencies with "
-            "hartley.reconstruct and pass that",
+            "hartley.policies.reconstruct and pass that",
         )
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
     check_wanted_k(k)

@@ -440,8 +440,8 @@ def _plan(
         if wanted.lattice:
             raise OptionError(
                 "The curve of a hypothesis is about volumes, of values without a step",
-                hint="leave out the steps here; hartley.compare_policies counts the open records "
-                "of data with a step",
+                hint="leave out the steps here; hartley.policies.compare_policies counts the open "
+                "records of data with a step",
             )
         assert wanted.threshold is not None  # the objective needs it
         length = wanted.box[wanted.threshold.column].length

@@ -12,7 +12,7 @@ from hartley.boxes.box import Box, Interval
 from hartley.boxes.cut_box import CutBox
 from hartley.boxes.enclosure import range_bounds
 from hartley.boxes.expression import mean, total, variables
-from hartley.boxes.volume import volume
+from hartley.boxes.volumes import volume
 from hartley.boxes.zonotope import even_slab_ball
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, bits_at_most
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hartley.boxes.expression import Expression
-    from hartley.boxes.volume import Volume
+    from hartley.boxes.volumes import Volume
     from hartley.policies.optimal import CutQuantizer
     from hartley.studies.release.specification import Specification
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, Refused, Stale
-from hartley.exact import parse_number
+from hartley.exact import parse_number, read_integer, write_integer
 from hartley.trusted.ledger.rows import (
     BEFORE_THE_FIRST,
     NULL,
@@ -22,10 +22,8 @@ from hartley.trusted.ledger.rows import (
     now,
     problem_of_schema,
     question_digest,
-    read_integer,
     terms_of,
     unreadable,
-    write_integer,
 )
 from hartley.trusted.ledger.state import (
     Account,

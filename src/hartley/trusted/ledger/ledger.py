@@ -1,7 +1,4 @@
-"""The Ledger class: charges, answers and balances, safe against crashes and concurrent use.
-
-This is the ledger that an agent needs. ``auditable_ledger.py`` adds what checks and keeps one.
-"""
+"""TrustedLedger: charges, answers and balances, safe against crashes and concurrent use."""
 
 from __future__ import annotations
 
@@ -10,50 +7,39 @@ import re
 import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hartley.errors import OptionError, Pending
 from hartley.trusted.ledger.chain import add_event, add_population, find, schema_of
 from hartley.trusted.ledger.charging import (
     BatchPrices,
     ChargePlan,
-    Offer,
     Reservation,
-    as_prices,
     charge,
     check_charge,
     keep,
-    offer,
-    plan,
-    read_batch,
 )
 from hartley.trusted.ledger.rows import (
     FORMAT,
     STRANGE,
-    canonical,
     check_name,
-    question_digest,
     unreadable,
 )
 from hartley.trusted.ledger.state import MAY_SAY, Balance, read_standing
 from hartley.trusted.ledger.store import (
     StoreFailed,
     keep_digest,
-    read_digest,
-    read_secret,
     replaced,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from fractions import Fraction
 
-    from hartley.errors import Refused
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.rows import Entry, Head
     from hartley.trusted.ledger.state import Period, Population
-    from hartley.trusted.ledger.store import LedgerStore, Secret, Transaction
+    from hartley.trusted.ledger.store import LedgerStore, Transaction
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -107,14 +93,6 @@ class ChargedRow(NamedTuple):
     version: str
     schema: str
     questions: tuple[dict[str, Any], ...]
-
-
-def known_answers(transaction: Transaction, dataset: str, texts: Sequence[str]) -> list[str | None]:
-    """Return the answers to questions about the present version of the data, None where unknown."""
-    standing = find(transaction, dataset).standing
-    digests = [question_digest(dataset, standing.version, standing.schema, text) for text in texts]
-    known = transaction.paid(digests).answers
-    return [known.get(digest) for digest in digests]
 
 
 def read_state(transaction: Transaction, dataset: str) -> State:
@@ -188,66 +166,19 @@ T = TypeVar("T")
 SETTINGS = re.compile(r"(?i)(?:^|\s)(?:dbname|host|hostaddr|passfile|password|service|user)\s*=")
 """How libpq writes an address beside its URLs; as the name of a file it would show a password."""
 
-__all__ = ["Ledger", "Reservation", "State", "open_ledger", "open_store"]
 
-
-class Ledger:
-    """A durable, append-only, hash-chained record, used by many threads and processes at once.
-
-    Example:
-        >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ledger = open_ledger(folder.name + "/ledger.db")
-        >>> about = {"bits": 3, "schema": {"name": "people"}, "rows": 5000}
-        >>> _ = ledger.record("people", "created", about)
-        >>> paid = ledger.reserve("people", "ann", [{"count": "all"}], lambda new: 2)
-        >>> _ = ledger.commit(paid, ["7"])
-        >>> ledger.reserve("people", "bob", [{"count": "all"}], lambda new: 2).answers
-        ('7',)
-        >>> ledger.state("people").spent, ledger.state("people").remaining
-        (2, 2.0)
-        >>> ledger.close(); folder.cleanup()
-    """
+class TrustedLedger:
+    """A durable, append-only, hash-chained record, used by many threads and processes at once."""
 
     def __init__(self, store: LedgerStore) -> None:
-        self._store = store
+        self.store = store
+        """The database, in which a service keeps tables beside the ledger's."""
         self.seen: Head | None = None
         """A row that was in the ledger: one that lacks it is older, and takes no charge."""
         self._last_durable = ""
         """The hash of the last row of answers that is known to be on disk."""
-        self._end = weakref.finalize(self, store.close)
-
-    @property
-    def name(self) -> str:
-        """The name of the ledger for messages."""
-        return self._store.name
-
-    @property
-    def path(self) -> Path | None:
-        """The file that holds the ledger; None if a server does."""
-        return self._store.path
-
-    @property
-    def store(self) -> LedgerStore:
-        """The database of the ledger, for tables that a service keeps beside it."""
-        return self._store
-
-    @property
-    def only_reads(self) -> bool:
-        """Whether nothing can be recorded or charged from here."""
-        return not self._store.may_append()
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # --- writing ---
+        self.close = weakref.finalize(self, store.close)
+        """Closes every connection."""
 
     def record(  # noqa: PLR0913 - what an event rests on, each by name
         self,
@@ -261,22 +192,8 @@ class Ledger:
     ) -> Entry:
         """Record an event; raise an error if a promise would not hold afterwards.
 
-        Args:
-            dataset: the name of the dataset or of the population.
-            kind: created (bits, schema, rows, open_factor, rules), version (rows), erasure of a
-                person (rows), schema (schema, open_factor, open_charge; for new data also rows and
-                version), budget (bits), allowance (analyst, bits), period (per: year, quarter or
-                month, and the bits of each; both None to end it) or population (bits, shared by
-                all datasets whose schema names it). Versions have random names, drawn if not
-                given.
-            content: the fields of the event, only public things.
-            schema: the version of the schema that the event is based on; an error is raised if it
-                is not the present one.
-            copy_digest: the digest of the coded copy of a new version; it is never in the row.
-            check: called while nobody else writes; if it raises an error, nothing is recorded.
-
-        The factor of the open columns is charged when a dataset is created, with every version
-        and with a changed schema, unless its open_charge says less.
+        ``hartley.Ledger.record`` describes the arguments. ``copy_digest`` is the digest of the
+        coded copy of a new version; it is never in the row.
         """
         check_name(dataset, what="population" if kind == "population" else "dataset")
         if kind not in MAY_SAY:
@@ -291,65 +208,34 @@ class Ledger:
                 return add_population(transaction, dataset, content)
             entry = add_event(transaction, dataset, kind, content, schema)
             if copy_digest is not None:
-                keep_digest(self._store, transaction, content["version"], copy_digest)
+                keep_digest(self.store, transaction, content["version"], copy_digest)
             return entry
 
         # Not repeated if it may already be done: it could be recorded twice, and open columns
         # charged twice, or it would be refused although it is recorded.
-        entry, self.seen = self._store.write(self._following(work), again=False)
+        entry, self.seen = self.store.write(self._following(work), again=False)
         return entry
 
-    def reserve(  # noqa: PLR0913 - what a charge rests on, each by name
-        self,
-        dataset: str,
-        analyst: str | None,
-        questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int] | BatchPrices,
-        *,
-        note: str | None = None,
-        version: str | None = None,
-        schema: str | None = None,
-        rules: str | None = None,
-        check: Callable[[Transaction, int], None] | None = None,
-    ) -> Reservation:
-        """Charge for the questions that were not paid for; durable when this returns.
-
-        Args:
-            dataset: the name of the dataset.
-            analyst: the analyst who asks; None if nobody is named.
-            questions: resolved questions as plain values; equal ones are the same question.
-            price: a function from places in the batch to cells, of questions and schema alone; or
-                the prices of rules that look at earlier rows too.
-            note: stored with the charge, for example the question as it was typed.
-            version: the version of the data; an error is raised if it is not the present one.
-            schema: the version of the schema, checked in the same way.
-            rules: the version of the pricing rules, if it has changed.
-            check: called with the charge to the account, in cells, inside the transaction that
-                writes it; if it raises an error, nothing is charged. Not called for repeats.
-
-        Raises Refused if the price exceeds the budget or the allowance; then nothing is recorded.
-        Questions that were paid for are free: for the owner's budget if anybody paid, for an
-        allowance if the same account paid. Costs one transaction, or none for a repeat.
-        """
-        given = {"note": note, "version": version, "schema": schema, "rules": rules}
-        batch = read_batch(dataset, analyst, questions, **given)
-        planned = self.read(lambda t: plan(t, batch))
-        return self.reserve_planned(planned, as_prices(price), check)
-
-    def reserve_planned(
+    def reserve(
         self,
         planned: ChargePlan,
         prices: BatchPrices,
         check: Callable[[Transaction, int], None] | None = None,
     ) -> Reservation:
-        """Do the same for a batch that was looked up already, see ``plan`` in ``charging.py``."""
+        """Charge for the questions of a batch that were not paid for; durable when this returns.
+
+        Raises Refused if the price exceeds the budget or the allowance; then nothing is recorded.
+        Questions that were paid for are free: for the owner's budget if anybody paid, for an
+        allowance if the same account paid. ``check`` is called with the charge to the account, in
+        cells, inside the transaction that writes it; if it raises an error, nothing is charged.
+        """
         if not planned.unpaid:
             return planned.reservation()
         check_charge(planned, prices)  # computes prices and refuses before the ledger is locked
         # One transaction at a time, which plans and checks again, so that under any concurrency the
         # product of charges never exceeds 2^B. It is on disk before the caller may read any data.
         work = self._following(lambda t: charge(t, planned.batch, prices, check))
-        reserved, self.seen = self._store.write_with_others(work)
+        reserved, self.seen = self.store.write_with_others(work)
         return reserved
 
     def _following(
@@ -363,14 +249,14 @@ class Ledger:
 
         def follow(transaction: Transaction) -> T:
             if seen is not None and transaction.hash_of(seen.sequence) != seen.hash:
-                raise replaced(self.name)
+                raise replaced(self.store.name)
             return work(transaction)
 
         return follow
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, unless the ledger lacks the row that was seen last."""
-        return self._store.read(self._after_seen(work))
+        return self.store.read(self._after_seen(work))
 
     def commit(
         self, reservation: Reservation, answers: Sequence[str | None], *, durable: bool = True
@@ -383,7 +269,7 @@ class Ledger:
         """
         work = self._following(lambda t: keep(t, reservation, answers))
         try:
-            entry, self.seen = self._store.write_with_others(work, durable=durable)
+            entry, self.seen = self.store.write_with_others(work, durable=durable)
         except StoreFailed as error:
             raise Pending(
                 f"The answer could not be recorded, because {error.reason}",
@@ -393,98 +279,13 @@ class Ledger:
             self._last_durable = entry.hash
         return entry
 
-    # --- coded copies ---
-
-    def secret(self) -> Secret:
-        """Return the random name of the ledger and the key of its copies' digests: for its owner.
-
-        Both are drawn when they are first asked for. They are in no row, export or backup.
-        """
-        return read_secret(self._store)
-
-    def copy_digest(self, version: str) -> str | None:
-        """Return the digest of the coded copy of a version, None if none was kept."""
-        return read_digest(self._store, version)
-
-    def keep_copy_digest(self, version: str, digest: str) -> None:
-        """Record the digest of a coded copy that was compared with its table."""
-        self._store.write(lambda t: keep_digest(self._store, t, version, digest))
-
-    def making(self) -> AbstractContextManager[None]:
-        """Prevent clean-ups by others while a coded copy is made and recorded."""
-        return self._store.making()
-
-    def sweep(self, work: Callable[[dict[str, list[str]]], None]) -> bool:
-        """Call a function with all versions by dataset, unless a copy is being made right now.
-
-        Nothing is recorded meanwhile. Returns whether the function was called.
-        """
-        return self._store.sweep(lambda t: work(t.all_versions()))
-
-    def versions(self) -> dict[str, list[str]]:
-        """Return all versions of each dataset, the present one last."""
-        return self._store.read(lambda t: t.all_versions())
-
-    # --- reading ---
-
     def datasets(self) -> list[str]:
         """Name the datasets."""
-        return self._store.read(lambda t: t.datasets())
+        return self.store.read(lambda t: t.datasets())
 
     def state(self, dataset: str) -> State:
         """Return the state of a dataset with all allowances, for its owner."""
         return self.read(lambda t: read_state(t, dataset))
-
-    def balance(self, dataset: str, analyst: str | None = None) -> Balance:
-        """Return the balance of an analyst: the account's allowance, or the part that all share."""
-        return self.read_as(dataset, analyst, lambda _, place: place.balance)
-
-    def answers(self, dataset: str, questions: Sequence[Mapping[str, Any]]) -> list[str | None]:
-        """Return the answers that are known for the present version of the data.
-
-        Each is a cell index as text, 'null' for NULL, or None if there is no answer yet.
-        """
-        texts = [canonical(question) for question in questions]
-        return self.read(lambda t: known_answers(t, dataset, texts))
-
-    def unpaid(
-        self, dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]]
-    ) -> list[int]:
-        """Return the places of the questions that an analyst's account would be charged for."""
-        batch = read_batch(dataset, analyst, questions)
-        return list(self.read(lambda t: plan(t, batch)).unpaid)
-
-    def affords(
-        self,
-        dataset: str,
-        analyst: str | None,
-        questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int] | BatchPrices,
-    ) -> bool:
-        """Tell whether ``reserve`` would accept the same now; nothing is charged."""
-        return self.offer(dataset, analyst, questions, price).refusal is None
-
-    def offer(
-        self,
-        dataset: str,
-        analyst: str | None,
-        questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int] | BatchPrices,
-    ) -> Offer:
-        """Return what ``reserve`` would charge for the same just now; nothing is charged."""
-        batch = read_batch(dataset, analyst, questions)
-        planned = self.read(lambda t: plan(t, batch))
-        return offer(planned, as_prices(price))
-
-    def refusal(
-        self,
-        dataset: str,
-        analyst: str | None,
-        questions: Sequence[Mapping[str, Any]],
-        price: Callable[[list[int]], int] | BatchPrices,
-    ) -> Refused | None:
-        """Return why ``reserve`` would refuse the same now; None if it would accept it."""
-        return self.offer(dataset, analyst, questions, price).refusal
 
     def read_as(
         self, dataset: str, analyst: str | None, work: Callable[[Transaction, RowPlace], T]
@@ -495,18 +296,6 @@ class Ledger:
         """
         return self.read(lambda t: work(t, find(t, dataset, analyst or "")))
 
-    def holder(self, dataset: str, analyst: str | None = None) -> str:
-        """Return whose account an analyst's questions are charged to; empty without allowance."""
-        return self.read_as(dataset, analyst, lambda _, place: place.holder)
-
-    def charged_rows(self, dataset: str) -> list[ChargedRow]:
-        """Return the rows that charged for questions about the present version."""
-        return self.read_as(dataset, None, list_charged_rows)
-
-    def entries(self, dataset: str | None = None) -> list[Entry]:
-        """Return the rows."""
-        return self._store.read(lambda t: list(t.entries(dataset=dataset)))
-
     def head(self) -> Head | None:
         """Return the end of the chain, which is on disk by then; None if it is empty."""
 
@@ -514,32 +303,13 @@ class Ledger:
             last = transaction.head()
             return None if last is None else transaction.kind_of(last.sequence)
 
-        kind, head = self._store.read(self._following(work))
+        kind, head = self.store.read(self._following(work))
         self.seen = head
         # Rows of other kinds were on disk before they could be seen, with all rows before them.
         if head is not None and kind in {"commit", None} and head.hash != self._last_durable:
-            self._store.flush()
+            self.store.flush()
             self._last_durable = head.hash
         return head
-
-    def first_hash(self) -> str | None:
-        """Return the hash of the first row, which every copy of this chain shares."""
-        first = self._store.read(lambda t: t.entry(1))
-        return None if first is None else first.hash
-
-    def contains(self, head: Head) -> bool:
-        """Tell whether the chain has the row that a saved head names."""
-        return self._store.read(lambda t: hash_at(t, head)) == head.hash
-
-
-def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledger:
-    """Open a ledger that charges and answers; ``hartley.open_ledger`` opens one to verify, too.
-
-    Args:
-        address: as of ``open_store``.
-        create: whether to create the ledger if it does not exist.
-    """
-    return Ledger(open_store(address, create=create))
 
 
 def open_store(address: str | os.PathLike[str], *, create: bool = True) -> LedgerStore:

@@ -9,13 +9,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from decimal import MAX_EMAX, MAX_PREC, Context, Decimal
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
+from hartley.exact import read_integer
 from hartley.files import parse_json
 
 # --- entries --------------------------------------------------------------------------------------
@@ -33,12 +34,6 @@ NULL = "null"
 CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
 """An answer: the number of a cell, or NULL."""
 LONGEST_NAME = 200
-DIGITS_AT_ONCE = 4000
-"""Below the number of digits that Python converts by default."""
-EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX)
-"""Decimal numbers of any length, never rounded."""
-FEW_DIGITS, FEW_BITS = 300, 1000
-"""Numbers below this are written and read so fast that caching does not help."""
 LARGEST_SEQUENCE = 2**63 - 1
 """The largest number that a row can have in a database."""
 STRANGE = (
@@ -201,73 +196,6 @@ def canonical(value: object) -> str:
             "A value for the ledger cannot be written as JSON",
             hint="give text, whole numbers, lists and dicts with text as keys; fractions as text",
         ) from None
-
-
-def write_integer(number: int) -> str:
-    """Write a whole number of any size in decimal digits.
-
-    Example:
-        >>> write_integer(2**70)
-        '1180591620717411303424'
-    """
-    return str(number) if number.bit_length() < FEW_BITS else str(_in_decimal(number))
-
-
-def read_integer(text: str) -> int:
-    """Read a number that `write_integer` wrote; raise ValueError for any other spelling.
-
-    Long ones are cached, since balances are read often.
-
-    Example:
-        >>> read_integer("12")
-        12
-    """
-    # Python's int() also reads "+2", "02", "1_0" and digits of other scripts. Of two spellings of
-    # a number one would be a row that no ledger writes.
-    if not (text.isascii() and text.isdigit()) or (text[0] == "0" and text != "0"):
-        raise ValueError(text[:20])
-    return int(text) if len(text) < FEW_DIGITS else _read_long(text)
-
-
-@lru_cache(maxsize=64)
-def _read_long(text: str) -> int:
-    return int(text) if len(text) < DIGITS_AT_ONCE else int(Decimal(text))
-
-
-_DECIMALS: dict[int, Decimal] = {}
-"""The products that were written last, in decimal."""
-MOST_DECIMALS = 64
-
-
-def multiply(product: int, factor: int) -> int:
-    """Return a product that is going to be written.
-
-    Writing a large number takes time quadratic in its digits. In a ledger each product is the one
-    before times a small factor, and multiplying decimals takes only linear time.
-
-    Example:
-        >>> write_integer(multiply(3**5000, 2)) == write_integer(2 * 3**5000)
-        True
-    """
-    result = product * factor
-    if result.bit_length() >= FEW_BITS and factor > 1:
-        _keep_decimal(result, EXACT.multiply(_in_decimal(product), _in_decimal(factor)))
-    return result
-
-
-def _in_decimal(number: int) -> Decimal:
-    known = _DECIMALS.get(number)
-    if known is None:
-        known = Decimal(number)
-        if number.bit_length() >= FEW_BITS:
-            _keep_decimal(number, known)
-    return known
-
-
-def _keep_decimal(number: int, decimal: Decimal) -> None:
-    if len(_DECIMALS) >= MOST_DECIMALS:
-        _DECIMALS.clear()
-    _DECIMALS[number] = decimal
 
 
 def now() -> str:

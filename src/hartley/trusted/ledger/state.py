@@ -12,19 +12,24 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, Refused
-from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
+from hartley.exact import (
+    bits_at_least,
+    bits_at_most,
+    floor_power,
+    multiply,
+    parse_number,
+    read_integer,
+    write_integer,
+)
 from hartley.text import bits_down, bits_up, exactly, noun_for, verb_for
 from hartley.trusted.ledger.rows import (
     LARGEST_SEQUENCE,
     STRANGE,
     canonical,
     check_name,
-    multiply,
-    read_integer,
     schema_version,
     terms_of,
     unreadable,
-    write_integer,
 )
 from hartley.trusted.pricing.regions import PublicParts
 

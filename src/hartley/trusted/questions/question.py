@@ -21,7 +21,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hartley.errors import Refused
-from hartley.text import as_date, decimal_text
+from hartley.results.answer import Key
+from hartley.text import as_date, decimal_text, distinct
 from hartley.trusted.questions.batch import Form, Question, Statistic
 from hartley.trusted.questions.condition import (
     EVERY,
@@ -39,7 +40,6 @@ from hartley.trusted.questions.terms import PLACES, LinearExpression, point, rea
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import date
 
     from hartley.schema.schema import Column, Schema
     from hartley.trusted.questions.batch import Condition
@@ -59,15 +59,6 @@ class NumberKind(StrEnum):
     VARIANCE = "variance"
     DEVIATION = "standard deviation"
     ORDER = "order statistic"
-
-
-@dataclass(frozen=True)
-class Key:
-    """One value of a column, or one bin, that a group stands for; from the schema alone."""
-
-    value: str | int | bool | Fraction | date | None
-    """The value; None for missing values, and for values that are not declared."""
-    shown: str
 
 
 @dataclass(frozen=True)
@@ -828,25 +819,6 @@ def _spans(scope: Scope) -> list[tuple[int, int]]:
             begin = token.start if begin is None else begin
         end = token.end + 1
     return spans
-
-
-def distinct(names: list[str]) -> list[str]:
-    """Number repeated names, so that each column of the answer has its own.
-
-    Example:
-        >>> distinct(["n", "n", "m"])
-        ['n', 'n (2)', 'm']
-    """
-    unique: dict[str, None] = {}  # in order; a list would be searched once for every name
-    tried: dict[str, int] = {}
-    for name in names:
-        number, numbered = tried.get(name, 1), name
-        while numbered in unique:
-            number += 1
-            numbered = f"{name} ({number})"
-        tried[name] = number
-        unique[numbered] = None
-    return list(unique)
 
 
 def _not_grouped(scope: Scope, grouping: Grouping, node: Any) -> Refused:  # noqa: ANN401 - a part of a tree

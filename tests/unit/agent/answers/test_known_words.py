@@ -8,8 +8,9 @@ import pytest
 
 from hartley.agent.agent import Agent
 from hartley.agent.known import known_words
+from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
-from hartley.trusted.precision import Desk, Wish, questions_of
+from hartley.trusted.precision import Desk, questions_of
 
 # ruff: noqa: S311 - random cases, not secrets
 # ruff: noqa: S608 - texts of questions

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import EngineError
+from hartley.exact import read_integer, write_integer
 from hartley.trusted.ledger.rows import (
     FIELDS,
     canonical,
@@ -14,8 +15,6 @@ from hartley.trusted.ledger.rows import (
     charged_digests,
     check_hash,
     digest,
-    read_integer,
-    write_integer,
 )
 
 

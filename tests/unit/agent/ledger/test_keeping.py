@@ -271,7 +271,7 @@ def test_a_lost_connection_is_replaced(on_server, about):
 
 
 def test_a_charge_is_on_the_disk_before_it_counts(tmp_path):
-    with open_ledger(tmp_path / "ledger.db") as ledger, ledger._store.pool.lend() as connection:
+    with open_ledger(tmp_path / "ledger.db") as ledger, ledger.store.pool.lend() as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
@@ -280,7 +280,7 @@ def test_a_charge_is_on_the_disk_of_the_server_whatever_its_default(on_server):
     address = on_server.fresh()
     on_server.run(address, ("ALTER DATABASE postgres SET synchronous_commit = off", ()))
     try:
-        with open_ledger(address) as ledger, ledger._store.pool.lend() as connection:
+        with open_ledger(address) as ledger, ledger.store.pool.lend() as connection:
             assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
     finally:
         on_server.run(address, ("ALTER DATABASE postgres RESET synchronous_commit", ()))

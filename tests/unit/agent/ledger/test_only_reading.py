@@ -98,14 +98,14 @@ def reading(folder, monkeypatch):
     monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with open_ledger(folder / "l.db") as ledger:
         monkeypatch.undo()
-        assert ledger._store.only_reads
+        assert ledger.store.only_reads
         yield folder / "l.db", ledger
 
 
 @pytest.mark.parametrize("lost", ["%", "copy %"], ids=["all", "the digest"])
 def test_repeats_need_no_key(folder, monkeypatch, lost):
     """A ledger that was restored, or is of an earlier Hartley, has none and cannot draw one."""
-    with open_ledger(folder / "l.db") as ledger, ledger._store.pool.lend() as connection:
+    with open_ledger(folder / "l.db") as ledger, ledger.store.pool.lend() as connection:
         connection.execute("DELETE FROM hartley_private WHERE name LIKE ?", (lost,))
     monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
@@ -126,7 +126,7 @@ def test_repeats_need_no_right_to_the_key(folder, monkeypatch, error):
     def secret(_):
         raise error
 
-    monkeypatch.setattr("hartley.trusted.ledger.ledger.read_secret", secret)
+    monkeypatch.setattr("hartley.trusted.data.read_secret", secret)
     monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with Agent(None, SCHEMA, ledger=folder / "l.db") as agent:
         assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
@@ -137,7 +137,7 @@ def test_no_copy_is_opened_unchecked_where_charges_are_possible(folder, monkeypa
     def secret(_):
         raise error
 
-    monkeypatch.setattr("hartley.trusted.ledger.ledger.read_secret", secret)
+    monkeypatch.setattr("hartley.trusted.data.read_secret", secret)
     with pytest.raises(type(error), match=error.problem):
         Agent(None, SCHEMA, ledger=folder / "l.db")
 
@@ -161,7 +161,7 @@ def test_what_others_write_meanwhile_is_seen(reading):
 def test_an_older_format_is_not_migrated_where_nothing_can_be_written(reading, monkeypatch):
     path, ledger = reading
     ledger.close()
-    with open_ledger(path) as writer, writer._store.pool.lend() as connection:
+    with open_ledger(path) as writer, writer.store.pool.lend() as connection:
         connection.execute("UPDATE hartley_head SET format = 1")
     monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with pytest.raises(EngineError, match="older format and is read-only"):

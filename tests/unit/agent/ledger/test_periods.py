@@ -22,8 +22,7 @@ JUNE, JULY, LATER = (
 def clock(monkeypatch):
     """The time that rows are given, to be set."""
     times = [JUNE]
-    for module in ("chain", "populations"):
-        monkeypatch.setattr(f"hartley.agent.ledger.stores.{module}.now", lambda: times[0])
+    monkeypatch.setattr("hartley.trusted.ledger.chain.now", lambda: times[0])
     return times
 
 
@@ -51,7 +50,7 @@ def test_questions_stop_at_the_part_and_the_total_never_resets(ledger, clock):
     assert refused.value.hint == (
         "ask from 2028-01-01 on, when the next year begins, or for a coarser answer"
     )
-    assert ledger.refusal("people", None, [{"q": 2}], lambda _: 2) is not None
+    assert not ledger.affords("people", None, [{"q": 2}], lambda _: 2)
     assert ask(ledger, 1, 8).cells == 1  # a repeat is free in any period
     clock[0] = LATER
     period = ledger.state("people").period

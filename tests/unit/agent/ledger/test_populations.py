@@ -55,7 +55,7 @@ def test_three_datasets_about_the_same_people_never_tell_more_than_their_budget(
             town.reserve(name, None, q(2), two)
         assert (caught.value.requested, caught.value.remaining) == (1.0, 0.0)
         assert not town.affords(name, None, q(2), two)
-        assert "population 'town'" in town.refusal(name, None, q(2), two).problem
+        assert "population 'town'" in town.offer(name, None, q(2), two).refusal.problem
         assert town.affords(name, None, q(1), two)  # a repeat is free
         assert town.balance(name).left == 1
         assert town.balance(name).tightest == "the budget of the population 'town'"
@@ -388,7 +388,7 @@ def test_verify_finds_a_charge_that_the_population_does_not_hold(town):
         told = {"fresh": [0], "questions": q(1), "version": at.standing.version}
         add_row(transaction, after, "reserve", told, cells=4, account_cells=4)
 
-    town._store.write(forge)
+    town.store.write(forge)
     report = town.verify()
     assert (report.holds, report.first_bad) == (False, 5)
     assert "population 'town' exceed its budget" in report.problem

@@ -8,26 +8,32 @@ import sys
 import pytest
 
 from hartley.agent.ledger import open_ledger
+from hartley.trusted.ledger.store import keep_digest, read_digest, read_secret
 
 MANY = """
 import sys
 from hartley.agent.ledger import open_ledger
+from hartley.trusted.ledger.store import read_secret
 with open_ledger(sys.argv[1]) as ledger:
     print("ready", flush=True)
     sys.stdin.readline()
-    print(ledger.secret().key.hex(), flush=True)
+    print(read_secret(ledger.store).key.hex(), flush=True)
 """
+
+
+def keep(ledger, version, digest):
+    ledger.store.write(lambda t: keep_digest(ledger.store, t, version, digest))
 
 
 def test_the_key_is_drawn_once_and_another_ledger_has_another(place):
     address = place.fresh()
     with open_ledger(address) as one, open_ledger(address) as two, open_ledger(place.fresh()) as x:
-        assert one.secret() == two.secret() == one.secret()
-        assert len(one.secret().key) == 32
-        assert x.secret().key != one.secret().key
-        assert x.secret().ledger != one.secret().ledger
+        assert read_secret(one.store) == read_secret(two.store) == read_secret(one.store)
+        assert len(read_secret(one.store).key) == 32
+        assert read_secret(x.store).key != read_secret(one.store).key
+        assert read_secret(x.store).ledger != read_secret(one.store).ledger
     with open_ledger(address) as again:
-        assert again.secret().key.hex() not in repr(again.secret())
+        assert read_secret(again.store).key.hex() not in repr(read_secret(again.store))
 
 
 @pytest.mark.slow
@@ -50,26 +56,30 @@ def test_processes_that_ask_at_once_get_the_same_key(place):
 
 
 def test_an_older_ledger_gets_its_key_when_it_is_first_needed(ledger, place):
-    store = ledger._store
+    store = ledger.store
     assert not store.read(lambda t: store.holds_table(t, "hartley_private"))
-    assert ledger.copy_digest("v1") is None
+    assert read_digest(ledger.store, "v1") is None
     rows = ledger.entries()
-    ledger.secret()
+    read_secret(ledger.store)
     assert ledger.entries() == rows
     assert ledger.verify().holds
     del place
 
 
 def test_digests_are_kept_by_version_and_replaced(ledger):
-    ledger.keep_copy_digest("v1", "ab")
-    ledger.keep_copy_digest("v2", "cd")
-    ledger.keep_copy_digest("v1", "ef")
-    assert [ledger.copy_digest(version) for version in ("v1", "v2", "v3")] == ["ef", "cd", None]
+    keep(ledger, "v1", "ab")
+    keep(ledger, "v2", "cd")
+    keep(ledger, "v1", "ef")
+    assert [read_digest(ledger.store, version) for version in ("v1", "v2", "v3")] == [
+        "ef",
+        "cd",
+        None,
+    ]
 
 
 def test_neither_exports_nor_backups_hold_it_and_a_restore_keeps_the_own(place, ledger, tmp_path):
-    secret = ledger.secret()
-    ledger.keep_copy_digest("v1", "0123456789abcdef" * 8)
+    secret = read_secret(ledger.store)
+    keep(ledger, "v1", "0123456789abcdef" * 8)
     ledger.backup(tmp_path / "backup")
     ledger.export(tmp_path / "export")
     for name in ("backup", "export"):
@@ -78,24 +88,28 @@ def test_neither_exports_nor_backups_hold_it_and_a_restore_keeps_the_own(place, 
         assert secret.ledger.encode() not in content
         assert b"0123456789abcdef" * 8 not in content
     with open_ledger(place.fresh()) as other:
-        own = other.secret()
+        own = read_secret(other.store)
         other.restore(tmp_path / "backup")
-        assert other.secret() == own != secret
-        assert other.copy_digest("v1") is None
+        assert read_secret(other.store) == own != secret
+        assert read_digest(other.store, "v1") is None
     ledger.record("people", "budget", {"bits": 9})
     ledger.restore(tmp_path / "backup", force=True)
-    assert ledger.secret() == secret
+    assert read_secret(ledger.store) == secret
 
 
 def test_nobody_sweeps_while_a_copy_is_made(ledger):
     seen = []
-    assert ledger.sweep(seen.append)
-    with ledger.making():
-        assert not ledger.sweep(seen.append)
-        with ledger.making():  # several may make copies at once
+
+    def sweep(transaction):
+        seen.append(transaction.all_versions())
+
+    assert ledger.store.sweep(sweep)
+    with ledger.store.making():
+        assert not ledger.store.sweep(sweep)
+        with ledger.store.making():  # several may make copies at once
             pass
-        assert not ledger.sweep(seen.append)
-    assert ledger.sweep(seen.append)
+        assert not ledger.store.sweep(sweep)
+    assert ledger.store.sweep(sweep)
     assert [list(versions) for versions in seen] == [["people"]] * 2
 
 
@@ -105,14 +119,14 @@ def test_the_file_is_for_its_owner_once_it_holds_a_key(tmp_path, before, after):
     open_ledger(path).close()
     path.chmod(before)
     with open_ledger(path) as ledger:
-        ledger.secret()
+        read_secret(ledger.store)
         modes = {name.name: name.stat().st_mode & 0o777 for name in tmp_path.iterdir()}
     assert set(modes.values()) == {after}
 
 
 def test_a_copied_file_takes_its_key_along(tmp_path):
     with open_ledger(tmp_path / "ledger.db") as ledger:
-        secret = ledger.secret()
+        secret = read_secret(ledger.store)
     with sqlite3.connect(tmp_path / "ledger.db") as connection:
         names = dict(connection.execute("SELECT name, value FROM hartley_private"))
     connection.close()

@@ -252,9 +252,9 @@ def test_a_year_has_its_part(agent):
 
 def forge_answer(agent, text, answer, **wish):
     """Charge for a question, and record an answer that no engine computed."""
-    questions = questions_of(agent._held.desk.plan(text, wish.get("error"), wish.get("bits")))
+    questions = questions_of(agent.desk.plan(text, wish.get("error"), wish.get("bits")))
     listed = [to_plain(question) for question in questions]
-    paid = agent.ledger.reserve("t", None, listed, agent._held.desk.prices(questions), rules="3")
+    paid = agent.ledger.reserve("t", None, listed, agent.desk.prices(questions), rules="3")
     head = agent.ledger.head()
     agent.ledger.commit(paid, [answer] * len(listed))
     return head

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from hartley.agent.ledger import open_ledger
 from hartley.errors import InputError, OptionError
-from hartley.trusted.ledger.ledger import open_ledger
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_a_charge_that_the_ledger_would_not_make_is_found(place, about, name):
         ledger.record("people", "allowance", {"analyst": "ann", "bits": 4})
         ledger.reserve("people", "ann", [{"q": 1}], lambda _: 2)
         assert ledger.verify().holds
-        ledger._store.write(forge)
+        ledger.store.write(forge)
         assert ledger.verify().first_bad == 4
 
 

@@ -69,14 +69,14 @@ def test_a_charge_between_check_and_record_counts(place):
     """The rule is looked at in the transaction that writes, not before it."""
     with open_ledger(place.fresh()) as ledger:
         ledger.record("people", "created", {"bits": 9, "schema": written(), "rows": 4})
-        write = ledger._store.write
+        write = ledger.store.write
 
         def later(work, **settings):
-            ledger._store.write = write
+            ledger.store.write = write
             ledger.reserve("people", None, q(1), lambda _: 2)
             return write(work, **settings)
 
-        ledger._store.write = later
+        ledger.store.write = later
         with pytest.raises(Refused, match="counted for one row"):
             ledger.record("people", "schema", {"schema": written(**BY_ID)})
         assert ledger.state("people").spent == 2

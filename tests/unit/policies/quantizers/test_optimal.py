@@ -10,18 +10,18 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from hartley.boxes.box import Box, Interval
-from hartley.boxes.expression import as_expression, mean, parse_expression, variables
-from hartley.boxes.volume import volume
+from hartley.boxes.exact_range import known_range
+from hartley.boxes.expression import mean, parse_expression, variables
+from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.policies.optimal import (
     CutQuantizer,
-    QueryRange,
     Slots,
     SortedValues,
     optimal_quantizer,
 )
 
-SQUARE = Box.cube(-2, 2, size=2)
+SQUARE, UNIT = Box.cube(-2, 2, size=2), Box({"x": (0, 1)})
 MEAN = "(x1 + x2) / 2"
 OBJECTIVES = ["maximin", "leakage"]
 DOUBLES = st.floats(-1e300, 1e300).map(lambda value: value + 0.0)
@@ -250,44 +250,29 @@ def test_questions_that_make_no_sense_are_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    ("query", "low", "high"),
+    ("query", "box", "low", "high"),
     [
-        ("(x1 + 2*x2) / 4 - 1", Fraction(-5, 2), Fraction(1, 2)),
-        ("x1**2 + 2*x2**2", 0, 12),
-        ("abs(x1) * x2", -4, 4),
-        ("max(x1, 0) - min(x2, 1)", -1, 4),
+        ("(x1 + 2*x2) / 4 - 1", SQUARE, Fraction(-5, 2), Fraction(1, 2)),
+        ("x1**2 + 2*x2**2", SQUARE, 0, 12),
+        ("abs(x1) * x2", SQUARE, -4, 4),
+        ("max(x1, 0) - min(x2, 1)", SQUARE, -1, 4),
+        ("x * (1 - x)", UNIT, 0, Fraction(1, 4)),
+        ("(x + 1) * (x + 1)", UNIT, 1, 4),
+        ("1 / (x*x - x + 1)", UNIT, 1, Fraction(4, 3)),
     ],
 )
-def test_the_range_of_a_query_is_exact_where_no_variable_occurs_twice(query, low, high):
-    found = QueryRange.of(parse_expression(query), SQUARE)
-    assert (found.low, found.high, found.exact) == (low, high, True)
+def test_the_range_of_a_simple_query_is_exact(query, box, low, high):
+    found = known_range(parse_expression(query), box)
+    assert (found.outer, found.exact) == (Interval(low, high), True)
 
 
 @pytest.mark.parametrize(
-    ("query", "low", "high"),
-    [
-        (lambda x: x * (1 - x), 0, Fraction(1, 4)),
-        (lambda x: (x + 1) * (x + 1), 1, 4),
-        ("1 / (x*x - x + 1)", 1, Fraction(4, 3)),
-    ],
-)
-def test_the_range_of_a_polynomial_or_its_reciprocal_is_exact(query, low, high):
-    assert QueryRange.of(as_expression(query, ["x"]), Box({"x": (0, 1)})) == QueryRange(
-        Fraction(low), Fraction(high), exact=True
-    )
-
-
-@pytest.mark.parametrize(
-    ("query", "low", "high"),
-    [
-        ("x / (x*x*x - x + 1)", 0, 1.1237),
-        ("exp(x)", 1, math.e),
-    ],
+    ("query", "low", "high"), [("x / (x*x*x - x + 1)", 0, 1.1237), ("exp(x)", 1, math.e)]
 )
 def test_the_range_of_another_query_is_enclosed_and_not_called_exact(query, low, high):
-    found = QueryRange.of(as_expression(query, ["x"]), Box({"x": (0, 1)}))
-    assert found.low <= low <= high <= found.high
-    assert found.high - found.low <= (high - low) * 1.02
+    found = known_range(parse_expression(query), UNIT)
+    assert found.outer.low <= low <= high <= found.outer.high
+    assert found.outer.length <= (high - low) * 1.02
     assert not found.exact
 
 
@@ -418,7 +403,7 @@ def test_bounds_that_add_up_to_more_than_everything_leave_the_limit_of_the_ends(
     # Volumes of many variables are enclosed only roughly: ten slots that may hold all each.
     box = Box.cube(0, 1, size=2)
     query = parse_expression("x1*x2")
-    known = QueryRange.of(query, box)
+    known = known_range(query, box)
     slots = Slots.cut(query, box, found=known, width=Fraction(1, 2), candidates=10)
     rough = replace(slots, shares=((Fraction(0), Fraction(1)),) * len(slots.shares))
     # x1*x2 >= 1/2 has the share 1/2 - log(2)/2 = 0.1534.

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from hartley.errors import OptionError
 from hartley.policies.quantizer import (
     UniformQuantizer,
-    cells_reached,
+    cells_per_person,
     levels_for_bits,
     levels_for_error,
     levels_for_indistinguishability,
@@ -77,8 +77,8 @@ def test_the_levels_for_bits_are_the_most_that_one_person_can_reach(length, shar
     allowed = math.floor(2 ** float(bits))
     quantizer = UniformQuantizer.for_bits(low=0, high=length, sensitivity=share * length, bits=bits)
     levels = quantizer.levels
-    assert all(cells_reached(length, share * length, q) <= allowed for q in range(1, levels + 1))
-    assert cells_reached(length, share * length, levels + 1) > allowed
+    assert all(cells_per_person(length, share * length, q) <= allowed for q in range(1, levels + 1))
+    assert cells_per_person(length, share * length, levels + 1) > allowed
     assert quantizer.rule == "corrected"
 
 

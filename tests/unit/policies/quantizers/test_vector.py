@@ -13,7 +13,7 @@ from hartley.boxes.zonotope import Zonotope
 from hartley.errors import OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import QuantizedColumn
-from hartley.policies.quantizer import cells_reached
+from hartley.policies.quantizer import cells_per_person
 from hartley.policies.vector import (
     CellBounds,
     VectorQuantizer,
@@ -256,17 +256,17 @@ def test_no_way_to_share_the_outputs_has_a_smaller_error(queries, outputs, norm)
 
     def met(levels):
         cells = zip(lengths, reaches, levels, strict=True)
-        return math.prod(cells_reached(*cell) for cell in cells)
+        return math.prod(cells_per_person(*cell) for cell in cells)
 
     assert met(grid.levels) == grid.outputs_within(reaches) <= outputs
     finest = [max(outputs, outputs * people) for _, people in queries]
     candidates = [
-        [q for q in range(1, most + 1) if cells_reached(a, s, q) <= outputs]
+        [q for q in range(1, most + 1) if cells_per_person(a, s, q) <= outputs]
         for a, s, most in zip(lengths, reaches, finest, strict=True)
     ]
     # Of every number of met cells the finest is enough, since errors fall with the levels.
     finest_of = [
-        {cells_reached(a, s, q): q for q in sorted(options)}
+        {cells_per_person(a, s, q): q for q in sorted(options)}
         for a, s, options in zip(lengths, reaches, candidates, strict=True)
     ]
     best = min(

@@ -11,7 +11,7 @@ from hartley.boxes import cut_box as cells
 from hartley.boxes.box import Box
 from hartley.boxes.cut_box import CutBox, volumes_reported
 from hartley.boxes.expression import variables
-from hartley.boxes.volume import Volume, volume
+from hartley.boxes.volumes import Volume, volume
 from hartley.errors import OptionError, UndefinedMeasure
 from hartley.measures.guessing import guessing_leakage
 

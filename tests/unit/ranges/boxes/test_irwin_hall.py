@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes.volume import exact_share, series_share, slab_share
+from hartley.boxes.volumes import exact_share, series_share, slab_share
 
 widths = st.fractions(min_value=Fraction(1, 20), max_value=3, max_denominator=20)
 groups = st.dictionaries(widths, st.integers(1, 3), min_size=1, max_size=3).map(
@@ -141,7 +141,7 @@ def test_nothing_lies_outside_the_range():
 
 
 def test_a_series_cut_short_is_honest_about_it(monkeypatch):
-    monkeypatch.setattr("hartley.boxes.volume.MOST_FACTORS", 1)
+    monkeypatch.setattr("hartley.boxes.volumes.MOST_FACTORS", 1)
     groups = [(Fraction(1), 2), (Fraction(1, 1000), 5)]
     for level in (Fraction(1, 3), Fraction(1, 2), Fraction(7, 8)):
         exact = exact_share(groups, Fraction(0), level)

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.boxes.box import Box, Interval
 from hartley.boxes.expression import parse_expression
-from hartley.boxes.volume import exact_share, half_space, invert
+from hartley.boxes.volumes import exact_share, half_space, invert
 
 sizes = st.one_of(
     st.floats(min_value=1e-9, max_value=4), st.floats(min_value=1e-200, max_value=1e-150)
@@ -75,7 +75,7 @@ def test_the_work_grows_no_faster_than_one_over_the_gap(text):
 
 
 def test_a_cap_on_boxes_leaves_an_honest_gap(monkeypatch):
-    monkeypatch.setattr("hartley.boxes.volume.MOST_BOXES", 200)
+    monkeypatch.setattr("hartley.boxes.volumes.MOST_BOXES", 200)
     bounds = invert(
         parse_expression("x1**2 + x2**2"), Box.cube(-1, 1, size=2), Interval(0, 1), gap=1e-9
     )

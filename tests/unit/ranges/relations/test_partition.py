@@ -8,7 +8,8 @@ import networkx as nx
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley import ROW, OptionError, Relation, overlap_partition
+from hartley import ROW, OptionError, Relation
+from hartley.ranges import overlap_partition
 
 pairs = st.lists(st.tuples(st.integers(0, 7), st.sampled_from("abcdef")), min_size=1, max_size=25)
 

@@ -8,7 +8,8 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley import ColumnError, OptionError, are_unrelated, is_markov_chain, open_table
+from hartley import ColumnError, OptionError, open_table
+from hartley.ranges import are_unrelated, is_markov_chain
 
 rows = st.lists(st.tuples(*[st.integers(0, 1)] * 3), min_size=1, max_size=10)
 few = settings(max_examples=12)  # each opens an engine

@@ -194,7 +194,7 @@ def test_a_value_outside_the_range_is_refused_without_being_repeated(side, value
 @pytest.mark.parametrize("record", [-1, 5, 2.5, "x", None])
 def test_a_record_that_does_not_exist_is_refused(record):
     relation = Relation.from_table(PEOPLE, secret=ROW, released="job")
-    partition = hartley.overlap_partition(relation)
+    partition = hartley.ranges.overlap_partition(relation)
     with pytest.raises(OptionError, match="record asked for does not exist; hint: "):
         partition.secret_class(record)
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hartley import OptionError, Relation, overlap_partition, worst_attribute
-from hartley.ranges import counting as origin
+from hartley import OptionError, Relation, worst_attribute
+from hartley.ranges import counting as origin, overlap_partition
 from hartley.ranges.counting import Summary
 from hartley.tables import counts as counting
 

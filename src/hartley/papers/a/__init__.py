@@ -1,1 +1,0 @@
-"""Figures of paper A: Farokhi, Deterministic Privacy-Preserving Policies (2019)."""

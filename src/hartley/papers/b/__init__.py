@@ -1,1 +1,0 @@
-"""Figures of paper B: Farokhi, Noiseless Privacy."""

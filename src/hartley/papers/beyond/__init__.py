@@ -1,1 +1,0 @@
-"""What the papers leave open: a comparison with what else a user would pick, and time."""

@@ -1,1 +1,0 @@
-"""Figures of paper D: Farokhi, Non-Stochastic Hypothesis Testing for Privacy (2021)."""

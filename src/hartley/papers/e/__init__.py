@@ -1,1 +1,0 @@
-"""Figures of paper E: Rebollo-Monedero, Forne and Domingo-Ferrer, t-Closeness-Like (2010)."""

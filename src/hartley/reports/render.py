@@ -1,0 +1,385 @@
+"""A report in a terminal, on a page and in a notebook, and its tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import textwrap
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from hartley.errors import OptionError
+from hartley.files import write_whole
+from hartley.report import Cell, Report
+from hartley.reports.draw import page_picture, plot_chart
+from hartley.reports.evidence import page_evidence
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from markupsafe import Markup
+    from rich.console import Console
+
+    from hartley.report import Chart, Grid, Heading, Readable, Row, Section
+    from hartley.reports.evidence import Evidence
+
+WIDTH = 100
+"""Characters of a line of print()."""
+
+
+def report_of(result: Readable | Report) -> Report:
+    """Return the report of a result."""
+    if isinstance(result, Report):
+        return result
+    if isinstance(result, type) or not hasattr(result, "report"):
+        raise OptionError(
+            f"A {type(result).__name__} cannot be drawn or shown on a page",
+            hint="pass what an audit, a design, a tradeoff, a release of records or an attack "
+            "returned",
+        )
+    return result.report()
+
+
+def plot(result: Readable | Report) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+    """Draw the first picture of a result, such as an audit's curve or an attack's finding.
+
+    Returns a matplotlib figure, to show or to save.
+
+    Example:
+        >>> from hartley import audit
+        >>> report = audit({"age": [1, 2, 3], "sex": ["F", "F", "M"]}, secret="age", released="sex")
+        >>> plot(report).axes[0].get_xlabel()
+        'bits'
+    """
+    report = report_of(result)
+    for section in report.sections:
+        if section.chart is not None:
+            return plot_chart(section.chart)
+    raise OptionError(f"{report.name}: there is nothing to draw", hint="read its sentences")
+
+
+def shown_sections(report: Report) -> list[Section]:
+    """Return the sections that are not for pages only; the first stands below the headline."""
+    return [section for section in report.sections if not section.page_only]
+
+
+def cut(table: Grid, most: int | None) -> tuple[tuple[Row, ...], int]:
+    """Return the rows that are shown, and how many more there are; steps are spread evenly."""
+    if most is None or len(table.rows) <= most:
+        return table.rows, 0
+    if table.steps:
+        every, last = -(-len(table.rows) // most), len(table.rows) - 1
+        return tuple(row for k, row in enumerate(table.rows) if k % every == 0 or k == last), 0
+    return table.rows[:most], len(table.rows) - most
+
+
+def as_cell(cell: Cell | str) -> Cell:
+    """Return a cell; a text alone is one."""
+    return Cell(cell) if isinstance(cell, str) else cell
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a cell in one line: what stands in small letters and as a tag comes last."""
+    return " ".join(part for part in (cell.text, cell.small, cell.tag and f"({cell.tag})") if part)
+
+
+def has_meaning(table: Grid | None) -> bool:
+    """Whether the lines of a table can be read as sentences."""
+    return table is not None and any(heading.kind == "meaning" for heading in table.headings)
+
+
+# --- in a terminal --------------------------------------------------------------------------------
+
+VERDICTS = {None: "", True: "green", False: "red"}
+NARROW, ENDLESS = 72, 10_000
+"""A terminal narrower than the first width shows tables with sentences line by line."""
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print a report: the headline, then every section that is not for pages only."""
+    from rich.text import Text
+
+    console.print()
+    console.print(Text(wrapped(report.name, console.width), "dim"))
+    console.print(Text(report.headline, "bold"), soft_wrap=True)
+    for place, section in enumerate(shown_sections(report)):
+        if place:
+            console.print()
+            console.print(Text(wrapped(section.title, console.width), "bold"))
+        if section.sentences:
+            console.print(Text(wrapped(" ".join(section.sentences), console.width)))
+        if section.tiles:
+            counts = "; ".join(f"{tile.number} {tile.text}" for tile in section.tiles)
+            console.print(Text(wrapped(counts, console.width)))
+        for point in section.points:
+            console.print(Text(wrapped(point, console.width, " • ")))
+        if section.table is not None:
+            if section.sentences or section.points:
+                console.print()
+            print_table(section.table, console)
+        for command in section.commands:
+            console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
+    console.print()
+
+
+def wrapped(text: str, width: int, sign: str = "") -> str:
+    """Wrap a sentence at a width behind its sign; a number stays with its percent sign."""
+    indent = " " * len(sign)
+    lines = [
+        line
+        for part in text.replace(" %", "\u00a0%").splitlines()
+        for line in textwrap.wrap(part, max(width - len(sign), 20), break_on_hyphens=False) or [""]
+    ]
+    text = "\n".join((indent if place else sign) + line for place, line in enumerate(lines))
+    return text.replace("\u00a0%", " %")
+
+
+def print_table(table: Grid, console: Console) -> None:
+    """Print a table, or its rows as lines where the terminal is too narrow for it."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    rows, more = cut(table, table.most)
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    columns: list[list[Text]] = []
+    for place, heading in enumerate(table.headings):
+        cells = [as_cell(row[place]) for row in rows]
+        numeric = heading.kind in {"number", "amount"}
+        drawn.add_column(
+            Text(heading.sign or heading.name),
+            justify="right" if numeric else "left",
+            no_wrap=numeric or heading.kind == "word",
+            max_width=42 if heading.kind == "name" else None,
+            overflow="fold",
+        )
+        columns.append([Text(cell.text, VERDICTS[cell.good]) for cell in cells])
+        if any(cell.small for cell in cells):
+            drawn.add_column("", style="dim")
+            columns.append([Text(cell.small) for cell in cells])
+    for row, texts in zip(rows, zip(*columns, strict=True), strict=True):
+        for tag in filter(None, (as_cell(cell).tag for cell in row)):
+            texts[-1].append(f" ({tag})", "dim")
+        drawn.add_row(*texts)
+    least = console.measure(drawn, options=console.options.update(width=ENDLESS)).minimum
+    if console.width < (NARROW if has_meaning(table) else least):
+        for line in rows:
+            _print_lines(table.headings, line, console)
+    else:
+        console.print(drawn)
+    if more:
+        console.print(f"and {more:,} more; --json lists all", style="dim")
+
+
+def _print_lines(headings: tuple[Heading, ...], row: Row, console: Console) -> None:
+    """Print a row of a table below its first cell; what it means comes last."""
+    from rich.text import Text
+
+    (heading, cell), *others = zip(headings, map(as_cell, row), strict=True)
+    name = f"{heading.name} " if heading.kind == "number" else ""
+    console.print(Text(wrapped(name + cell_text(cell), console.width), "bold"))
+    named = [f"{one.name} {cell_text(cell)}" for one, cell in others if one.kind != "meaning"]
+    if named:
+        console.print(Text(wrapped("; ".join(named), console.width, "  ")))
+    for one, cell in others:
+        if one.kind == "meaning":
+            console.print(Text(wrapped(cell.text, console.width, "  "), "dim"))
+
+
+# --- print() and notebooks ------------------------------------------------------------------------
+
+
+def plain_text(report: Report) -> str:
+    """Return the headline, and below it every sentence, point and line with a meaning.
+
+    Example:
+        >>> from hartley.report import Grid, Heading, Section
+        >>> headings = Heading("measure", "name"), Heading("bits", "number"), Heading("", "meaning")
+        >>> table = Grid(headings, ((Cell("leakage", "L₀"), "1.00", "Half of it."),))
+        >>> print(plain_text(Report("Audit", "sex tells half.", (), (Section("", table=table),))))
+        sex tells half.
+        • leakage L₀: 1.00 bits. Half of it.
+    """
+    lines = [wrapped(report.headline, WIDTH)]
+    for place, section in enumerate(shown_sections(report)):
+        paragraph = " ".join(section.sentences)
+        told = [f"{section.title}: {paragraph}" if place else paragraph] if paragraph else []
+        told += [*section.points, *_read_rows(section.table)]
+        lines += [wrapped(line, WIDTH, "• ") for line in told]
+        lines += [f"  {command}" for command in section.commands]
+    return "\n".join(lines)
+
+
+def _read_rows(table: Grid | None) -> Iterator[str]:
+    """Yield the rows of a table with a meaning as sentences: each begins with its name."""
+    if table is None or not has_meaning(table):
+        return
+    for row in table.rows[: table.most]:
+        cells = [
+            (heading, cell_text(as_cell(cell)))
+            for heading, cell in zip(table.headings, row, strict=True)
+        ]
+        name, *others = (
+            f"{text} {heading.name}" if heading.kind == "number" else text
+            for heading, text in cells
+            if heading.kind != "meaning"
+        )
+        (meaning,) = (text for heading, text in cells if heading.kind == "meaning")
+        yield f"{name}: {', '.join(others)}. {meaning[:1].upper()}{meaning[1:].rstrip('.')}."
+
+
+def notebook(report: Report) -> str:
+    """Return the headline, sentences and tables with meanings as HTML."""
+    out = [f"<p><b>{html.escape(report.headline)}</b></p>"]
+    for section in shown_sections(report):
+        said = "".join(f"<li>{html.escape(s)}</li>" for s in (*section.sentences, *section.points))
+        out.append(f"<ul>{said}</ul>" if said else "")
+        out += [f"<pre>{html.escape(command)}</pre>" for command in section.commands]
+        if section.table is not None and has_meaning(section.table):
+            lines = [[heading.name for heading in section.table.headings]]
+            lines += [[cell_text(as_cell(cell)) for cell in row] for row in section.table.rows]
+            cells = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in lines)
+            out.append("<table>" + "".join(f"<tr>{line}</tr>" for line in cells) + "</table>")
+    return "".join(out)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def table_csv(table: Grid) -> str:
+    """Return a table as CSV: a cell's value where it has one, else its text."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([heading.name for heading in table.headings])
+    for row in table.rows:
+        cells = map(as_cell, row)
+        writer.writerow([cell.text if cell.value is None else cell.value for cell in cells])
+    return out.getvalue()
+
+
+def write_html(result: Readable | Report, path: str | os.PathLike[str]) -> Path:
+    """Write a result as one self-contained HTML file for a browser, a phone or a printer.
+
+    The file is written completely or not at all. At its end stands when, by which version and, for
+    a command, from which files it was made.
+
+    Example:
+        >>> import tempfile
+        >>> from hartley import audit
+        >>> report = audit({"age": [1, 2, 3], "sex": ["F", "F", "M"]}, secret="age", released="sex")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(write_html(report, f"{folder}/audit.html").stat().st_size > 1000)
+        True
+    """
+    return write_page(report_of(result), path, page_evidence(path))
+
+
+def write_page(report: Report, path: str | os.PathLike[str], evidence: Evidence) -> Path:
+    """Write the page of a report with the evidence of how it came about."""
+    return write_whole(path, page(report, evidence))
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+MOST_LISTED = 500
+"""Rows of a list with a limit that a page shows."""
+
+
+def page(report: Report, evidence: Evidence | None = None) -> str:
+    """Return the page of a report."""
+    return render_page("report.html", evidence, report=report)
+
+
+def render_page(template: str, evidence: Evidence | None = None, **content: Any) -> str:  # noqa: ANN401 - the values of the template
+    """Return a page: a filled-in template with the style sheet that all pages share.
+
+    All values are escaped, unless the template marks them as safe.
+
+    Example:
+        >>> from hartley.reports import render
+        >>> "@media print" in render.asset("page.css")
+        True
+    """
+    environment = page_environment(asset)
+    environment.filters |= {
+        "cell": as_cell,
+        "heading": _heading,
+        "listed": _listed,
+        "look": _look,
+        "picture": _picture,
+        "words": unbroken_words,
+    }
+    text: str = environment.get_template(template).render(
+        style=asset("page.css"), version=version("hartley"), evidence=evidence, **content
+    )
+    return text
+
+
+def page_environment(read: Callable[[str], str]) -> Any:  # noqa: ANN401 - jinja2 is imported on use
+    """Return an environment of templates: all values are escaped, unknown names are errors.
+
+    Args:
+        read: a function from the name of a template to its text.
+
+    Example:
+        >>> templates = page_environment({"hello": "<p>{{ name }}</p>"}.get)
+        >>> templates.get_template("hello").render(name="<i>")
+        '<p>&lt;i&gt;</p>'
+    """
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(read),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def asset(name: str) -> str:
+    """Return the content of a file in the folder of templates."""
+    return files("hartley.reports").joinpath("templates", name).read_text("utf-8")
+
+
+def _heading(heading: Heading) -> str:
+    """Begin a heading with a capital; the names of the data stay as they are."""
+    name = heading.name
+    return name if heading.kind == "data" else name[:1].upper() + name[1:]
+
+
+def _listed(table: Grid) -> tuple[tuple[Row, ...], int]:
+    return cut(table, None if table.most is None or table.steps else MOST_LISTED)
+
+
+def _look(section: Section) -> str:
+    """Choose how a table looks by what it holds and how wide it is."""
+    table = section.table
+    assert table is not None  # checked by the template
+    wide = len(table.headings) > 4
+    if has_meaning(table):
+        return "columns" if wide else "findings"
+    return f"{'dense ' if table.folded else ''}{'cards' if wide else 'compact'}"
+
+
+def _picture(chart: Chart) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(page_picture(plot_chart(chart)))  # noqa: S704 - matplotlib escapes its texts
+
+
+def unbroken_words(command: str) -> Markup:
+    """Return a command as HTML in which no line ends within a word, after the - of an option.
+
+    Example:
+        >>> str(unbroken_words("a --b"))
+        '<span class="word">a</span> <span class="word">--b</span>'
+    """
+    from markupsafe import Markup
+
+    word = Markup('<span class="word">{}</span>')
+    return Markup(" ").join(word.format(part) for part in command.split(" "))
