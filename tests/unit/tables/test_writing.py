@@ -15,6 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
+from hartley import open_table
 from hartley.engines import duckdb as embedded
 from hartley.engines.cells import CutCells, UniformCells
 from hartley.engines.registry import EMBEDDED
@@ -23,7 +24,6 @@ from hartley.errors import ColumnError, EngineError, InputError, OptionError
 from hartley.files import whole_file
 from hartley.tables import writing
 from hartley.tables.column_map import apply_map
-from hartley.tables.opening import open_table
 from hartley.tables.release_rules import Formula, Keep
 from hartley.tables.writing import write_table
 
