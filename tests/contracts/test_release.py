@@ -18,7 +18,7 @@ from hartley import PolicyDocument, open_table
 from hartley.boxes import parse_expression
 from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import ColumnError
-from hartley.policies.kinds import KeptColumn, LineColumn
+from hartley.policies import KeptColumn, LineColumn
 from hartley.policies.vector import arithmetic_tree
 from hartley.tables.column_map import apply_map
 from hartley.tables.release_rules import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hartley import PolicyDocument, Pram, anonymity, audit, design, pram, release
-from hartley.policies.kinds import KeptColumn
+from hartley.policies import KeptColumn
 
 FLAG = Pram.retaining("0.8", [False, True], column="flag")
 

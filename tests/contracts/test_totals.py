@@ -11,7 +11,7 @@ import pytest
 
 from hartley import PolicyDocument, UniformQuantizer, open_table, release
 from hartley.errors import ColumnError
-from hartley.policies.kinds import QuantizedColumn
+from hartley.policies import QuantizedColumn
 from hartley.tables.counts import TotalsGrid, exact_totals
 
 RANGES = {

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import InputError
 from hartley.files import file_digest
+from hartley.policies import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.release_rules import Keep, Lookup
 
