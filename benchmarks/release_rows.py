@@ -54,8 +54,7 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
     """Return a policy for the four columns."""
     from fractions import Fraction
 
-    from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import (
+    from hartley.policies import (
         CutColumn,
         KeptColumn,
         LineColumn,
@@ -63,6 +62,7 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
         MergedColumn,
         QuantizedColumn,
     )
+    from hartley.policies.document import PolicyDocument
     from hartley.policies.quantizer import UniformQuantizer
 
     ranges = {"height": (100, 250), "weight": (30, 200), "age": (0, 100), "income": (0, 200_000)}

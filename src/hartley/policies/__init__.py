@@ -9,7 +9,14 @@ from hartley.lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        "categories": ("CategoryMerging",),
+        "categories": (
+            "CategoryMerging",
+            "MergedColumn",
+        ),
+        "column": (
+            "ColumnPolicy",
+            "KeptColumn",
+        ),
         "distortion.curve": (
             "TradeoffCurve",
             "TradeoffResult",
@@ -22,6 +29,10 @@ __getattr__, __dir__, __all__ = exports(
         ),
         "gaussian.rule": ("GaussianRule",),
         "hierarchy": ("read_hierarchy",),
+        "hypotheses.hiding_columns": (
+            "LineColumn",
+            "MeetColumn",
+        ),
         "hypotheses.hypothesis": ("LatticeColumn",),
         "hypotheses.lines": (
             "LineTable",
@@ -43,6 +54,10 @@ __getattr__, __dir__, __all__ = exports(
             "best_box",
             "TablePolicy",
         ),
+        "kinds": (
+            "read_column",
+            "register",
+        ),
         "microaggregation": (
             "mdav",
             "mu_approx",
@@ -50,6 +65,8 @@ __getattr__, __dir__, __all__ = exports(
         ),
         "quantized_column": (
             "Allocation",
+            "CutColumn",
+            "QuantizedColumn",
             "allocate_bits",
         ),
         "random.estimates": (
@@ -74,7 +91,11 @@ __getattr__, __dir__, __all__ = exports(
 )
 
 if TYPE_CHECKING:
-    from hartley.policies.categories import CategoryMerging as CategoryMerging
+    from hartley.policies.categories import (
+        CategoryMerging as CategoryMerging,
+        MergedColumn as MergedColumn,
+    )
+    from hartley.policies.column import ColumnPolicy as ColumnPolicy, KeptColumn as KeptColumn
     from hartley.policies.distortion.curve import (
         TradeoffCurve as TradeoffCurve,
         TradeoffResult as TradeoffResult,
@@ -87,6 +108,10 @@ if TYPE_CHECKING:
     )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
     from hartley.policies.hierarchy import read_hierarchy as read_hierarchy
+    from hartley.policies.hypotheses.hiding_columns import (
+        LineColumn as LineColumn,
+        MeetColumn as MeetColumn,
+    )
     from hartley.policies.hypotheses.hypothesis import LatticeColumn as LatticeColumn
     from hartley.policies.hypotheses.lines import (
         ComparedPolicy as ComparedPolicy,
@@ -108,6 +133,7 @@ if TYPE_CHECKING:
         TablePolicy as TablePolicy,
         best_box as best_box,
     )
+    from hartley.policies.kinds import read_column as read_column, register as register
     from hartley.policies.microaggregation import (
         mdav as mdav,
         mu_approx as mu_approx,
@@ -115,6 +141,8 @@ if TYPE_CHECKING:
     )
     from hartley.policies.quantized_column import (
         Allocation as Allocation,
+        CutColumn as CutColumn,
+        QuantizedColumn as QuantizedColumn,
         allocate_bits as allocate_bits,
     )
     from hartley.policies.random.estimates import (
