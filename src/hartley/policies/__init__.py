@@ -43,11 +43,6 @@ __getattr__, __dir__, __all__ = exports(
             "best_box",
             "TablePolicy",
         ),
-        "microaggregation": (
-            "mdav",
-            "mu_approx",
-            "univariate_microaggregation",
-        ),
         "quantized_column": (
             "Allocation",
             "allocate_bits",
@@ -107,11 +102,6 @@ if TYPE_CHECKING:
         BoxTable as BoxTable,
         TablePolicy as TablePolicy,
         best_box as best_box,
-    )
-    from hartley.policies.microaggregation import (
-        mdav as mdav,
-        mu_approx as mu_approx,
-        univariate_microaggregation as univariate_microaggregation,
     )
     from hartley.policies.quantized_column import (
         Allocation as Allocation,
