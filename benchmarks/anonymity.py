@@ -138,17 +138,18 @@ TASKS = {"prepare": prepare, "read": read, "sql": sql, "product": product}
 def run(settings: Settings) -> list[Row]:
     """Measure all sizes; when quick, one small one."""
     rows = []
-    for size in (QUICK_ROWS,) if settings.quick else settings.rows:
+    warm = settings.sized(WARM_ROWS, WARM_ROWS, 1000)
+    for size in settings.sized(settings.rows, (QUICK_ROWS,), (2000,)):
         settings.log(f"{NAME}: {size:,} rows")
-        for wanted in (WARM_ROWS, size):
+        for wanted in (warm, size):
             if not table_path(wanted).exists():
                 measure(_work("writing the table", "prepare", rows=wanted))
-        rows += _compare(size, settings.repeats)
+        rows += _compare(size, settings.repeats, str(table_path(warm)))
     return rows
 
 
-def _compare(size: int, repeats: int) -> list[Row]:
-    path, warm = str(table_path(size)), str(table_path(WARM_ROWS))
+def _compare(size: int, repeats: int, warm: str) -> list[Row]:
+    path = str(table_path(size))
     works = [
         _work(READ, "read", path=path),
         _work(PRODUCT, "product", path=path, warm=warm),

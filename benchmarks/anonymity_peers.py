@@ -172,7 +172,7 @@ def run(settings: Settings) -> list[Row]:
     except PeerMissing as reason:
         return [Row(NAME, "-", PRODUCT, PEER, "wall time", str(reason))]
     rows = [_compared(name, python) for name in CASES]
-    size, limit = (QUICK_ROWS, QUICK_LIMIT) if settings.quick else (ROWS, LIMIT)
+    size, limit = settings.sized((ROWS, LIMIT), (QUICK_ROWS, QUICK_LIMIT), (1000, QUICK_LIMIT))
     settings.log(f"{NAME}: {size:,} rows, for up to {limit} seconds")
     if not table_path(size).exists():
         measure(_work("writing the table", "prepare", rows=size))

@@ -185,7 +185,7 @@ def prepared(rows: int) -> None:
 
 def run(settings: Settings) -> list[Row]:
     """Measure new questions against the statement by hand, and repeats."""
-    size = QUICK_ROWS if settings.quick else ROWS
+    size = settings.sized(ROWS, QUICK_ROWS, 20_000)
     settings.log(f"{NAME}: {size:,} rows")
     prepared(size)
     works = [

@@ -152,7 +152,7 @@ TASKS: Mapping[str, Callable[..., Job]] = {
 
 def run(settings: Settings) -> list[Row]:
     """Measure every statistic on every side in turns."""
-    size = QUICK_ROWS if settings.quick else ROWS
+    size = settings.sized(ROWS, QUICK_ROWS, 20_000)
     settings.log(f"{NAME}: {size:,} rows")
     prepared(size)
     if not array_path(size, "region").exists():

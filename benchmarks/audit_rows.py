@@ -162,7 +162,7 @@ TASKS = {"read": read, "sql": sql, "relation": relation, "audit": audit, "prepar
 
 def run(settings: Settings) -> list[Row]:
     """Measure all sizes and ways; when quick, the ways that differ at one small size."""
-    sizes = (WARM_ROWS,) if settings.quick else settings.rows
+    sizes = settings.sized(settings.rows, (WARM_ROWS,), (20_000,))
     rows = []
     for size in sizes:
         repeats = min(settings.repeats, 3) if size >= FEWER_REPEATS_FROM else settings.repeats

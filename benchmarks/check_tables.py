@@ -219,13 +219,14 @@ def write_tree(path: Path, groups: int, size: int, columns: int) -> list[dict[st
 def shapes(folder: Path, side: int, cube: int) -> dict[str, tuple[list[Path], dict[str, object]]]:
     """Write tables of many shapes; return the files of each, and how they are described."""
     nothing = np.zeros((cube,) * 3, bool)
+    small, middle, large = (min(most, 2 * side) for most in (12, 30, 40))
     drawn = {
         "two dimensions, small": (*draw((6, 5), 0.1, 1), 1),
-        "two dimensions": (*draw((30, 30), 0.05, 1), 1),
+        "two dimensions": (*draw((middle, middle), 0.05, 1), 1),
         "two dimensions, large": (*draw((side, side), 0.02, 3), 1),
-        "two dimensions, four of ten cells hidden": (*draw((40, 40), 0.4, 6), 1),
-        "two dimensions, rounded to 5": (draw((40, 40), 0, 9)[0], nothing[:1, :1, 0], 5),
-        "three dimensions, small": (*draw((12, 12, 12), 0, 5, large=1.0), 1),
+        "two dimensions, four of ten cells hidden": (*draw((large, large), 0.4, 6), 1),
+        "two dimensions, rounded to 5": (draw((large, large), 0, 9)[0], nothing[:1, :1, 0], 5),
+        "three dimensions, small": (*draw((small,) * 3, 0, 5, large=1.0), 1),
         "three dimensions, nothing hidden": (draw((cube,) * 3, 0, 5, large=1.6)[0], nothing, 1),
         "three dimensions, small ones hidden": (*draw((cube,) * 3, 0, 5, large=1.6), 1),
         "three dimensions, hidden at random": (*scattered(cube, 0.83, 7), 1),
@@ -236,9 +237,9 @@ def shapes(folder: Path, side: int, cube: int) -> dict[str, tuple[list[Path], di
         mine = np.broadcast_to(hidden, table.shape)
         described = write_table(path, "abc"[: table.ndim], table, mine, base)
         made[name] = [path], {"outputs": [described]}
-    described, tree = write_tree(folder / "tree.csv", 8, 5, 20)
+    described, tree = write_tree(folder / "tree.csv", 8, 5, min(20, 2 * side))
     made["a tree"] = [folder / "tree.csv"], {"outputs": [described], "trees": [tree]}
-    everybody, _ = draw((40, 25), 0, 12)
+    everybody, _ = draw((large, 25), 0, 12)
     part = np.random.default_rng(1).binomial(everybody, 0.95)
     paths = [folder / "all.csv", folder / "part.csv"]
     outputs = [
@@ -302,8 +303,9 @@ def verifying(side: int, cube: int, most: float | None) -> list[Row]:
 
 def run(settings: Settings) -> list[Row]:
     """Measure everything; without peers, verifying alone."""
-    side, cube = (QUICK_SIDE, QUICK_CUBE) if settings.quick else (SIDE, CUBE)
-    sample = QUICK_SAMPLE if settings.quick else SAMPLE
+    side, cube, sample = settings.sized(
+        (SIDE, CUBE, SAMPLE), (QUICK_SIDE, QUICK_CUBE, QUICK_SAMPLE), (4, 4, 1)
+    )
     rows = compared(side, cube, sample, quick=settings.quick) if settings.peers else []
     settings.log(f"{NAME}: verifying, {side} and {cube} categories")
     return rows + verifying(side, cube, None if settings.quick else MOST_OF_CHECK)

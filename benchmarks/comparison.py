@@ -77,8 +77,8 @@ def run(settings: Settings) -> list[Row]:
     """Play the games on cells, on groups and on the noise of every peer."""
     from hartley.papers.beyond import attack_homes, textbook_noise
 
-    budgets = QUICK_BUDGETS if settings.quick else BUDGETS
-    games = QUICK_GAMES if settings.quick else GAMES
+    budgets = settings.sized(BUDGETS, QUICK_BUDGETS, (1,))
+    games = settings.sized(GAMES, QUICK_GAMES, 100)
     settings.log(f"{NAME}: {games:,} games for each release")
     readings, play = _readings(), partial(attack_homes, budgets=budgets, games=games)
     textbook = play(readings, random=_random(), sample=textbook_noise)

@@ -48,7 +48,7 @@ def main() -> None:
         rule=move(rule),
         scores=move(scores),
         most=asked.steps,
-        told=told,
+        stop=told,
     )
     _say(
         "done",

@@ -63,13 +63,13 @@ TASKS = {"group": group}
 def run(settings: Settings) -> list[Row]:
     """Measure the ratio at one size, and the growth over several."""
     repeats = min(settings.repeats, 3)
-    rows = QUICK_ROWS if settings.quick else ROWS
+    rows = settings.sized(ROWS, QUICK_ROWS, 500)
     settings.log(f"{NAME}: {rows:,} rows, both ways")
     both = _measured([_work(TREE, "tree_mdav", rows), _work(PLAIN, "plain_mdav", rows)], repeats)
     answers = {tuple(one.answer) for measured in both.values() for one in measured}
     if len(answers) != 1:
         raise AssertionError("The two ways found different groups")
-    sizes = QUICK_GROWTH if settings.quick else GROWTH
+    sizes = settings.sized(GROWTH, QUICK_GROWTH, (500, 1000))
     settings.log(f"{NAME}: {', '.join(f'{size:,}' for size in sizes)} rows, how it grows")
     grown = _measured([_work(f"{size:,}", "tree_mdav", size) for size in sizes], repeats)
     for name, measured in grown.items():

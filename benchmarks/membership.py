@@ -138,9 +138,9 @@ TASKS = {"kernel": kernel, "plain": plain}
 
 def run(settings: Settings) -> list[Row]:
     """Measure how many times as many games a second the kernel plays, by size."""
-    played = QUICK_READINGS if settings.quick else READINGS
+    played = settings.sized(READINGS, QUICK_READINGS, 48_000)
     rows = []
-    for size in QUICK_SIZES if settings.quick else SIZES:
+    for size in settings.sized(SIZES, QUICK_SIZES, (48,)):
         games = {KERNEL: max(1000, played // size), PLAIN: max(200, played // size // 10)}
         settings.log(f"{NAME}: {size:,} readings, {games[KERNEL]:,} games")
         rows.append(_row(size, games, settings))

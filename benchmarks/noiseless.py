@@ -59,7 +59,7 @@ TASKS: Mapping[str, Callable[..., Job]] = {"sort": sort, "privacy": privacy}
 
 def run(settings: Settings) -> list[Row]:
     """Measure both kinds of numbers against one sort."""
-    size = QUICK_ROWS if settings.quick else ROWS
+    size = settings.sized(ROWS, QUICK_ROWS, 20_000)
     settings.log(f"{NAME}: {size:,} outcomes")
     works = [
         _work(SORT, "sort", rows=size),

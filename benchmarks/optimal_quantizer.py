@@ -80,7 +80,7 @@ TASKS = {"sort": sort, "quantize": quantize}
 
 def run(settings: Settings) -> list[Row]:
     """Measure both objectives against sorting, law by law."""
-    size = QUICK_VALUES if settings.quick else VALUES
+    size = settings.sized(VALUES, QUICK_VALUES, 20_000)
     rows: list[Row] = []
     for case, (law, error) in CASES.items():
         settings.log(f"{NAME}: {size:,} values, {case}")

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from environments import PeerMissing, peer_python
 from measure import Job, Work, measure, measure_together, ratio, serve, task
 from results import Row, Settings, Topic, raw
+from tables import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from measure import Measurement, Rounds
 
 NAME = "overlap partition"
-FOLDER = Path(__file__).parent / ".data"
 EDGES, QUICK_EDGES = 10**6, 200_000
 SYMBOLS, QUICK_SYMBOLS, CLASSES = 16, 8, 4
 LEAST_TIMES = 500
@@ -220,7 +220,7 @@ def run(settings: Settings) -> list[Row]:
 
 
 def _compare_edges(settings: Settings) -> list[Row]:
-    edges = QUICK_EDGES if settings.quick else EDGES
+    edges = settings.sized(EDGES, QUICK_EDGES, 2000)
     settings.log(f"{NAME}: {edges:,} edges")
     if not _edges_path(edges).exists():
         measure(_work("writing the edges", "write_edges", edges=edges))
@@ -257,7 +257,7 @@ def _compare_edges(settings: Settings) -> list[Row]:
 
 
 def _compare_symbols(settings: Settings) -> list[Row]:
-    symbols = QUICK_SYMBOLS if settings.quick else SYMBOLS
+    symbols = settings.sized(SYMBOLS, QUICK_SYMBOLS, 8)
     settings.log(f"{NAME}: {symbols} symbols")
     works = [_work(COMMON, "common", symbols=symbols, calls=CALLS)]
     missing: dict[str, str] = {}

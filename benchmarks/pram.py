@@ -232,7 +232,7 @@ def run(settings: Settings) -> list[Row]:
 
 
 def _draws(values: int, settings: Settings) -> list[Row]:
-    size = QUICK_ROWS if settings.quick else ROWS
+    size = settings.sized(ROWS, QUICK_ROWS, 2000)
     settings.log(f"{NAME}: {size:,} draws from {values} values")
     options = {"values": values, "rows": size, "calls": 5}
     names = {DRAW: "draw", SEARCH: "search", ALIAS: "alias"}
@@ -254,7 +254,7 @@ def _draws(values: int, settings: Settings) -> list[Row]:
 
 
 def _table(settings: Settings) -> list[Row]:
-    size = QUICK_TABLE_ROWS if settings.quick else TABLE_ROWS
+    size = settings.sized(TABLE_ROWS, QUICK_TABLE_ROWS, 2000)
     settings.log(f"{NAME}: a table of {size:,} rows")
     if not table_path(size).exists():
         measure(task("writing the table", __file__, "prepare", {"rows": size}))
@@ -274,7 +274,7 @@ def _table(settings: Settings) -> list[Row]:
 
 
 def _best(settings: Settings) -> list[Row]:
-    values = QUICK_CATEGORIES if settings.quick else CATEGORIES
+    values = settings.sized(CATEGORIES, QUICK_CATEGORIES, 6)
     settings.log(f"{NAME}: the best matrix over {values} values")
     label = f"best matrix, {values} values"
     works = [task(name, __file__, job, {"values": values}) for name, job in _solvers().items()]

@@ -68,7 +68,7 @@ def resolved(size: int) -> Job:
     firsts = [size * call for call in reversed(range(CALLS[size]))]
     batches = iter([questions_of(desk.plan(texts(size, first), None, 2)) for first in firsts])
     price(questions_of(desk.plan(texts(1), None, 2)), schema)
-    return Job(lambda: price(next(batches), schema), str)
+    return Job(lambda: price(next(batches), schema), lambda found: str(found.cells))
 
 
 def from_sql(size: int) -> Job:
@@ -94,7 +94,7 @@ TASKS: Mapping[str, Callable[..., Job]] = dict(zip(WAYS, (resolved, from_sql), s
 def run(settings: Settings) -> list[Row]:
     """Measure both batches, both ways."""
     rows = []
-    for size, (meant, most) in BATCHES.items():
+    for size, (meant, most) in settings.sized(BATCHES, BATCHES, {50: BATCHES[50]}).items():
         settings.log(f"{NAME}: {size:,} questions")
         works = [_work(way, size) for way in WAYS]
         rounds = measure_together(works, repeats=min(settings.repeats, 3))

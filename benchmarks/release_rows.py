@@ -54,8 +54,7 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
     """Return a policy for the four columns."""
     from fractions import Fraction
 
-    from hartley.policies.document import PolicyDocument
-    from hartley.policies.kinds import (
+    from hartley.policies import (
         CutColumn,
         KeptColumn,
         LineColumn,
@@ -63,6 +62,7 @@ def policy(kind: str) -> Any:  # noqa: ANN401 - a policy, imported on use
         MergedColumn,
         QuantizedColumn,
     )
+    from hartley.policies.document import PolicyDocument
     from hartley.policies.quantizer import UniformQuantizer
 
     ranges = {"height": (100, 250), "weight": (30, 200), "age": (0, 100), "income": (0, 200_000)}
@@ -201,29 +201,31 @@ TASKS = {"copy": copy, "release": release, "check": check, "prepare": prepare}
 
 def run(settings: Settings) -> list[Row]:
     """Measure all sizes and policies; when quick, one policy at one small size."""
-    sizes = (WARM_ROWS,) if settings.quick else tuple(sorted(settings.rows))
-    kinds = (EQUAL,) if settings.quick else (EQUAL, CUTS, MIXED, QUERY)
+    warm = settings.sized(WARM_ROWS, WARM_ROWS, 2000)
+    sizes = (warm,) if settings.quick else tuple(sorted(settings.rows))
+    every = (EQUAL, CUTS, MIXED, QUERY)
+    kinds = settings.sized(every, (EQUAL,), every)
     rows, peaks = [], {}
-    for size, stepped in itertools.product((WARM_ROWS, *sizes), (False, True)):
+    for size, stepped in itertools.product((warm, *sizes), (False, True)):
         if not table_path(size, stepped=stepped).exists():
             measure(_work("writing the table", "prepare", rows=size, stepped=stepped))
     for size in sizes:
         settings.log(f"{NAME}: {size:,} rows")
         repeats = min(settings.repeats, 3) if size >= FEWER_REPEATS_FROM else settings.repeats
-        measured = _measure(size, kinds, repeats)
+        measured = _measure(size, kinds, repeats, warm)
         rows += _compare(size, measured)
         peaks[size] = measured
-        rows += _compare(size, _measure(size, (MEET,), repeats, stepped=True), " on steps")
+        rows += _compare(size, _measure(size, (MEET,), repeats, warm, stepped=True), " on steps")
     if len(sizes) > 1:
         rows += _compare_memory(sizes, peaks)
     return rows
 
 
 def _measure(
-    size: int, kinds: Sequence[str], repeats: int, *, stepped: bool = False
+    size: int, kinds: Sequence[str], repeats: int, warm_rows: int, *, stepped: bool = False
 ) -> dict[str, list[Measurement]]:
     """Measure the copy and the releases in turns, and check every file that is released."""
-    path, warm = (str(table_path(rows, stepped=stepped)) for rows in (size, WARM_ROWS))
+    path, warm = (str(table_path(rows, stepped=stepped)) for rows in (size, warm_rows))
     outs = {name: out_path(name) for name in (COPY, *kinds)}
     works = [_work(COPY, "copy", path=path, out=str(outs[COPY]))]
     works += [

@@ -11,7 +11,7 @@ import os
 import platform
 import statistics
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from measure import Measurement, Ratio
 
+Size = TypeVar("Size")
 HEADINGS = (
     "benchmark",
     "size",
@@ -37,10 +38,16 @@ class Settings:
     """What a run of the benchmarks was asked for."""
 
     quick: bool = False
+    tiny: bool = False
+    """The least sizes at which everything runs, as a test does; then quick is true as well."""
     peers: bool = True
     rows: tuple[int, ...] = (10**7, 10**8)
     repeats: int = 5
     log: Callable[[str], None] = print
+
+    def sized(self, full: Size, quick: Size, tiny: Size) -> Size:
+        """Return the one of three sizes that was asked for."""
+        return tiny if self.tiny else quick if self.quick else full
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,11 @@ def main() -> None:
     asked = _parser().parse_args()
     console = Console()
     settings = Settings(
-        quick=asked.quick,
+        quick=asked.quick or asked.tiny,
+        tiny=asked.tiny,
         peers=not asked.no_peers,
         rows=tuple(asked.rows),
-        repeats=asked.repeats or (1 if asked.quick else 5),
+        repeats=asked.repeats or (1 if asked.quick or asked.tiny else 5),
         log=lambda text: console.print(text, style="dim"),
     )
     rows: list[Row] = []
@@ -87,6 +88,7 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Run all benchmarks and write one table.")
     parser.add_argument("--quick", action="store_true", help="small sizes, one round each")
+    parser.add_argument("--tiny", action="store_true", help="the least sizes at which all runs")
     parser.add_argument("--no-peers", action="store_true", help="install and run no peers")
     parser.add_argument(
         "--rows",
@@ -110,7 +112,13 @@ def _targets(asked: argparse.Namespace) -> tuple[Path, Path]:
     """Return where the table and the data behind it are written."""
     if asked.out is not None:
         return asked.out / "results.md", asked.out / "results.json"
-    partial = asked.quick or asked.no_peers or asked.only or tuple(asked.rows) != Settings.rows
+    partial = (
+        asked.quick
+        or asked.tiny
+        or asked.no_peers
+        or asked.only
+        or tuple(asked.rows) != Settings.rows
+    )
     return (OUT if partial else HERE) / "results.md", OUT / "benchmarks.json"
 
 

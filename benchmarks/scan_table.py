@@ -154,7 +154,7 @@ def run(settings: Settings) -> list[Row]:
 
 
 def _measured(settings: Settings, kind: str) -> list[Row]:
-    size = QUICK_ROWS if settings.quick else FULL_ROWS
+    size = settings.sized(FULL_ROWS, QUICK_ROWS, WARM_ROWS)
     label, aimed = f"{size:,} rows, {kind}", size >= FULL_ROWS
     settings.log(f"{NAME}: {label}")
     for wanted in (WARM_ROWS, size):

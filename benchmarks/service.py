@@ -234,7 +234,7 @@ def load(kind: str, seconds: float) -> Job:
             if kind in {"ledger", "kept"}:
                 fixed = make()
                 make = lambda: fixed  # noqa: E731 - the same bytes every time
-            asyncio.run(_busy(port, make, few, 1.0))  # every worker has seen it
+            asyncio.run(_busy(port, make, few, min(seconds, 1.0)))  # every worker has seen it
             everybody = [*workers, os.getpid()]
             before, begun = _cpu(everybody), time.perf_counter()
             times = asyncio.run(_busy(port, make, few, seconds))
@@ -283,9 +283,10 @@ TASKS: Mapping[str, Callable[..., Job]] = {"load": load}
 
 def run(settings: Settings) -> list[Row]:
     """Measure what a service answers in a second, and how long its replies take."""
-    seconds = QUICK_SECONDS if settings.quick else SECONDS
+    seconds = settings.sized(SECONDS, QUICK_SECONDS, 0.2)
     size, rows = f"{WORKERS} workers, SQLite", []
-    for name, kind in ((LEDGER, "ledger"), (KEPT, "kept"), (NEW, "new"), (CURVE, "curve")):
+    kinds = ((LEDGER, "ledger"), (KEPT, "kept"), (NEW, "new"), (CURVE, "curve"))
+    for name, kind in settings.sized(kinds, kinds, kinds[2:3]):
         settings.log(f"{NAME}: {name}")
         found = [measure(_work(name, kind, seconds)).answer for _ in range(settings.repeats)]
         for quantity, key in (("rate by the clock", "rate"), ("rate by CPU time", "cpu_rate")):

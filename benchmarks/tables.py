@@ -72,7 +72,9 @@ def write_reference(rows: int) -> None:
         return
     with duckdb.connect() as connection:
         query = f"SELECT y::BIGINT * {1 << SECRET_BITS} + x AS k FROM '{table_path(rows, NARROW)}'"
-        keys = connection.execute(query).fetch_arrow_table()["k"].to_numpy()
+        keys = connection.execute(query).fetchnumpy()[
+            "k"
+        ]  # of their own, so that they can be sorted
     classes = _count_classes(keys[:MOST_EDGES])
     keys.sort()
     secret_rows = np.bincount(keys & ((1 << SECRET_BITS) - 1), minlength=SECRETS)

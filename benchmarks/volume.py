@@ -99,7 +99,7 @@ TASKS = {"volumes": volumes, "sample": sample}
 
 def run(settings: Settings) -> list[Row]:
     """Measure all gaps in one run, and each against the one before."""
-    gaps = QUICK_GAPS if settings.quick else GAPS
+    gaps = settings.sized(GAPS, QUICK_GAPS, (1e-1, 1e-2))
     settings.log(f"{NAME}: {CELLS} cells, gaps {', '.join(f'{gap:g}' for gap in gaps)}")
     names = {gap: f"to a relative gap of {gap:g}" for gap in gaps}
     works = [_work(names[gap], "volumes", gap=gap) for gap in gaps]

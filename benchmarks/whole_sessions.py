@@ -240,7 +240,8 @@ TASKS: Mapping[str, Callable[..., Job]] = {"session": session, "after": after}
 def run(settings: Settings) -> list[Row]:
     """Measure the bits of sessions, and the times of prices after others."""
     rows = []
-    for name, (kind, most) in SESSIONS.items():
+    listed = list(SESSIONS.items())
+    for name, (kind, most) in settings.sized(listed, listed, listed[2:3]):
         settings.log(f"{NAME}: {name}")
         bits = float(measure(_work(name, "session", kind=kind)).answer)
         rows.append(
@@ -256,7 +257,7 @@ def run(settings: Settings) -> list[Row]:
                 value=bits,
             )
         )
-    before, asked = (QUICK_BEFORE, QUICK_ASKED) if settings.quick else (BEFORE, ASKED)
+    before, asked = settings.sized((BEFORE, ASKED), (QUICK_BEFORE, QUICK_ASKED), (10, 5))
     settings.log(f"{NAME}: {asked} prices after {before:,} questions")
     works = [_work(str(many), "after", before=many, asked=asked) for many in (0, before)]
     rounds = measure_together(works, repeats=min(settings.repeats, 3))

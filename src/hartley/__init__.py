@@ -46,7 +46,8 @@ _HOMES = {
         "UndefinedMeasure",
     ),
     "hartley.guarantees.accountant": ("Accountant",),
-    "hartley.guarantees.verify": ("certify", "verify_exhaustively", "Certificate", "verify"),
+    "hartley.guarantees.exhaustive": ("verify_exhaustively",),
+    "hartley.guarantees.verify": ("certify", "Certificate", "verify"),
     "hartley.knowledge.transcript": ("Transcript",),
     "hartley.measures.capacity": ("zero_error_capacity",),
     "hartley.measures.entropy": ("hartley_entropy",),
@@ -306,11 +307,11 @@ if TYPE_CHECKING:
         UndefinedMeasure as UndefinedMeasure,
     )
     from hartley.guarantees.accountant import Accountant as Accountant
+    from hartley.guarantees.exhaustive import verify_exhaustively as verify_exhaustively
     from hartley.guarantees.verify import (
         Certificate as Certificate,
         certify as certify,
         verify as verify,
-        verify_exhaustively as verify_exhaustively,
     )
     from hartley.knowledge.transcript import Transcript as Transcript
     from hartley.measures.capacity import zero_error_capacity as zero_error_capacity

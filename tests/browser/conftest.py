@@ -17,8 +17,6 @@ import uvicorn
 
 from hartley.datasets.people import people
 from hartley.service.app import create_app
-from hartley.service.lanes import create_rates
-from hartley.service.own_rows import create_head
 from hartley.service.server import prepare
 from hartley.service.settings import DatasetSettings, ServiceSettings
 from hartley.trusted.data import Holding
@@ -64,8 +62,6 @@ class Hospital:
         data, runtime = folder / "people.parquet", folder / "runtime"
         pyarrow.parquet.write_table(people(), data)
         runtime.mkdir()
-        create_rates(runtime)
-        create_head(runtime)
         datasets = {"people": DatasetSettings("people", SCHEMA, budget="40", data=str(data))}
         for name in more:  # the same table under other names
             schema = folder / f"{name}.schema.toml"

@@ -58,7 +58,7 @@ POLICIES = {
 
 
 def document(fields):
-    from hartley.policies.kinds import read_column
+    from hartley.policies import read_column
 
     columns = [read_column(fields, 1)]
     if "cm" not in columns[0].columns:
@@ -131,7 +131,7 @@ def test_tables_are_executed_alike(engine):
         "reach": "1.5",
         "others": {"y": ["-2", "3", "1"]},
     }
-    from hartley.policies.kinds import read_column
+    from hartley.policies import read_column
 
     column = read_column(fields, 1)
     rows = [(i, j) for j in range(6) for i in range(41)]
@@ -198,7 +198,7 @@ def test_a_sum_of_decimals_is_not_the_step_next_to_it(engine):
     """0.1 + 0.2 is 0.30000000000000004 in doubles; as a decimal of 18 digits it is no 0.3."""
     fields = {"name": "x", "kind": "meet", "hypothesis": "x >= 0.5"}
     fields |= {"low": "0", "high": "1", "step": "0.1", "reach": "0.1"}
-    from hartley.policies.kinds import read_column
+    from hartley.policies import read_column
 
     policy = PolicyDocument((read_column(fields, 1),))
     good = pa.array([Decimal("0.3"), Decimal("0.4"), Decimal("0.5"), Decimal(1)], DEEP)
@@ -285,7 +285,7 @@ def test_a_line_over_values_without_a_step_is_computed_alike(engine):
 def test_impossible_records_are_refused_on_every_engine(engine):
     fields = {"name": "x", "kind": "meet", "hypothesis": "x >= y", "possible": "x != y + 1"}
     fields |= {"low": "0", "high": "9", "step": "1", "reach": "2", "others": {"y": ["0", "9", "1"]}}
-    from hartley.policies.kinds import read_column
+    from hartley.policies import read_column
 
     policy = PolicyDocument((read_column(fields, 1),))
     rows = [(x, y) for x in range(10) for y in range(10) if x != y + 1]

@@ -16,8 +16,8 @@ import pytest
 
 from hartley.boxes.expression import parse_expression
 from hartley.errors import ColumnError
+from hartley.policies import KeptColumn, LineColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, LineColumn
 from hartley.policies.vector import arithmetic_tree
 from hartley.tables.column_map import (
     CutCells,

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from hartley.errors import ColumnError
+from hartley.policies import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.studies.release.release import release
 from hartley.tables.counts import TotalsGrid, exact_totals

@@ -10,7 +10,7 @@ COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 def kept(live):
     """Count the replies that were kept and sent again."""
     sent = []
-    replies = live.app.state.kept
+    replies = live.app.state.cache
     original = replies.find
 
     async def find(key, token):

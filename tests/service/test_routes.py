@@ -403,7 +403,7 @@ def test_a_question_with_the_path_of_the_ledger_is_a_question_like_others(live):
 
 def test_cover_is_checked_while_nobody_else_writes(live, monkeypatch):
     """A check before the record would miss an allowance that is set in between."""
-    ledger = live.app.state.service.ledger
+    ledger = live.app.state.service.ledger.trusted
     recorded, covered, seen = type(ledger).record, administration.require_covered, []
     writing = []
 

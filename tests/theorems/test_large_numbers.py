@@ -16,8 +16,8 @@ import pytest
 
 from hartley import Agent, Relation, microaggregate, release
 from hartley.errors import HartleyError
+from hartley.policies import CutColumn, KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
 from hartley.policies.optimal import optimal_quantizer
 from hartley.policies.quantizer import UniformQuantizer
 

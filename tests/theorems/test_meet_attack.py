@@ -11,9 +11,9 @@ import pytest
 from hartley import certify, release
 from hartley.attacks.policy import PolicyInversion
 from hartley.guarantees.verify import verify
+from hartley.policies import read_column
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.kinds import read_column
 from hartley.tables.writing import release_rows
 
 POLICY = """

@@ -14,21 +14,21 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from hartley import Pram
 from hartley.attacks.policy import PolicyInversion
 from hartley.boxes.box import SteppedRange
 from hartley.boxes.expression import parse_expression
-from hartley.policies.column import ColumnPolicy, HiddenSide, Output
-from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import (
-    KINDS,
+from hartley.policies import (
     CutColumn,
     KeptColumn,
     LineColumn,
     MeetColumn,
     MergedColumn,
-    Pram,
     QuantizedColumn,
 )
+from hartley.policies.column import ColumnPolicy, HiddenSide, Output
+from hartley.policies.document import PolicyDocument
+from hartley.policies.kinds import KINDS
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.release_rules import Formula
 from hartley.tables.writing import release_rows

@@ -16,11 +16,11 @@ from hartley import certify, design, release
 from hartley.attacks.policy import PolicyInversion
 from hartley.errors import HartleyError
 from hartley.guarantees.verify import verify
+from hartley.policies import LineColumn, MeetColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.lines import compare_policies
 from hartley.policies.hypotheses.tables import hiding_policy
-from hartley.policies.kinds import LineColumn, MeetColumn
 from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table
 

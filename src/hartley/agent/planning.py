@@ -71,8 +71,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     With a budget, questions without a wish share what the others leave of it: the largest weighted
     error of the batch is made as small as possible, then the next largest, and so on. Prices on the
     way are exact charges of whole batches. Up to 400 combinations are all tried; beyond, the result
-    is the smallest error that a search over thresholds finds. The best order of up to 8 questions
-    is found among all orders. Prices depend on public things alone.
+    is the smallest error that a search over thresholds finds. The order is the cheapest that moves
+    of single questions find. Prices depend on public things alone.
 
     Args:
         questions: SQL statements in one text, with wishes in comments (``-- bits=2``,

@@ -81,7 +81,7 @@ class PolicyInversion:
         known_rounded: for columns known rounded to the nearest multiple of a step, the step.
 
     Example:
-        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantized_column import QuantizedColumn
         >>> from hartley.policies.quantizer import UniformQuantizer
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 10, 3)),))
         >>> released = {"age": [10 / 6, 5.0, 50 / 6]}
@@ -440,7 +440,8 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
         known_rounded: for columns known rounded to the nearest multiple of a step, the step.
 
     Example:
-        >>> from hartley.policies.kinds import KeptColumn, LineColumn
+        >>> from hartley.policies.column import KeptColumn
+        >>> from hartley.policies.hypotheses.hiding_columns import LineColumn
         >>> near = {"line": "h/2", "reach": 2, "low": 0, "high": 20}
         >>> blurred = LineColumn.read("blur", "w", **near)
         >>> policy = PolicyDocument((blurred, KeptColumn.read("h", 0, 30)))

@@ -15,7 +15,7 @@ from hartley.engines.table import Table
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import floor_power, parse_number
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.quantized_column import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.classes import combine_codes, encode_column
 from hartley.report import Chart, Panel, Series

@@ -36,11 +36,11 @@ def verify_command(
 
     [dim]Example: hartley verify policy.toml certificate.json[/dim]
     """
-    from hartley.guarantees.table_certificate import is_table_certificate
-    from hartley.guarantees.verify import verify
-    from hartley.studies.check.certificate import verify_check
+    from hartley.guarantees.promise import is_table_certificate
 
     if is_table_certificate(certificate):
+        from hartley.studies.check.certificate import verify_check
+
         proved = verify_check(policy, certificate, table)
         if wants_json(json):
             print_json({"holds": True, "counts": proved.counts, "compared": proved.compared})
@@ -57,6 +57,8 @@ def verify_command(
             f"The certificate {certificate} is of one policy, and several files are named",
             hint="name the policy file and its certificate",
         )
+    from hartley.guarantees.verify import verify
+
     verified = verify(policy[0], certificate)
     if wants_json(json):
         print_json({"holds": True, "policy": str(policy[0])} | verified.to_dict())

@@ -8,9 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.boxes.box import Box, Interval
-from hartley.boxes.cut_box import CutBox
 from hartley.boxes.enclosure import check_defined, range_of, shown
-from hartley.boxes.exact_range import known_range
 from hartley.boxes.expression import Expression, mean, total, variables
 from hartley.boxes.intervals import natural_range
 from hartley.errors import OptionError, printable
@@ -202,6 +200,8 @@ def joint_leakage(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Co
     flat = not box.volume or quantizer.low == quantizer.high
     if flat or len(box.names) > MOST_PEOPLE_CUT or quantizer.levels > MOST_CELLS_CUT:
         return ()
+    from hartley.boxes.cut_box import CutBox
+
     check_defined(query, box)
     ends = natural_range(query, box.sides)
     if ends is None:
@@ -353,6 +353,8 @@ def reach_bounds(query: Expression, box: Box) -> tuple[Fraction, Fraction | None
 
 def _moves(query: Expression, box: Box, name: str) -> tuple[Fraction, Fraction]:
     """Return how far one variable moves a query, at least and at most."""
+    from hartley.boxes.exact_range import known_range
+
     other = name + "'"
     sides = {n: box[n] for n in query.names}
     known = known_range(query - _renamed(query, {name: other}), Box(sides | {other: box[name]}))

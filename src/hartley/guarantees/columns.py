@@ -19,10 +19,7 @@ from hartley.guarantees.consequences import (
     of_noiseless_privacy,
 )
 from hartley.guarantees.promise import UNRELATED, A, B, Consequence, D, Promise, nothing_promised
-from hartley.policies.categories import Secrets
 from hartley.policies.column import Output  # noqa: TC001 - other modules import it from here
-from hartley.policies.hypotheses.open_records import OpenShare
-from hartley.policies.random.pram import pram_leakage
 from hartley.text import (
     bits_up,
     counted,
@@ -230,6 +227,8 @@ def promise_leakage(
     Farokhi 2019, eq. 6, counted again from the groups. Exact. Linear in the number of pairs.
     ``records`` tells how many each category has, or is a relation whose released side they are.
     """
+    from hartley.policies.categories import Secrets
+
     secrets = Secrets.of(records)
     groups: dict[str, list[int]] = {}
     for code, category in enumerate(secrets.categories):
@@ -372,6 +371,8 @@ def _category_claim(
 
 def _consequences(pram: Pram) -> tuple[Consequence, ...]:
     """Return what follows for one perturbed column, or several that are drawn together."""
+    from hartley.policies.random.pram import pram_leakage
+
     leakage = pram_leakage(pram)
     name = printable(", ".join(pram.columns))
     _, certain, odds = leakage.sentences[:3]
@@ -407,6 +408,8 @@ def promise_open(opened: OpenHypothesis) -> Promise:
     Farokhi 2021, Theorem 4, corrected and counted in records. Exact; beside columns without a step
     a share of all that records could be, from below.
     """
+    from hartley.policies.hypotheses.open_records import OpenShare
+
     counts, hypothesis = opened.counts, printable(opened.hypothesis)
     if not counts.share:
         raise OptionError(

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.guarantees.promise import A, B, Consequence, D
-from hartley.measures.estimation import smallest_error, smallest_error_bound
-from hartley.measures.leakage import maximin_information, nonstochastic_leakage
 from hartley.text import at_most, bits_down, bits_up, digits_down
 
 if TYPE_CHECKING:
@@ -115,6 +113,8 @@ def indistinguishability(telling: int) -> Consequence:
 
 def maximin_of_cells(cut: CutBox) -> Consequence:
     """Return how much the cells of a query tell about all its data, whatever their volumes."""
+    from hartley.measures.leakage import maximin_information
+
     agreed = maximin_information(cut)
     return Consequence(
         "maximin information",
@@ -127,6 +127,8 @@ def maximin_of_cells(cut: CutBox) -> Consequence:
 
 def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
     """Return what the cells of a quantized query tell about all its data together."""
+    from hartley.measures.leakage import nonstochastic_leakage
+
     leaked = nonstochastic_leakage(cut)
     error, source = _reconstruction(cut)
     known, loose = cut.smallest, ""
@@ -160,6 +162,8 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
 
 def _reconstruction(cut: CutBox) -> tuple[float, str]:
     """Return the smallest error of a reconstruction and its source."""
+    from hartley.measures.estimation import smallest_error, smallest_error_bound
+
     # Exact for linear queries of few variables, or of many that count alike; else the radius of a
     # ball as large as the smallest cell.
     form = cut.query.linear()

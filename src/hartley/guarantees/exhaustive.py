@@ -61,7 +61,7 @@ def verify_exhaustively(
         >>> halves = [Fraction(k, 8) for k in range(9)]
         >>> verify_exhaustively(quarters, "(x1 + x2)/2", {"x1": halves, "x2": halves})
         3
-        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantized_column import QuantizedColumn
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 4)),))
         >>> verify_exhaustively(ages, people={"age": [*range(101), None]})
         5

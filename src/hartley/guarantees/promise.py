@@ -108,6 +108,8 @@ FORMAT = 2
 """Format 1 did not say that people must be unrelated, nor that stretched values have no step."""
 LARGEST = 2_000_000
 """A certificate has a few kilobytes; more characters than these are not read."""
+TABLES = "hartley table certificate"
+"""The kind of a certificate of checked tables, as its file says."""
 DEEPEST = 8
 """How deep parameters may be nested."""
 INFINITIES = {"infinity": math.inf, "-infinity": -math.inf}
@@ -350,3 +352,12 @@ def _finite(value: object) -> object:
     if isinstance(value, float) and math.isinf(value):
         return "infinity" if value > 0 else "-infinity"
     return value
+
+
+def is_table_certificate(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a certificate of checked tables, and not of a policy."""
+    try:
+        with Path(path).open("rb") as file:
+            return TABLES.encode() in file.read(200)
+    except OSError:
+        return False

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
 from math import ceil, comb
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.errors import CertificateError, HartleyError
 from hartley.files import file_digest, parse_json, read_text_file
+from hartley.guarantees.promise import TABLES
 from hartley.guarantees.table_proofs import ProofRows, Witnesses, followed, refer_to
 from hartley.kernels.sums import FAR
 from hartley.knowledge.cover import Selections, cover, lines_of
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 # --- table certificate ----------------------------------------------------------------------------
 
 
-KIND = "hartley table certificate"
 FORMAT = 4
 NO_END = "."
 """Stands for an end or a number that is not known."""
@@ -122,15 +121,6 @@ def sealed(body: dict[str, Any]) -> str:
     """Return the fingerprint of the content of a certificate."""
     text = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_table_certificate(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file is a certificate of tables, and not of a policy."""
-    try:
-        with Path(path).open("rb") as file:
-            return KIND.encode() in file.read(200)
-    except OSError:
-        return False
 
 
 def numbers(text: str) -> NDArray[np.int64]:
@@ -664,7 +654,7 @@ def verify_tables(
             kind=CertificateError,
         )
         seal = content.pop("seal")
-        if content["kind"] != KIND or content["format"] != FORMAT or seal != sealed(content):
+        if content["kind"] != TABLES or content["format"] != FORMAT or seal != sealed(content):
             raise CertificateError(f"{name} was changed", hint="check the outputs again")
         with collector_paused():
             tables = _verify(content, [str(path) for path in outputs], table, name)

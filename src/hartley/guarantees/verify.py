@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,21 +44,13 @@ from hartley.guarantees.columns import (
     promise_perturbation,
     promise_records,
 )
-from hartley.guarantees.exhaustive import queries_of, verify_exhaustively
 from hartley.guarantees.promise import UNRELATED, Certificate, Promise
-from hartley.policies.categories import CategoryMerging
 from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
-from hartley.policies.hypotheses.hiding_columns import MeetColumn
-from hartley.policies.hypotheses.lines import LinePolicy
-from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy
-from hartley.policies.hypotheses.tables import TablePolicy
-from hartley.policies.quantized_column import Allocation
 from hartley.policies.quantizer import Aggregate, Quantizer
-from hartley.policies.random.pram import Pram
-from hartley.policies.vector import VectorQuantizer
 from hartley.text import counted, exactly
+
+__all__ = ["Certificate", "certify", "verify", "verify_certificate"]
 
 if TYPE_CHECKING:
     import os
@@ -67,7 +58,15 @@ if TYPE_CHECKING:
 
     from hartley.guarantees.columns import Missing, Together
     from hartley.guarantees.promise import Consequence
+    from hartley.policies.categories import CategoryMerging
     from hartley.policies.column import ColumnPolicy
+    from hartley.policies.hypotheses.lines import LinePolicy
+    from hartley.policies.hypotheses.meeting import MeetPolicy
+    from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy
+    from hartley.policies.hypotheses.tables import TablePolicy
+    from hartley.policies.quantized_column import Allocation
+    from hartley.policies.random.pram import Pram
+    from hartley.policies.vector import VectorQuantizer
     from hartley.ranges.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
@@ -406,8 +405,6 @@ def _named(consequences: tuple[Consequence, ...], of: str) -> tuple[Consequence,
 FORMER = "(of rounded values the release shows the side)", STEPLESS
 """What version 0.1 said of stretched values, and what is said now: certificates of it hold."""
 
-__all__ = ["Certificate", "verify", "verify_certificate"]
-
 
 def verify(
     policy: str | os.PathLike[str], certificate: Certificate | str | os.PathLike[str]
@@ -431,7 +428,7 @@ def verify(
         >>> import tempfile
         >>> from pathlib import Path
         >>> from hartley import PolicyDocument, UniformQuantizer, certify
-        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantized_column import QuantizedColumn
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "policy.toml")
         ...     ages = QuantizedColumn("age", UniformQuantizer(0, 100, 10))
@@ -467,7 +464,7 @@ def verify_certificate(certificate: Certificate, path: str | os.PathLike[str]) -
 
     Example:
         >>> import tempfile
-        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantized_column import QuantizedColumn
         >>> from hartley.policies.quantizer import UniformQuantizer
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 7)),))
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -535,8 +532,6 @@ Certificate.verifier = verify_certificate
 # --- certify --------------------------------------------------------------------------------------
 # Compute the promise of a finished policy from the policy alone, without trusting its design.
 
-__all__ = ["certify", "verify_exhaustively"]
-
 MOST_SHOWN = 12
 """The sides of a larger box are not listed in a certificate."""
 
@@ -576,7 +571,13 @@ def certify(  # noqa: PLR0913 - what is given beside each kind of policy
         1.0
     """
     given = _Given(budget, query, box, sensitivity, counted, against)
-    return Certificate.of(_promise(policy, given))
+    names = [kind.__name__ for kind in type(policy).__mro__ if kind.__name__ in _PROMISES]
+    if not names:
+        raise OptionError(
+            f"A {type(policy).__name__} cannot be certified",
+            hint="pass a policy, or PolicyDocument.load(path)",
+        )
+    return Certificate.of(_PROMISES[names[0]](policy, given))
 
 
 @dataclass(frozen=True)
@@ -591,47 +592,32 @@ class _Given:
     against: Literal["knowing", "not knowing"]
 
 
-@singledispatch
-def _promise(policy: object, given: _Given) -> Promise:
-    """Return what a policy promises; a function of its own for each kind of policy."""
-    _ = given
-    raise OptionError(
-        f"A {type(policy).__name__} cannot be certified",
-        hint="pass a policy, or PolicyDocument.load(path)",
-    )
-
-
-@_promise.register(PolicyDocument)
 def _promise_file(policy: PolicyDocument, given: _Given) -> Promise:
     return promise_document(policy, given.budget)
 
 
-@_promise.register(Pram)
 def _promise_pram(policy: Pram, given: _Given) -> Promise:
     named = policy if policy.columns else policy.on("the value")
     return promise_document(PolicyDocument((named,)), given.budget)
 
 
-@_promise.register(LinePolicy)
 def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
     _ = given
     return promise_line(policy)
 
 
-@_promise.register(MeetPolicy)
-@_promise.register(TablePolicy)
-@_promise.register(ContinuousMeetPolicy)
 def _promise_meeting(
     policy: MeetPolicy | TablePolicy | ContinuousMeetPolicy, given: _Given
 ) -> Promise:
     _ = given
+    from hartley.policies.hypotheses.hiding_columns import MeetColumn
+
     column = MeetColumn(policy)
     if len(column.all_left_open()) > 1:
         return promise_lines(PolicyDocument((column,)))
     return promise_open(column.leaves_open())
 
 
-@_promise.register(Quantizer)
 def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
     box, query = given.box, given.query
     if isinstance(query, (list, tuple)):
@@ -646,19 +632,19 @@ def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
     return _promise_indistinguishability(policy, expression, box, given.budget)
 
 
-@_promise.register(VectorQuantizer)
 def _promise_vector(policy: VectorQuantizer, given: _Given) -> Promise:
     if given.query is None or given.box is None or given.against != "knowing":
         raise OptionError(
             "Several answers are certified with their queries and the ranges of their people",
             hint="give query=[...] and box=",
         )
+    from hartley.guarantees.exhaustive import queries_of
+
     parts, queries = queries_of(policy, given.query)
     expressions = [as_expression(query, given.box.names) for query in queries]
     return promise_vector(policy, parts, expressions, given.box, given.budget)
 
 
-@_promise.register(Allocation)
 def _promise_allocation(policy: Allocation, given: _Given) -> Promise:
     outputs = [Output(name, n, frozenset({name})) for name, n in policy.levels.items()]
     lengths = {
@@ -669,7 +655,6 @@ def _promise_allocation(policy: Allocation, given: _Given) -> Promise:
     return promise_records(outputs, lengths, given.budget)
 
 
-@_promise.register(CategoryMerging)
 def _promise_merging(policy: CategoryMerging, given: _Given) -> Promise:
     if given.counted is not None:
         return promise_leakage(policy, given.counted, given.budget)
@@ -742,3 +727,18 @@ def _promise_indistinguishability(
             hint="give a UniformQuantizer, query= and box=",
         )
     return promise_indistinguishability(policy, expression, box, budget)
+
+
+_PROMISES: dict[str, Callable[[Any, _Given], Promise]] = {
+    "PolicyDocument": _promise_file,
+    "Pram": _promise_pram,
+    "LinePolicy": _promise_hypothesis,
+    "MeetPolicy": _promise_meeting,
+    "TablePolicy": _promise_meeting,
+    "ContinuousMeetPolicy": _promise_meeting,
+    "Quantizer": _promise_cells,
+    "VectorQuantizer": _promise_vector,
+    "Allocation": _promise_allocation,
+    "CategoryMerging": _promise_merging,
+}
+"""What each kind of policy promises, by the name of its class: verifying one imports no other."""

@@ -20,7 +20,7 @@ from hartley.errors import TableError
 from hartley.exact import floor_power
 from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import QuantizedColumn
+from hartley.policies.quantized_column import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer, levels_for_bits
 from hartley.report import Chart, Heat, Panel, Series
 

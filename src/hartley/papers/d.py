@@ -18,12 +18,12 @@ from hartley.guarantees.verify import certify
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import nonstochastic_leakage
 from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.policies.column import KeptColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hiding_columns import LineColumn, MeetColumn
 from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.kinds import KeptColumn
 from hartley.policies.quantizer import (
     UniformQuantizer,
     levels_for_indistinguishability,

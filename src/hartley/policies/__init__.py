@@ -9,7 +9,14 @@ from hartley.lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        "categories": ("CategoryMerging",),
+        "categories": (
+            "CategoryMerging",
+            "MergedColumn",
+        ),
+        "column": (
+            "ColumnPolicy",
+            "KeptColumn",
+        ),
         "distortion.curve": (
             "TradeoffCurve",
             "TradeoffResult",
@@ -22,6 +29,10 @@ __getattr__, __dir__, __all__ = exports(
         ),
         "gaussian.rule": ("GaussianRule",),
         "hierarchy": ("read_hierarchy",),
+        "hypotheses.hiding_columns": (
+            "LineColumn",
+            "MeetColumn",
+        ),
         "hypotheses.hypothesis": ("LatticeColumn",),
         "hypotheses.lines": (
             "LineTable",
@@ -43,8 +54,14 @@ __getattr__, __dir__, __all__ = exports(
             "best_box",
             "TablePolicy",
         ),
+        "kinds": (
+            "read_column",
+            "register",
+        ),
         "quantized_column": (
             "Allocation",
+            "CutColumn",
+            "QuantizedColumn",
             "allocate_bits",
         ),
         "random.estimates": (
@@ -69,7 +86,11 @@ __getattr__, __dir__, __all__ = exports(
 )
 
 if TYPE_CHECKING:
-    from hartley.policies.categories import CategoryMerging as CategoryMerging
+    from hartley.policies.categories import (
+        CategoryMerging as CategoryMerging,
+        MergedColumn as MergedColumn,
+    )
+    from hartley.policies.column import ColumnPolicy as ColumnPolicy, KeptColumn as KeptColumn
     from hartley.policies.distortion.curve import (
         TradeoffCurve as TradeoffCurve,
         TradeoffResult as TradeoffResult,
@@ -82,6 +103,10 @@ if TYPE_CHECKING:
     )
     from hartley.policies.gaussian.rule import GaussianRule as GaussianRule
     from hartley.policies.hierarchy import read_hierarchy as read_hierarchy
+    from hartley.policies.hypotheses.hiding_columns import (
+        LineColumn as LineColumn,
+        MeetColumn as MeetColumn,
+    )
     from hartley.policies.hypotheses.hypothesis import LatticeColumn as LatticeColumn
     from hartley.policies.hypotheses.lines import (
         ComparedPolicy as ComparedPolicy,
@@ -103,8 +128,11 @@ if TYPE_CHECKING:
         TablePolicy as TablePolicy,
         best_box as best_box,
     )
+    from hartley.policies.kinds import read_column as read_column, register as register
     from hartley.policies.quantized_column import (
         Allocation as Allocation,
+        CutColumn as CutColumn,
+        QuantizedColumn as QuantizedColumn,
         allocate_bits as allocate_bits,
     )
     from hartley.policies.random.estimates import (

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import tomli_w
 
 from hartley.boxes.box import CategoryList, Interval
 from hartley.errors import HartleyError, InputError
 from hartley.files import parse_toml, read_text_file, whole_file
-from hartley.policies.kinds import Pram, read_column
+from hartley.policies.kinds import read_column
 from hartley.policies.quantizer import Aggregate
 from hartley.text import value_text
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
+    from hartley.policies.random.pram import Pram
     from hartley.tables.release_rules import Rule
 
 FORMAT = 1
@@ -39,7 +40,8 @@ class PolicyDocument:
     """How the columns of a table are released; a column that is not named is not released.
 
     Example:
-        >>> from hartley.policies.kinds import KeptColumn, QuantizedColumn
+        >>> from hartley.policies.column import KeptColumn
+        >>> from hartley.policies.quantized_column import QuantizedColumn
         >>> from hartley.policies.quantizer import UniformQuantizer
         >>> heights = QuantizedColumn("height", UniformQuantizer(100, 250, 150))
         >>> policy = PolicyDocument((heights, KeptColumn("sex")), title="Heights by sex")
@@ -138,7 +140,7 @@ class PolicyDocument:
     @property
     def prams(self) -> tuple[Pram, ...]:
         """The columns that are released perturbed at random."""
-        return tuple(column for column in self.columns if isinstance(column, Pram))
+        return tuple(cast("Pram", column) for column in self.columns if column.is_random)
 
     @property
     def lines(self) -> dict[str, LinePolicy]:

@@ -1,61 +1,65 @@
 """The registry of kinds: which classes may release one column of a policy.
 
-A kind is one class derived from ``ColumnPolicy``, in a file of its own, and one line in the tuple
-at the end of this module. ``CONTRIBUTING.md`` shows it with a complete example.
+A kind is one class derived from ``ColumnPolicy``, and one line of the table below.
+``CONTRIBUTING.md`` shows it with a complete example.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from hartley.errors import HartleyError, InputError
-from hartley.policies.categories import MergedColumn
-from hartley.policies.column import ColumnPolicy, KeptColumn
-from hartley.policies.hypotheses.hiding_columns import LineColumn, MeetColumn
-from hartley.policies.quantized_column import CutColumn, QuantizedColumn
-from hartley.policies.random.pram import Pram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.policies.quantizer import Query
-    from hartley.tables.release_rules import Rule
+    from hartley.policies.column import ColumnPolicy
 
-__all__ = [
-    "KINDS",
-    "ColumnPolicy",
-    "CutColumn",
-    "KeptColumn",
-    "LineColumn",
-    "MeetColumn",
-    "MergedColumn",
-    "Pram",
-    "QuantizedColumn",
-    "columns_of",
-    "query_of",
-    "read_column",
-    "register",
-    "rules_of",
-]
+KINDS: dict[str, str | type[ColumnPolicy]] = {
+    "quantizer": "quantized_column:QuantizedColumn",
+    "cuts": "quantized_column:CutColumn",
+    "merging": "categories:MergedColumn",
+    "stretch": "hypotheses.hiding_columns:LineColumn",
+    "blur": "hypotheses.hiding_columns:LineColumn",
+    "meet": "hypotheses.hiding_columns:MeetColumn",
+    "keep": "column:KeptColumn",
+    "pram": "random.pram:Pram",
+}
+"""The class of every kind, or where it is, by the word for it in a policy file."""
 
-KINDS: dict[str, type[ColumnPolicy]] = {}
-"""The class of every kind, by the word for it in a policy file."""
+Kind = TypeVar("Kind", bound="type[ColumnPolicy]")
 
-Kind = TypeVar("Kind", bound=type[ColumnPolicy])
+
+def kind_of(word: str) -> type[ColumnPolicy]:
+    """Return the class that a word of a policy file stands for; its module is imported on use.
+
+    Example:
+        >>> kind_of("keep").__name__
+        'KeptColumn'
+    """
+    kind = KINDS[word]
+    if isinstance(kind, str):
+        module, name = kind.split(":")
+        found: type[ColumnPolicy] = getattr(import_module(f"hartley.policies.{module}"), name)
+        kind = KINDS[word] = found
+    return kind
 
 
 def register(kind: Kind) -> Kind:
     """Make a kind known to policy files; also as a decorator.
 
     Example:
-        >>> register(KeptColumn) is KINDS["keep"]
+        >>> from hartley.policies.column import KeptColumn
+        >>> register(KeptColumn) is kind_of("keep")
         True
     """
     for word in kind.kinds:
-        known = KINDS.setdefault(word, kind)
-        if known is not kind:
+        if word not in KINDS:
+            KINDS[word] = kind
+        elif kind_of(word) is not kind:
             raise InputError(
-                f"The kind '{word}' is registered already, by {known.__name__}",
+                f"The kind '{word}' is registered already, by {kind_of(word).__name__}",
                 hint="give the new kind a word of its own",
             )
     return kind
@@ -79,7 +83,7 @@ def read_column(fields: Mapping[str, object], number: int) -> ColumnPolicy:
     if not isinstance(word, str) or word not in KINDS:
         problem = "has no kind" if word is None else f"has the unknown kind {word!r}"
         raise InputError(f"{place} {problem}", hint=f"the kinds are {', '.join(KINDS)}")
-    kind = KINDS[word]
+    kind = kind_of(word)
     given = {key: value for key, value in fields.items() if key not in ("name", "kind")}
     missing = [key for key in kind.needed if key not in given]
     if missing:
@@ -98,35 +102,3 @@ def read_column(fields: Mapping[str, object], number: int) -> ColumnPolicy:
     except HartleyError as error:
         problem = error.problem[0].lower() + error.problem[1:]
         raise InputError(f"{place} is invalid: {problem}", hint=error.hint) from None
-
-
-def query_of(column: ColumnPolicy) -> Query | None:
-    """Return the query that a column releases; None where it releases the table's own column."""
-    return column.query
-
-
-def columns_of(column: ColumnPolicy) -> tuple[str, ...]:
-    """Return the names that a policy releases something under; several where it draws jointly.
-
-    Example:
-        >>> columns_of(KeptColumn("sex"))
-        ('sex',)
-    """
-    return column.columns
-
-
-def rules_of(column: ColumnPolicy) -> tuple[Rule, ...]:
-    """Return what an engine executes, one rule a released name."""
-    return column.to_rules()
-
-
-for _kind in (
-    QuantizedColumn,
-    CutColumn,
-    MergedColumn,
-    LineColumn,
-    MeetColumn,
-    KeptColumn,
-    Pram,
-):
-    register(_kind)

@@ -1,4 +1,4 @@
-"""Their tables and rows."""
+"""The tables of accounts beside those of the ledger: their rows, migrations, what is remembered."""
 
 from __future__ import annotations
 
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hartley.trusted.ledger.store import LedgerStore, Transaction
-
-
-# --- tables ---------------------------------------------------------------------------------------
-# The tables of the accounts, beside those of the ledger, and their migrations.
-#
-# A step leads from one format to the next. A new database goes through all steps, an older one
-# through those that it lacks, in one transaction: it has the old format or the new one, never a
-# part.
 
 HEAD = "hartley_service_head"
 FIRST_STEP = f"""
@@ -69,7 +61,8 @@ ALTER TABLE hartley_service_replies ADD COLUMN spent_before TEXT;
 """
 """Which row of the ledger charged for a request, and what the account had spent before."""
 STEPS = [FIRST_STEP, SECOND_STEP]
-"""What leads from each format to the next; the present format is their number."""
+"""What leads from each format to the next; the present format is their number. A database goes
+through those that it lacks in one transaction."""
 KEPT = "rows of the audit log stay as they are"
 IN_A_FILE = f"""
 CREATE TRIGGER hartley_service_audit_stays BEFORE UPDATE ON hartley_service_audit
@@ -85,6 +78,13 @@ CREATE TRIGGER hartley_service_audit_stays BEFORE UPDATE OR DELETE OR TRUNCATE
 """
 """The triggers protect the audit log from accidents; who owns the database can remove them."""
 SHIELDED = ("accounts", "grants", "tokens", "sessions", "replies", "audit", "head")
+ACCOUNT_COLUMNS = "name, role, created, revoked, daily_cap"
+TOKEN_COLUMNS = "id, account, scope, label, created, expires, revoked, last_used"  # noqa: S105 - names of columns
+NO_VERIFIER = "0" * 64
+"""Compared with where there is no token, so that an unknown token takes the same steps."""
+LOOK_SECONDS = 0.25
+"""How long a worker relies on what it remembers: a revocation must count within a second."""
+MOST_REMEMBERED = 10_000
 
 
 def prepare(store: LedgerStore, *, create: bool) -> None:
@@ -138,11 +138,8 @@ def _run_all(transaction: Transaction, statements: str) -> None:
 
 
 def change(transaction: Transaction) -> None:
-    """Note that something changed that other workers may remember.
-
-    The mark is random and not a counter: after a restored backup, a counter could reach a value
-    again that a worker has seen with other accounts.
-    """
+    """Note that something changed that other workers may remember."""
+    # A counter could reach a value again after a restored backup, with other accounts.
     transaction.run(f"UPDATE {HEAD} SET mark = ?", (secrets.token_hex(8),))  # noqa: S608 - our own name
 
 
@@ -152,13 +149,7 @@ def mark_of(transaction: Transaction) -> str:
     return str(rows[0][0])
 
 
-# --- rows -----------------------------------------------------------------------------------------
-# Inside a transaction: read and write the rows of accounts, tokens, sessions and the audit log.
-
-ACCOUNT_COLUMNS = "name, role, created, revoked, daily_cap"
-TOKEN_COLUMNS = "id, account, scope, label, created, expires, revoked, last_used"  # noqa: S105 - names of columns
-NO_VERIFIER = "0" * 64
-"""Compared with where there is no token, so that an unknown token takes the same steps."""
+# --- rows of accounts ---
 
 
 class KnownIdentity(NamedTuple):
@@ -168,17 +159,13 @@ class KnownIdentity(NamedTuple):
     expires: str | None
 
 
-# --- accounts -------------------------------------------------------------------------------------
-
-
 def read_accounts(
     transaction: Transaction, where: str = "", values: Sequence[str] = ()
 ) -> list[ServiceAccount]:
     """Return the accounts of a condition, by name."""
     datasets: dict[str, set[str]] = {}
-    for account, dataset in transaction.run(
-        "SELECT account, dataset FROM hartley_service_grants", ()
-    ):
+    grants = transaction.run("SELECT account, dataset FROM hartley_service_grants", ())
+    for account, dataset in grants:
         datasets.setdefault(account, set()).add(dataset)
     statement = f"SELECT {ACCOUNT_COLUMNS} FROM hartley_service_accounts {where}"  # noqa: S608 - our own words
     accounts = [
@@ -232,7 +219,7 @@ def insert_account(transaction: Transaction, name: str, role: Role, now: str) ->
     )
 
 
-# --- tokens and sessions --------------------------------------------------------------------------
+# --- rows of tokens and sessions ---
 
 
 def read_tokens(transaction: Transaction, where: str, values: Sequence[str]) -> list[TokenRecord]:
@@ -256,7 +243,7 @@ def insert_token(transaction: Transaction, record: TokenRecord, verifier: str) -
 
 
 def checked_token(transaction: Transaction, token_id: str, verifier: str) -> KnownIdentity | None:
-    """Return the identity of a token with this verifier, if neither it nor its account is revoked.
+    """Return the identity of a token with this verifier, unless it or its account is revoked.
 
     A token that does not exist takes the same statements and the same comparison as one that does.
     """
@@ -279,17 +266,6 @@ def named_account(transaction: Transaction, name: str) -> KnownIdentity | None:
     if account is None or account.revoked is not None:
         return None
     return KnownIdentity(_identity(account, TokenScope.ASK, None), None)
-
-
-def insert_session(
-    transaction: Transaction, identity: Identity, verifier: str, expires: str
-) -> None:
-    """Add the row of a session."""
-    transaction.run(
-        "INSERT INTO hartley_service_sessions (verifier, account, token, scope, expires) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (verifier, identity.account, identity.token_id, identity.scope.value, expires),
-    )
 
 
 def resumed_session(transaction: Transaction, verifier: str) -> KnownIdentity | None:
@@ -335,9 +311,6 @@ def _identity(account: ServiceAccount, scope: TokenScope, token_id: str | None) 
     return Identity(account.name, account.role, scope, token_id, account.datasets)
 
 
-# --- audit log ------------------------------------------------------------------------------------
-
-
 def append_act(  # noqa: PLR0913, PLR0917 - the parts of a row
     transaction: Transaction, now: str, by: str, act: str, subject: str, detail: str = ""
 ) -> None:
@@ -351,12 +324,7 @@ def append_act(  # noqa: PLR0913, PLR0917 - the parts of a row
     change(transaction)
 
 
-# --- memory ---------------------------------------------------------------------------------------
-# What a worker remembers of tokens and sessions, for a quarter of a second at most.
-
-LOOK_SECONDS = 0.25
-"""How long a worker relies on what it remembers: a revocation must count within a second."""
-MOST_REMEMBERED = 10_000
+# --- what a worker remembers ---
 
 
 class Remembered(NamedTuple):
@@ -368,10 +336,9 @@ class Remembered(NamedTuple):
 
 
 class IdentityMemory:
-    """Identities by the digest of what proved them, forgotten as soon as any account changes.
+    """Valid identities by the digest of what proved them, forgotten when any account changes.
 
     A change of accounts writes a new mark; a worker reads the mark once in a quarter of a second.
-    Only valid identities are remembered, so that guessing fills no memory.
     """
 
     def __init__(self, store: LedgerStore, steady: Callable[[], float]) -> None:

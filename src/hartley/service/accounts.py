@@ -20,7 +20,6 @@ from hartley.service.account_tables import (
     checked_token,
     find_account,
     insert_account,
-    insert_session,
     insert_token,
     named_account,
     permitted_account,
@@ -65,13 +64,13 @@ if TYPE_CHECKING:
     from hartley.service.identity import BoundKey, KeyedRequest
     from hartley.trusted.ledger.store import Transaction
 
-
-# --- daily caps -----------------------------------------------------------------------------------
-# Daily caps: what an account has spent on the present UTC day, from the rows of the ledger.
-
 PAGE = 500
-"""Rows read at once."""
+"""Rows of the ledger that are read at once."""
 COLUMNS = "sequence, time, analyst, kind, account_cells, hash"
+REPLIES_KEPT = timedelta(hours=24)
+FIRST_OWNER = "owner"
+LARGEST = 2**62
+"""Beyond every number of a row; a database cannot take larger ones."""
 
 
 class DailyCharges:
@@ -90,11 +89,7 @@ class DailyCharges:
         self._products: dict[str, int] = {}
 
     def of(self, transaction: Transaction, analyst: str, day: str) -> int:
-        """Return the product of an analyst's charges on a day, written like 2026-03-01.
-
-        Exact: the bits spent are its logarithm, so B more bits fit below a cap of C if the product
-        times 2^B is at most 2^C.
-        """
+        """Return the product of an analyst's charges on a day, written like 2026-03-01."""
         with self._lock:
             # A ledger that was restored from a backup continues with other rows.
             same = not self._last or transaction.hash_of(self._last) == self._hash
@@ -102,7 +97,7 @@ class DailyCharges:
                 self._begin(day)
             # Read to the end before anything is noted: a store that fails on the way would leave
             # a part of the day's charges, which reads as less than was spent.
-            rows = [*(self._rows_after if self._last else self._rows_of_day)(transaction)]
+            rows = [*self._new_rows(transaction)]
             products = dict(self._products)
             for _, time, name, kind, cells, _ in rows:
                 if kind == "reserve" and time[: len(day)] >= day:
@@ -112,19 +107,14 @@ class DailyCharges:
                 self._last, *_, self._hash = max(rows)
             return products.get(analyst, 1)
 
-    def _rows_after(self, transaction: Transaction) -> list[Any]:
-        return transaction.run(
-            f"SELECT {COLUMNS} FROM hartley_entries WHERE sequence > ? ORDER BY sequence",  # noqa: S608 - our own words
-            (self._last,),
-        )
-
-    def _rows_of_day(self, transaction: Transaction) -> Iterator[Any]:
-        """Yield the rows of the day from the last one backwards, and one row before them."""
-        statement = (
-            f"SELECT {COLUMNS} FROM hartley_entries WHERE sequence < ? "  # noqa: S608 - our own words
-            f"ORDER BY sequence DESC LIMIT {PAGE}"
-        )
-        before = 2**62
+    def _new_rows(self, transaction: Transaction) -> Iterator[Any]:
+        """Yield what came after the last row; at first the day's rows backwards, and one more."""
+        select = f"SELECT {COLUMNS} FROM hartley_entries WHERE sequence"  # noqa: S608 - our own words
+        if self._last:
+            yield from transaction.run(f"{select} > ? ORDER BY sequence", (self._last,))
+            return
+        statement = f"{select} < ? ORDER BY sequence DESC LIMIT {PAGE}"
+        before = LARGEST
         while page := transaction.run(statement, (before,)):
             for row in page:
                 yield row
@@ -156,15 +146,6 @@ more today; hint: ask for a coarser answer, or again after midnight UTC
         requested=bits,
         remaining=remaining,
     )
-
-
-# --- accounts -------------------------------------------------------------------------------------
-
-
-REPLIES_KEPT = timedelta(hours=24)
-FIRST_OWNER = "owner"
-LARGEST = 2**62
-"""Beyond every number of a row; a database cannot take larger ones."""
 
 
 def _utc_now() -> datetime:
@@ -231,10 +212,7 @@ class Accounts:
     # --- accounts ---
 
     def add(self, name: str, role: Role | str, *, by: str) -> ServiceAccount:
-        """Add an account; it has no token, no grant and no allowance yet.
-
-        A name is never used twice, since the rows of the ledger name accounts.
-        """
+        """Add an account without token, grant and allowance; no name is ever used twice."""
         check_account_name(name)
         chosen = read_role(role)
         if name == FIRST_OWNER and chosen is not Role.OWNER:
@@ -344,7 +322,8 @@ class Accounts:
         scope = widest_scope(scopes)
         until = None if expires is None else self._expiry(expires)
         issued, verifier = new_token()
-        record = self._record(issued, name, scope, check_label(label), until)
+        words, now = check_label(label), self._now()
+        record = TokenRecord(issued.token_id, name, scope, words, now, until, None, None)
 
         def work(transaction: Transaction) -> None:
             active_account(transaction, name)
@@ -391,7 +370,8 @@ class Accounts:
         Of several processes that start at once, one gets the token and the others None.
         """
         issued, verifier = new_token()
-        record = self._record(issued, FIRST_OWNER, TokenScope.ASK, "first start", None)
+        made = (FIRST_OWNER, TokenScope.ASK, "first start", self._now())
+        record = TokenRecord(issued.token_id, *made, None, None, None)
 
         def work(transaction: Transaction) -> bool:
             if read_accounts(transaction, "WHERE role = 'owner'"):
@@ -404,25 +384,10 @@ class Accounts:
 
         return issued if self._store.write(work, again=False) else None
 
-    def _record(
-        self,
-        issued: IssuedToken,
-        name: str,
-        scope: TokenScope,
-        label: str | None,
-        expires: str | None,
-    ) -> TokenRecord:
-        now = self._now()
-        return TokenRecord(issued.token_id, name, scope, label, now, expires, None, None)
-
     # --- who asks ---
 
     def authenticate(self, text: str) -> Identity | None:
-        """Return who a token stands for; None for every token that is not valid now.
-
-        A text that is no token, an unknown, expired or revoked token and one of a revoked account
-        take the same steps, so that the time says nothing about which it is.
-        """
+        """Return who a token stands for; None, in the same steps, for every other text."""
         verifier, token_id = verifier_of(text), token_id_of(text)
         known = self._memory.get(verifier, lambda t: checked_token(t, token_id, verifier))
         if known is None or self._is_over(known.expires):
@@ -431,10 +396,7 @@ class Accounts:
         return known.identity
 
     def identity_of(self, name: str) -> Identity | None:
-        """Return the identity of an account that a trusted reverse proxy names; None if not valid.
-
-        It has the widest scope and no token.
-        """
+        """Return who an account is that a trusted proxy names; None if it is not valid."""
         known = self._memory.get(f"account {name}", lambda t: named_account(t, name))
         return None if known is None else known.identity
 
@@ -447,7 +409,17 @@ class Accounts:
             transaction.run(
                 "DELETE FROM hartley_service_sessions WHERE expires <= ?", (self._now(),)
             )
-            insert_session(transaction, identity, verifier_of(text), until)
+            transaction.run(
+                "INSERT INTO hartley_service_sessions (verifier, account, token, scope, expires) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (
+                    verifier_of(text),
+                    identity.account,
+                    identity.token_id,
+                    identity.scope.value,
+                    until,
+                ),
+            )
 
         self._store.write(work, again=False)
         return text
@@ -476,8 +448,7 @@ class Accounts:
     def charge_check(self, identity: Identity) -> Callable[[Transaction, int], None]:
         """Return the check that ``Agent.ask`` makes inside the transaction of a charge.
 
-        It raises NotPermitted if the token may only repeat, or if token or account were revoked
-        meanwhile, and Refused if the charge exceeds what is left of the daily cap.
+        It raises NotPermitted unless token and account may ask now, and Refused above a daily cap.
         """
 
         def check(transaction: Transaction, cells: int) -> None:

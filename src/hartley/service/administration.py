@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +38,19 @@ if TYPE_CHECKING:
     from hartley.service.identity import Identity, ServiceAccount, TokenRecord
     from hartley.service.service import Service
 
-
-# --- administration -------------------------------------------------------------------------------
-
-
 LONGEST_TOKEN_DAYS = 3660
 PATTERN = frozenset("*?[]{}")
 """Characters of a pattern that matches files."""
+SELF_CHECK_SECONDS, WRITE_SECONDS, LOOK_SECONDS = 60.0, 2.0, 0.5
+"""For how long results count: of the engine's self-check, of a write to the ledger, of a look."""
+DUMMY_ROWS, AT_LEAST = 400, 40
+DUMMY_SCHEMA = {
+    "table": {"name": "invented"},
+    "columns": {
+        "sex": {"kind": "private", "values": ["F", "M"]},
+        "age": {"kind": "private", "range": [0, 100], "step": 1},
+    },
+}
 
 
 class Administration:
@@ -78,11 +85,9 @@ class Administration:
     def account(self, identity: Identity, name: str) -> dict[str, Any]:
         """Return one account with its tokens."""
         self.require(identity, Role.OWNER)
-        account = self._known(name)
-        tokens = [token_content(token) for token in self._accounts.tokens(name)]
-        return account_content(account) | {
+        return account_content(self._known(name)) | {
             "spent_today_bits": self._accounts.spent_today(name),
-            "tokens": tokens,
+            "tokens": [token_content(token) for token in self._accounts.tokens(name)],
         }
 
     def add_account(self, identity: Identity, name: str, role: str) -> dict[str, Any]:
@@ -261,20 +266,15 @@ class Administration:
     ) -> dict[str, Any]:
         """Replace the table of a dataset by a new version; earlier charges stay.
 
-        Args:
-            identity: the owner.
-            dataset: the dataset.
-            data: the name of a file next to the configured one; by default that one itself.
-            schema: the name of a changed schema next to the configured one.
-            erasure: whether the reason is that a person was removed.
+        ``data`` and ``schema`` are names of files next to the configured ones; by default the
+        configured table is read again. ``erasure`` says that a person was removed.
         """
         self.require(identity, Role.OWNER)
         hosted = self._changeable(identity, dataset)
         settings = self._service.settings.datasets[dataset]
-        table = _beside(settings.data, data, "data")
-        changed = (
-            None if schema is None else Schema.read(_beside(settings.schema, schema, "schema"))
-        )
+        table, changed = _beside(settings.data, data, "data"), None
+        if schema is not None:
+            changed = Schema.read(_beside(settings.schema, schema, "schema"))
         if changed is not None and erasure:
             raise OptionError(
                 "A version is either an erasure or has a changed schema",
@@ -318,9 +318,12 @@ class Administration:
     def begin_verification(self, identity: Identity) -> dict[str, Any]:
         """Begin to replay the whole ledger; it takes as long as the ledger is."""
         self.require(identity, Role.OWNER, Role.AUDITOR)
-        running = self._running()
-        if running is not None:  # one at a time: it reads everything
-            return {"job": running, "status": "running"}
+        folder, known = self._service.settings.runtime, [*self._jobs]
+        if folder is not None:
+            known = [path.name.partition(".")[2] for path in folder.glob("verify.*")]
+        for content in map(self._load, known):  # one at a time: it reads everything
+            if content.get("status") == "running" and is_alive(content["process"]):
+                return {"job": content["job"], "status": "running"}
         job = secrets.token_hex(8)
         self._accounts.note(identity.account, "verify ledger", job)
         self._save(job, {"job": job, "status": "running", "begun": _now(), "process": os.getpid()})
@@ -329,42 +332,26 @@ class Administration:
         ).start()
         return {"job": job, "status": "running"}
 
-    def _running(self) -> str | None:
-        folder = self._service.settings.runtime
-        known = [*self._jobs]
-        if folder is not None:
-            known = [path.name.partition(".")[2] for path in folder.glob("verify.*")]
-        contents = [self._load(job) for job in known]
-        active = [
-            content["job"]
-            for content in contents
-            if content.get("status") == "running" and is_alive(content["process"])
-        ]
-        return active[0] if active else None
-
     def _verify(self, job: str) -> None:
-        content = {"job": job, "begun": self._load(job).get("begun"), "process": os.getpid()}
+        content: dict[str, Any] = {"job": job, "begun": self._load(job).get("begun")}
+        content["process"] = os.getpid()
         try:
             report = verify_prices(self._ledger)
         except Exception as error:  # noqa: BLE001 - reported with the job
             self._save(job, content | {"status": "failed", "problem": type(error).__name__})
             return
-        head = None if report.head is None else json.loads(report.head.to_json())
-        self._save(
-            job,
-            content
-            | {
-                "status": "done",
-                "ended": _now(),
-                "holds": report.holds,
-                "rows": report.rows,
-                "charges_priced_again": report.repriced,
-                "charges_not_priced_again": report.unpriced,
-                "first_bad_row": report.first_bad,
-                "sentence": report.sentence,
-                "head": head,
-            },
-        )
+        content |= {
+            "status": "done",
+            "ended": _now(),
+            "holds": report.holds,
+            "rows": report.rows,
+            "charges_priced_again": report.repriced,
+            "charges_not_priced_again": report.unpriced,
+            "first_bad_row": report.first_bad,
+            "sentence": report.sentence,
+            "head": None if report.head is None else json.loads(report.head.to_json()),
+        }
+        self._save(job, content)
 
     def verification(self, identity: Identity, job: str) -> dict[str, Any]:
         """Return how far a verification is, or what it found."""
@@ -429,12 +416,8 @@ def _beside(configured: str | Path | None, name: str | None, what: str) -> str:
     if name is None:
         return str(configured)
     # A pattern would open every file that it matches, and its error would name them.
-    if (
-        "://" in str(configured)
-        or name in {"", ".", ".."}
-        or Path(name).name != name
-        or set(name) & PATTERN
-    ):
+    plain = name not in {"", ".", ".."} and Path(name).name == name and not set(name) & PATTERN
+    if "://" in str(configured) or not plain:
         raise OptionError(
             f"The field {what} is not the name of one file",
             hint=f"put the file next to the configured {what}, and give its name alone",
@@ -452,34 +435,27 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# --- readiness ------------------------------------------------------------------------------------
-# Whether a worker can answer: the ledger is writable, the copies are open, the engine is exact.
-
-SELF_CHECK_SECONDS, WRITE_SECONDS, LOOK_SECONDS = 60.0, 2.0, 0.5
-"""For how long results count: of the engine's self-check, of a write to the ledger, of a look."""
-DUMMY_ROWS, AT_LEAST = 400, 40
-DUMMY_SCHEMA = {
-    "table": {"name": "invented"},
-    "columns": {
-        "sex": {"kind": "private", "values": ["F", "M"]},
-        "age": {"kind": "private", "range": [0, 100], "step": 1},
-    },
-}
+# --- whether a worker can answer: ledger writable, copies open, engine exact ---
 
 
 def readiness(service: Service) -> dict[str, str | None]:
-    """Return each check with its problem, None where there is none."""
-    checks = {
-        "ledger": _lasting(service, "ledger", WRITE_SECONDS, lambda: _write(service)),
-        "engine": _lasting(service, "engine", SELF_CHECK_SECONDS, self_check),
-    }
+    """Return each check with its problem, None where there is none.
+
+    Anybody may ask, so nothing is computed for every request.
+    """
+    checks: dict[str, str | None] = {}
+
+    def check(what: str, seconds: float, work: Callable[[], object]) -> None:
+        now, checked = time.monotonic(), service.checked
+        if what not in checked or now - checked[what][0] > seconds:
+            checked[what] = (now, _problem(work))
+        checks[what] = checked[what][1]
+
+    check("ledger", WRITE_SECONDS, lambda: _write(service))
+    check("engine", SELF_CHECK_SECONDS, self_check)
     for name, hosted in service.hosted.items():
-        # Anybody may ask, so nothing is computed for every request.
-        for what, work in (
-            (f"dataset {name}", lambda hosted=hosted: hosted.run(_check_copy)),
-            (f"budget {name}", lambda name=name: _check_cover(service, name)),
-        ):
-            checks[what] = _lasting(service, what, LOOK_SECONDS, work)
+        check(f"dataset {name}", LOOK_SECONDS, partial(hosted.run, _check_copy))
+        check(f"budget {name}", LOOK_SECONDS, partial(_check_cover, service, name))
     return checks
 
 
@@ -494,10 +470,8 @@ def _problem(work: Callable[[], object]) -> str | None:
 
 
 def _write(service: Service) -> None:
-    """Write to the database of the ledger: the mark of the accounts, which is random anyway.
-
-    A database does not write what is the same as before, and would seem writable on a full disk.
-    """
+    # The mark of the accounts is random: what is the same as before is not written, so a full disk
+    # would seem writable.
     service.ledger.store.write(change)
     service.resources.guard.check()
 
@@ -512,14 +486,6 @@ def _check_cover(service: Service, dataset: str) -> None:
         raise HartleyError(
             f"The allowances exceed what is left of {budget}", hint="raise it, or lower allowances"
         )
-
-
-def _lasting(service: Service, name: str, seconds: float, work: Callable[[], object]) -> str | None:
-    """Return the problem of a check that is made only every so often, however often it is asked."""
-    now, checked = time.monotonic(), service.checked
-    if name not in checked or now - checked[name][0] > seconds:
-        checked[name] = (now, _problem(work))
-    return checked[name][1]
 
 
 def self_check() -> None:

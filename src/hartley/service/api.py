@@ -1,4 +1,4 @@
-"""The routes of the API and their models."""
+"""The routes of the API, and the bodies of their requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect
 
 from hartley.results.quote import Wish
 from hartley.service.administration import readiness
-from hartley.service.identity import Role
+from hartley.service.identity import LONGEST_KEY, Role
 from hartley.service.replies import ServiceError, busy, not_found
 from hartley.service.service import (
     SCHEME,
@@ -33,96 +33,26 @@ from hartley.service.service import (
     current_identity,
     identity_of,
     is_local,
-    service_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-
-# --- attention ------------------------------------------------------------------------------------
-# Work for a client that may go away: what is not charged by then is stopped.
-
 T = TypeVar("T")
 UNWATCHED = 0.05
 """Seconds before anybody looks whether the client is still there: most replies take less."""
-
-
-async def while_attended(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Run work, and cancel it as soon as the client closes its connection."""
-    task = asyncio.ensure_future(work)
-    listening: asyncio.Task[None] | None = None
-    try:
-        await asyncio.sleep(0)  # a repeat from a file is done by then
-        if not task.done():
-            await asyncio.wait({task}, timeout=UNWATCHED)
-        if not task.done():
-            listening = asyncio.ensure_future(_gone(request))
-            await asyncio.wait({task, listening}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
-        if task.cancelled():
-            raise busy("The request was given up", "ask the same again; it is charged once")
-        return task.result()
-    finally:
-        task.cancel()  # without effect if it is done
-        if listening is not None:
-            listening.cancel()
-
-
-async def _gone(request: Request) -> None:
-    """Return when the client has closed its connection; its request was read to the end."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-# --- operations -----------------------------------------------------------------------------------
-# The routes for operators: health, readiness and metrics.
-
+LONGEST_NAME, KEY = 100, "Idempotency-Key"
+datasets_router, administration_router = APIRouter(prefix="/v1"), APIRouter(prefix="/v1")
 operations_router = APIRouter(tags=["operations"])
-
-
-@operations_router.get("/healthz")
-async def healthz() -> dict[str, Any]:
-    """Tell that the worker answers."""
-    return {"status": "ok"}
-
-
-@operations_router.get("/readyz")
-async def readyz(request: Request, host: Host, response: Response) -> dict[str, Any]:
-    """Tell whether questions can be answered: ledger writable, copies open, engine exact.
-
-    From this machine also what is wrong; from elsewhere only whether something is.
-    """
-    checks = await host.lanes.quick(lambda: readiness(host))
-    ready = all(problem is None for problem in checks.values())
-    response.status_code = 200 if ready else 503
-    content: dict[str, Any] = {"status": "ready" if ready else "not ready"}
-    if is_local(request):
-        content["checks"] = {name: problem or "ok" for name, problem in checks.items()}
-    return content
-
-
-@operations_router.get("/metrics", response_class=Response)
-async def metrics(
-    request: Request, host: Host, bearer: Annotated[object, Security(SCHEME)]
-) -> Response:
-    """Return the counters of all workers for Prometheus: to this machine, and to owners."""
-    if not is_local(request):
-        identity = await identity_of(request, bearer)  # type: ignore[arg-type]
-        if identity is None or identity.role is not Role.OWNER:
-            raise not_found("route")
-    host.metrics.gauge("engine_admitted", host.lanes.admitted)
-    return Response(host.metrics.text(), media_type="text/plain; version=0.0.4")
-
-
-# --- models ---------------------------------------------------------------------------------------
-# The bodies of requests and errors, with examples for the OpenAPI description.
 
 Number = Annotated[
     StrictInt | StrictFloat | Annotated[StrictStr, Field(max_length=100)],
     Field(description="A number, or a text such as '0.5' or '1/3' for an exact one."),
+]
+LargestError = Annotated[Number | None, Field(description="The largest error, instead of bits.")]
+LeastRows = Annotated[
+    Number | None,
+    Field(description="The least number of rows from which averages and spreads keep the error."),
 ]
 QuestionText = Annotated[
     StrictStr,
@@ -133,6 +63,16 @@ QuestionText = Annotated[
         examples=["SELECT AVG(age) FROM people"],
     ),
 ]
+Name = Annotated[
+    str, Path(max_length=LONGEST_NAME, description="The dataset.", examples=["people"])
+]
+Account = Annotated[str, Path(max_length=64, description="The account.", examples=["ana"])]
+Row = Annotated[str, Path(max_length=16)]
+Key = Annotated[
+    str | None, Header(alias=KEY, max_length=LONGEST_KEY, description="Kept for 24 hours.")
+]
+
+# --- the bodies of requests and errors, with examples for the OpenAPI description ---
 
 
 class Body(BaseModel):
@@ -146,11 +86,8 @@ class AskedQuestion(Body):
 
     question: QuestionText
     bits: Number | None = Field(default=None, description="The price, in bits.")
-    error: Number | None = Field(default=None, description="The largest error, instead of bits.")
-    min_rows: Number | None = Field(
-        default=None,
-        description="The least number of rows from which averages and spreads keep the error.",
-    )
+    error: LargestError = None
+    min_rows: LeastRows = None
 
 
 class QuestionBody(Body):
@@ -163,11 +100,8 @@ class QuestionBody(Body):
     bits: Number | None = Field(
         default=None, description="The price of each question without a wish of its own, in bits."
     )
-    error: Number | None = Field(default=None, description="The largest error, instead of bits.")
-    min_rows: Number | None = Field(
-        default=None,
-        description="The least number of rows from which averages and spreads keep the error.",
-    )
+    error: LargestError = None
+    min_rows: LeastRows = None
     vacuous: bool = Field(
         default=False, description="Also accept answers that say no more than the schema."
     )
@@ -328,18 +262,7 @@ class ErrorEnvelope(BaseModel):
     error: ErrorContent
 
 
-# --- datasets -------------------------------------------------------------------------------------
-# The routes of datasets: what there is, prices, questions, and what was asked.
-
-datasets_router = APIRouter(prefix="/v1")
-LONGEST_NAME, LONGEST_KEY, KEY = 100, 200, "Idempotency-Key"
-Name = Annotated[
-    str, Path(max_length=LONGEST_NAME, description="The dataset.", examples=["people"])
-]
-Key = Annotated[
-    str | None,
-    Header(alias=KEY, max_length=LONGEST_KEY, description="Kept for 24 hours."),
-]
+# --- datasets: prices, questions, and what was asked ---
 
 
 class AskRoute(APIRoute):
@@ -392,7 +315,7 @@ async def ask(request: Request, caller: Caller, name: Name, body: AskBody, key: 
     A list of questions is replied to with a list of answers. With a token of the scope `repeat`,
     only what the account has paid for is answered.
     """
-    work = service_of(request).ask(  # a dependency less: this route is asked most
+    work = request.app.state.service.ask(  # a dependency less: this route is asked most
         caller,
         name,
         body.wishes,
@@ -515,177 +438,218 @@ async def history(  # noqa: PLR0913, PLR0917 - parts of a request
 
 
 @datasets_router.get("/datasets/{name}/answers/{row}", tags=["questions"])
-async def answer(
-    caller: Caller, host: Host, name: Name, row: Annotated[str, Path(max_length=16)]
-) -> dict[str, Any]:
+async def answer(caller: Caller, host: Host, name: Name, row: Row) -> dict[str, Any]:
     """Return the answers of a row of the history again, for free, with their certificate."""
     return await host.answer(caller, name, row)
 
 
 @datasets_router.get("/datasets/{name}/answers/{row}/certificate", tags=["questions"])
-async def certificate(
-    caller: Caller, host: Host, name: Name, row: Annotated[str, Path(max_length=16)]
-) -> dict[str, Any]:
+async def certificate(caller: Caller, host: Host, name: Name, row: Row) -> dict[str, Any]:
     """Return the certificate of a row of the history: what is promised of its answers."""
     return await host.certificate(caller, name, row)
 
 
-# --- administration -------------------------------------------------------------------------------
-# The routes of owners and auditors: accounts, tokens, allowances, versions, ledger, audit log.
+async def while_attended(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Run work, and cancel it as soon as the client closes its connection."""
+    task = asyncio.ensure_future(work)
+    listening: asyncio.Task[None] | None = None
+    try:
+        await asyncio.sleep(0)  # a repeat from a file is done by then
+        if not task.done():
+            await asyncio.wait({task}, timeout=UNWATCHED)
+        if not task.done():
+            listening = asyncio.ensure_future(_gone(request))
+            await asyncio.wait({task, listening}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+        if task.cancelled():
+            raise busy("The request was given up", "ask the same again; it is charged once")
+        return task.result()
+    finally:
+        task.cancel()  # without effect if it is done
+        if listening is not None:
+            listening.cancel()
 
 
-administration_router = APIRouter(prefix="/v1")
-Account = Annotated[str, Path(max_length=64, description="The account.", examples=["ana"])]
+async def _gone(request: Request) -> None:
+    """Return when the client has closed its connection; its request was read to the end."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+# --- owners and auditors: accounts, tokens, allowances, versions, ledger, audit log ---
 
 
 @administration_router.get("/accounts", tags=["accounts"])
-async def list_accounts(caller: Caller, acts: Acts) -> dict[str, Any]:
+def list_accounts(caller: Caller, acts: Acts) -> dict[str, Any]:
     """List the accounts. For owners."""
-    return {"accounts": await asyncio.to_thread(acts.accounts, caller)}
+    return {"accounts": acts.accounts(caller)}
 
 
 @administration_router.post("/accounts", tags=["accounts"], status_code=201)
-async def add_account(caller: Caller, acts: Acts, body: AccountBody) -> dict[str, Any]:
+def add_account(caller: Caller, acts: Acts, body: AccountBody) -> dict[str, Any]:
     """Add an account, which sees no dataset yet. For owners."""
-    return await asyncio.to_thread(acts.add_account, caller, body.name, body.role)
+    return acts.add_account(caller, body.name, body.role)
 
 
 @administration_router.get("/accounts/{account}", tags=["accounts"])
-async def show_account(caller: Caller, acts: Acts, account: Account) -> dict[str, Any]:
+def show_account(caller: Caller, acts: Acts, account: Account) -> dict[str, Any]:
     """Return an account with its tokens. For owners."""
-    return await asyncio.to_thread(acts.account, caller, account)
+    return acts.account(caller, account)
 
 
 @administration_router.delete("/accounts/{account}", tags=["accounts"])
-async def revoke_account(caller: Caller, acts: Acts, account: Account) -> dict[str, Any]:
+def revoke_account(caller: Caller, acts: Acts, account: Account) -> dict[str, Any]:
     """Revoke an account with its tokens and sessions, for good. For owners."""
-    await asyncio.to_thread(acts.revoke_account, caller, account)
+    acts.revoke_account(caller, account)
     return {"revoked": account}
 
 
 @administration_router.put("/accounts/{account}/datasets/{name}", tags=["accounts"])
-async def grant(caller: Caller, acts: Acts, account: Account, name: Name) -> dict[str, Any]:
+def grant(caller: Caller, acts: Acts, account: Account, name: Name) -> dict[str, Any]:
     """Let an account see a dataset; its allowance is 0 bits until it is set. For owners."""
-    await asyncio.to_thread(acts.grant, caller, account, name)
+    acts.grant(caller, account, name)
     return {"account": account, "dataset": name, "granted": True}
 
 
 @administration_router.delete("/accounts/{account}/datasets/{name}", tags=["accounts"])
-async def withdraw(caller: Caller, acts: Acts, account: Account, name: Name) -> dict[str, Any]:
+def withdraw(caller: Caller, acts: Acts, account: Account, name: Name) -> dict[str, Any]:
     """Withdraw a dataset from an account. For owners."""
-    await asyncio.to_thread(acts.withdraw, caller, account, name)
+    acts.withdraw(caller, account, name)
     return {"account": account, "dataset": name, "granted": False}
 
 
 @administration_router.put("/accounts/{account}/daily_cap", tags=["accounts"])
-async def set_daily_cap(
-    caller: Caller, acts: Acts, account: Account, body: CapBody
-) -> dict[str, Any]:
+def set_daily_cap(caller: Caller, acts: Acts, account: Account, body: CapBody) -> dict[str, Any]:
     """Set the most that an account may spend in a day, in all datasets. For owners."""
-    await asyncio.to_thread(acts.set_daily_cap, caller, account, body.bits)
+    acts.set_daily_cap(caller, account, body.bits)
     return {"account": account, "daily_cap_bits": None if body.bits is None else str(body.bits)}
 
 
 @administration_router.get("/tokens", tags=["accounts"])
-async def list_tokens(
+def list_tokens(
     caller: Caller, acts: Acts, account: Annotated[str, Query(max_length=64)]
 ) -> dict[str, Any]:
     """List the tokens of an account, without their texts. For owners."""
-    content = await asyncio.to_thread(acts.account, caller, account)
+    content = acts.account(caller, account)
     return {"tokens": content["tokens"]}
 
 
 @administration_router.post("/tokens", tags=["accounts"], status_code=201)
-async def issue_token(caller: Caller, acts: Acts, body: TokenBody) -> dict[str, Any]:
+def issue_token(caller: Caller, acts: Acts, body: TokenBody) -> dict[str, Any]:
     """Issue a token; its text is in this reply and kept nowhere. For owners."""
-
-    def work() -> dict[str, Any]:
-        return acts.issue_token(
-            caller, body.account, scope=body.scope, days=body.days, label=body.label
-        )
-
-    return await asyncio.to_thread(work)
+    return acts.issue_token(
+        caller, body.account, scope=body.scope, days=body.days, label=body.label
+    )
 
 
 @administration_router.delete("/tokens/{token_id}", tags=["accounts"])
-async def revoke_token(
+def revoke_token(
     caller: Caller, acts: Acts, token_id: Annotated[str, Path(max_length=64)]
 ) -> dict[str, Any]:
     """Revoke a token; every worker refuses it within a second. For owners."""
-    await asyncio.to_thread(acts.revoke_token, caller, token_id)
+    acts.revoke_token(caller, token_id)
     return {"revoked": token_id}
 
 
 @administration_router.get("/allowances", tags=["budgets"])
-async def show_allowances(
+def show_allowances(
     caller: Caller, acts: Acts, dataset: Annotated[str, Query(max_length=100)]
 ) -> dict[str, Any]:
     """Return the budget of a dataset, all charges and all allowances. For owners."""
-    return await asyncio.to_thread(acts.totals, caller, dataset)
+    return acts.totals(caller, dataset)
 
 
 @administration_router.put("/allowances", tags=["budgets"])
-async def set_allowance(caller: Caller, acts: Acts, body: AllowanceBody) -> dict[str, Any]:
+def set_allowance(caller: Caller, acts: Acts, body: AllowanceBody) -> dict[str, Any]:
     """Set the part of a budget that one account may spend. For owners."""
-    return await asyncio.to_thread(
-        acts.set_allowance, caller, body.dataset, body.account, body.bits
-    )
+    return acts.set_allowance(caller, body.dataset, body.account, body.bits)
 
 
 @administration_router.put("/datasets/{name}/budget", tags=["budgets"])
-async def set_budget(caller: Caller, acts: Acts, name: Name, body: BudgetBody) -> dict[str, Any]:
+def set_budget(caller: Caller, acts: Acts, name: Name, body: BudgetBody) -> dict[str, Any]:
     """Change the budget of a dataset, which changes its promise. For owners."""
-    return await asyncio.to_thread(acts.set_budget, caller, name, body.bits)
+    return acts.set_budget(caller, name, body.bits)
 
 
 @administration_router.get("/datasets/{name}/versions", tags=["versions"])
-async def list_versions(caller: Caller, acts: Acts, name: Name) -> dict[str, Any]:
+def list_versions(caller: Caller, acts: Acts, name: Name) -> dict[str, Any]:
     """Name the versions of a dataset, the present one last. For owners."""
-    return await asyncio.to_thread(acts.versions, caller, name)
+    return acts.versions(caller, name)
 
 
 @administration_router.post("/datasets/{name}/versions", tags=["versions"], status_code=201)
-async def add_version(caller: Caller, acts: Acts, name: Name, body: VersionBody) -> dict[str, Any]:
+def add_version(caller: Caller, acts: Acts, name: Name, body: VersionBody) -> dict[str, Any]:
     """Replace the table by a new version; earlier charges stay. For owners."""
-
-    def work() -> dict[str, Any]:
-        return acts.add_version(
-            caller, name, data=body.data, schema=body.schema_file, erasure=body.erasure
-        )
-
-    return await asyncio.to_thread(work)
+    return acts.add_version(
+        caller, name, data=body.data, schema=body.schema_file, erasure=body.erasure
+    )
 
 
 @administration_router.get("/audit", tags=["ledger"])
-async def audit(
+def audit(
     caller: Caller,
     acts: Acts,
     after: Annotated[int, Query(description="The field next.")] = 0,
     limit: int = 100,
 ) -> dict[str, Any]:
     """Return the audit log in pages: every act of an owner. For owners and auditors."""
-
-    def work() -> dict[str, Any]:
-        return acts.audit(caller, after=after, limit=limit)
-
-    return await asyncio.to_thread(work)
+    return acts.audit(caller, after=after, limit=limit)
 
 
 @administration_router.get("/ledger/head", tags=["ledger"])
-async def ledger_head(caller: Caller, acts: Acts) -> dict[str, Any]:
+def ledger_head(caller: Caller, acts: Acts) -> dict[str, Any]:
     """Return the end of the ledger's chain, to be kept elsewhere. For owners and auditors."""
-    return await asyncio.to_thread(acts.head, caller)
+    return acts.head(caller)
 
 
 @administration_router.post("/ledger/verify", tags=["ledger"], status_code=202)
-async def begin_verification(caller: Caller, acts: Acts) -> dict[str, Any]:
+def begin_verification(caller: Caller, acts: Acts) -> dict[str, Any]:
     """Begin to replay the whole ledger: hashes, balances, prices. For owners and auditors."""
-    return await asyncio.to_thread(acts.begin_verification, caller)
+    return acts.begin_verification(caller)
 
 
 @administration_router.get("/ledger/verify/{job}", tags=["ledger"])
-async def show_verification(
+def show_verification(
     caller: Caller, acts: Acts, job: Annotated[str, Path(max_length=32)]
 ) -> dict[str, Any]:
     """Return how far a verification is, or what it found. For owners and auditors."""
-    return await asyncio.to_thread(acts.verification, caller, job)
+    return acts.verification(caller, job)
+
+
+# --- operators ---
+
+
+@operations_router.get("/healthz")
+async def healthz() -> dict[str, Any]:
+    """Tell that the worker answers."""
+    return {"status": "ok"}
+
+
+@operations_router.get("/readyz")
+async def readyz(request: Request, host: Host, response: Response) -> dict[str, Any]:
+    """Tell whether questions can be answered: ledger writable, copies open, engine exact.
+
+    From this machine also what is wrong; from elsewhere only whether something is.
+    """
+    checks = await host.lanes.quick(lambda: readiness(host))
+    ready = all(problem is None for problem in checks.values())
+    response.status_code = 200 if ready else 503
+    content: dict[str, Any] = {"status": "ready" if ready else "not ready"}
+    if is_local(request):
+        content["checks"] = {name: problem or "ok" for name, problem in checks.items()}
+    return content
+
+
+@operations_router.get("/metrics", response_class=Response)
+async def metrics(
+    request: Request, host: Host, bearer: Annotated[object, Security(SCHEME)]
+) -> Response:
+    """Return the counters of all workers for Prometheus: to this machine, and to owners."""
+    if not is_local(request):
+        identity = await identity_of(request, bearer)  # type: ignore[arg-type]
+        if identity is None or identity.role is not Role.OWNER:
+            raise not_found("route")
+    host.metrics.gauge("engine_admitted", host.lanes.admitted)
+    return Response(host.metrics.text(), media_type="text/plain; version=0.0.4")

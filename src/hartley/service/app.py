@@ -1,4 +1,4 @@
-"""The application: routes, one envelope for all errors, and what starts and ends with a worker."""
+"""The application of one worker: routes, limits and headers of every request, errors, repeats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sqlite3
 import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import httptools
 from fastapi import FastAPI
@@ -51,10 +51,143 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
     Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+    Headers = tuple[tuple[bytes, bytes], ...]
+    Basis = tuple[str, str, Fraction | None, PublicParts | None]
+
+SAVE_SECONDS = 1.0
+SEND_JSON = "send JSON, as in /openapi.json"
+DESCRIPTION = """
+Questions about private tables, answered truthfully within a budget of bits.
+
+Every request carries `Authorization: Bearer TOKEN`. Every error has the same envelope; its `code`
+is for programs, `message` and `hint` are for people, and `place` is where in the question the
+problem lies. Asking the same question again is always free.
+"""
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorEnvelope, "description": words}
+    for status, words in {
+        400: "the body cannot be read, or a header was sent twice",
+        401: "the token is missing or not valid",
+        403: "the role or scope of the token does not allow this",
+        404: "absent, or not for this account",
+        409: "the allowance or the daily cap is too small, or more is due than a price said",
+        413: "the body is too large",
+        422: "the question or a field is not valid",
+        429: "too many requests in a minute",
+        500: "the service failed",
+        503: "busy, pending (paid for; ask the same again) or unavailable",
+    }.items()
+}
 
 
-# --- gate -----------------------------------------------------------------------------------------
-# The outermost part of the service: request ids, limits on bodies, headers, logs, last errors.
+def create_app(settings: ServiceSettings) -> FastAPI:
+    """Return the application of one worker, for a ledger and copies that ``prepare`` has made."""
+    service = Service(settings)
+    app = FastAPI(
+        title="Hartley",
+        version="1",
+        description=DESCRIPTION,
+        docs_url=None,  # the pages would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,  # a redirect would name the host that the client claims
+        lifespan=_lifespan,
+        responses=ERRORS,
+    )
+    app.state.service = service
+    app.state.administration = Administration(service)
+    app.state.cache = ReplyCache(service)
+    app.add_middleware(
+        RequestGuard, service=service, cache=app.state.cache, tls=settings.tls is not None
+    )
+    app.add_exception_handler(HartleyError, _reply)
+    app.add_exception_handler(HTTPException, _reply_http)
+    app.add_exception_handler(RequestValidationError, _reply_invalid)
+    for part in (datasets_router, operations_router, administration_router):
+        app.include_router(part)
+    app.include_router(console_router())
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    await asyncio.to_thread(service.open)
+    # What is open now stays until the end. Looking through all of it for garbage, again and again,
+    # would stop every request for a tenth of a second.
+    gc.collect()
+    gc.freeze()
+    saving = asyncio.create_task(_save(service))
+    try:
+        yield
+    finally:
+        saving.cancel()
+        with suppress(asyncio.CancelledError):
+            await saving
+        gc.unfreeze()
+        app.state.cache.close()
+        await asyncio.to_thread(service.close)
+
+
+async def _save(service: Service) -> None:
+    while True:
+        await asyncio.sleep(SAVE_SECONDS)
+        parent = multiprocessing.parent_process()
+        if parent is not None and not parent.is_alive():
+            # Nobody would replace this worker, and it would keep the address from a new start.
+            LOGGER.error("the parent process ended, so this worker ends")
+            signal.raise_signal(signal.SIGTERM)
+            return
+        with suppress(HartleyError):  # a ledger that does not answer is reported elsewhere
+            await asyncio.to_thread(service.save)
+
+
+def _reply(request: Request, error: Exception) -> JSONResponse:
+    service: Service = request.app.state.service
+    request_id = request.scope["state"]["request_id"]
+    # A refused question repeats its own text, which may hold anything; of an engine none is shown.
+    known = isinstance(error, (ServiceError, Refused, EngineError))
+    if not known and service.ledger.name in str(error):
+        assert isinstance(error, HartleyError)
+        error = EngineError(error.problem, hint=error.hint)  # where it lies is the operator's
+    reply = as_service_error(error)
+    if reply.status >= 500 and not isinstance(error, ServiceError):
+        extra = {"request_id": request_id, "problem": str(error)}
+        LOGGER.warning("failed", exc_info=error, extra=extra)
+    return JSONResponse(reply.body(request_id), reply.status, headers=reply.headers)
+
+
+def _reply_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    replies = {
+        404: not_found("route"),
+        413: too_large(),
+        405: ServiceError(
+            405,
+            "method",
+            "The route does not have this method",
+            hint="see /openapi.json",
+            headers=error.headers,
+        ),
+    }
+    unreadable = ServiceError(400, "invalid", "The body cannot be read", hint=SEND_JSON)
+    return _reply(request, replies.get(error.status_code, unreadable))
+
+
+def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0] if error.errors() else {}
+    where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
+    what = str(first.get("msg", "")).removesuffix(".")
+    problem, hint = f"The body is not valid: {what}", "see the fields in /openapi.json"
+    if first.get("type") == "json_invalid":
+        place = int(first.get("loc", ("body", 0))[-1]) + 1
+        problem, hint = f"The body is not JSON, from its character {place} on", SEND_JSON
+    elif where:
+        problem = f"The field '{where}' is not valid: {what}"
+    return _reply(request, ServiceError(422, "invalid", problem, hint=hint))
+
+
+# --- every request ---
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -78,13 +211,13 @@ names of users are refused where they are read, and two lengths by the server.""
 ONLY_TLS = (b"strict-transport-security", b"max-age=31536000")
 
 
-class Gate:
-    """Wraps the whole application; nothing that it raises reaches the server's own log."""
+class RequestGuard:
+    """Wraps the whole application: limits, headers, kept replies, a log without what was sent."""
 
     def __init__(
-        self, app: Application, *, service: Service, kept: KeptReplies, tls: bool = False
+        self, app: Application, *, service: Service, cache: ReplyCache, tls: bool = False
     ) -> None:
-        self._app, self._kept = app, kept
+        self._app, self._cache = app, cache
         self._keeps = service.settings.keep_replies
         self._limit, self._metrics = service.settings.body_limit, service.metrics
         self._headers = SECURITY_HEADERS + ((ONLY_TLS,) if tls else ())
@@ -108,13 +241,13 @@ class Gate:
                 _refuse_doubled([name for name, _ in scope["headers"]])
             if scope["method"] == "POST" and scope["path"].endswith("/ask"):
                 if await self._sent_again(scope, headers, receive, reply):
-                    self._count(scope, 200, begun, "/v1/datasets/{name}/ask")
+                    self._note(scope, 200, begun, kept=True)
                     return
             else:
                 await self._app(scope, receive, reply)
         except Exception as error:  # noqa: BLE001 - what nobody expected is logged without its message
             await self._failed(error, reply, request_id)
-        self._note(scope, reply.status or 500, begun, request_id)
+        self._note(scope, reply.status or 500, begun)
 
     async def _sent_again(
         self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, reply: _Reply
@@ -133,12 +266,13 @@ class Gate:
             if messages[-1]["type"] == "http.disconnect":
                 break
         kind = headers.get(b"content-type", b"")
-        key = self._kept.key(scope["path"], authorization, kind, body)
-        kept = await self._kept.find(key, token.strip().decode("latin-1"))
+        # What the request is recognised by; the token itself is not kept.
+        key = scope["path"], hashlib.sha256(authorization).digest(), kind, body
+        kept = await self._cache.find(key, token.strip().decode("latin-1"))
         if kept is not None:
             await reply.send_json(200, kept)
             return True
-        stamp = await self._kept.stamp()
+        stamp = await self._cache.stamp()
 
         async def replay() -> Message:
             return messages.pop(0) if messages else await receive()
@@ -148,7 +282,7 @@ class Gate:
         repeat = scope["state"].get("repeat")
         if repeat is not None and reply.status == 200:
             identity, dataset = repeat
-            await self._kept.keep(key, identity, dataset, stamp, b"".join(reply.captured))
+            await self._cache.keep(key, identity, dataset, stamp, b"".join(reply.captured))
         return False
 
     @staticmethod
@@ -182,29 +316,25 @@ class Gate:
 
         return limited
 
-    def _note(self, scope: Scope, status: int, begun: float, request_id: str) -> None:
+    def _note(self, scope: Scope, status: int, begun: float, *, kept: bool = False) -> None:
+        """Count a request; log it unless its reply was kept, since lines of those fill a disk."""
+        seconds = time.perf_counter() - begun
+        method = scope["method"] if scope["method"] in METHODS else "other"
         # The path itself may hold whatever a client put there; its pattern does not.
         route = getattr(scope.get("route"), "path", None) or "unknown"
-        seconds = self._count(scope, status, begun, route)
-        LOGGER.info(
-            "request",
-            extra={
-                "request_id": request_id,
-                "method": scope["method"] if scope["method"] in METHODS else "other",
+        route = "/v1/datasets/{name}/ask" if kept else route
+        self._metrics.count("requests", route=route, method=method, status=str(status))
+        self._metrics.time("request_seconds", seconds, route=route)
+        if not kept:
+            line = {
+                "request_id": scope["state"]["request_id"],
+                "method": method,
                 "route": route,
                 "status": status,
                 "milliseconds": round(seconds * 1000, 2),
                 "account": scope["state"].get("account"),
-            },
-        )
-
-    def _count(self, scope: Scope, status: int, begun: float, route: str) -> float:
-        """Count a request. Kept replies are only counted: a line each would fill the disk."""
-        seconds = time.perf_counter() - begun
-        method = scope["method"] if scope["method"] in METHODS else "other"
-        self._metrics.count("requests", route=route, method=method, status=str(status))
-        self._metrics.time("request_seconds", seconds, route=route)
-        return seconds
+            }
+            LOGGER.info("request", extra=line)
 
 
 def _refuse_doubled(names: list[bytes]) -> None:
@@ -221,9 +351,7 @@ def _refuse_doubled(names: list[bytes]) -> None:
 class _Reply:
     """Sends a reply with the headers of every reply, and notes its status."""
 
-    def __init__(
-        self, send: Send, headers: tuple[tuple[bytes, bytes], ...], request_id: str
-    ) -> None:
+    def __init__(self, send: Send, headers: Headers, request_id: str) -> None:
         self._send, self._headers, self._request_id = send, headers, request_id
         self.status: int | None = None
         self.captured: list[bytes] | None = None
@@ -244,7 +372,6 @@ class _Reply:
     async def send_json(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send a whole reply."""
         self.status = status
         own = [
             (b"content-type", b"application/json"),
@@ -260,62 +387,54 @@ class _Reply:
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
-# --- kept replies ---------------------------------------------------------------------------------
-# Rendered replies to repeats, kept by a worker and checked against token, version and balance.
-#
-# A reply to a repeat is a function of the token's state, the version of data and schema, the
-# text, and the account's own charges: plans and prices look at no other rows. So a kept reply is
-# sent again if the token still stands for the same identity, and the ledger did not change, or
-# changed only in rows that leave version, schema, allowance and charges of the account as they
-# were.
+# --- replies to repeats ---
 
 MOST_REPLIES, MOST_BYTES = 4096, 32 << 20
 """What a worker keeps; then it starts again from nothing."""
-T = TypeVar("T")
 ReplyKey = tuple[str, bytes, bytes, bytes]
-Standing = tuple[str, str, "Fraction | None", "PublicParts | None"]
 
 
 @dataclass
-class KeptReply:
+class CachedReply:
     """A rendered reply, and what it rests on."""
 
     identity: Identity
     dataset: str
-    standing: Standing
-    """Version of the data and of the schema, the account's allowance and its charges."""
     stamp: object
     """The state of the ledger's database in which the rest was checked last."""
     body: bytes
+    basis: Basis | None = None
+    """Version of data and schema, allowance and charges of the account; None without allowance."""
 
 
-class KeptReplies:
-    """The replies that one worker keeps; used from its event loop alone."""
+class ReplyCache:
+    """Rendered replies to repeats, kept by one worker and used from its event loop alone.
+
+    A reply to a repeat is a function of the token's state, the version of data and schema, the
+    text, and the account's own charges: plans and prices look at no other rows. So it is sent again
+    if the token still stands for the same identity, and the ledger did not change, or changed only
+    in rows that leave version, schema, allowance and charges of the account as they were.
+    """
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._replies: dict[ReplyKey, KeptReply] = {}
+        self._replies: dict[ReplyKey, CachedReply] = {}
         self._bytes = 0
         self._watching: sqlite3.Connection | None = None
 
-    @staticmethod
-    def key(path: str, authorization: bytes, kind: bytes, body: bytes) -> ReplyKey:
-        """Return what a request is recognised by; the token itself is not kept."""
-        return path, hashlib.sha256(authorization).digest(), kind, body
-
     async def find(self, key: ReplyKey, token: str) -> bytes | None:
         """Return the reply to a request if it is still right; None otherwise."""
-        kept = self._replies.get(key)
+        kept, service = self._replies.get(key), self._service
         if kept is None:
             return None
-        if await self._service.authenticate(token) == kept.identity:
+        if await service.authenticate(token) == kept.identity:
             # A ledger that went back may be in the very state that the reply was kept in.
-            await self._looked_up(self._service.resources.guard.check)
+            await service.look_up(service.resources.guard.check)
             stamp = await self.stamp()
             same = stamp == kept.stamp
-            if same or await self._looked_up(lambda: self._standing(kept)) == kept.standing:
+            if same or await service.look_up(lambda: self._basis(kept)) == kept.basis:
                 kept.stamp = stamp
-                self._service.metrics.count("questions", dataset=kept.dataset, outcome="kept")
+                service.metrics.count("questions", dataset=kept.dataset, outcome="kept")
                 return kept.body
         self._forget(key)
         return None
@@ -327,10 +446,10 @@ class KeptReplies:
         if len(self._replies) >= MOST_REPLIES or self._bytes + len(body) > MOST_BYTES:
             self._replies.clear()
             self._bytes = 0
-        kept = KeptReply(identity, dataset, ("", "", None, None), stamp, body)
-        kept.standing = await self._looked_up(lambda: self._standing(kept))
+        kept = CachedReply(identity, dataset, stamp, body)
+        kept.basis = await self._service.look_up(lambda: self._basis(kept))
         if await self.stamp() != stamp:
-            return  # the reply may be older than the standing
+            return  # the reply may be older than its basis
         self._forget(key)
         self._replies[key] = kept
         self._bytes += len(body) + len(key[-1])
@@ -340,36 +459,29 @@ class KeptReplies:
         if kept is not None:
             self._bytes -= len(kept.body) + len(key[-1])
 
-    def _standing(self, kept: KeptReply) -> Standing:
-        place = self._service.ledger.store.read(
-            lambda t: find(t, kept.dataset, kept.identity.account)
-        )
+    def _basis(self, kept: CachedReply) -> Basis | None:
+        name = kept.identity.account
+        place = self._service.ledger.store.read(lambda t: find(t, kept.dataset, name))
+        if place.holder != name:
+            return None
         standing, account = place.standing, place.account
-        if place.holder != kept.identity.account:
-            return "", "", None, None
         return standing.version, standing.schema, account.bits, account.parts
 
     async def stamp(self) -> object:
         """Return something that differs after every change of the ledger's database."""
-        path = self._service.ledger.path
-        if path is None:
-            store = self._service.ledger.store
-            return await self._looked_up(lambda: store.read(lambda t: t.head()))
+        ledger = self._service.ledger
+        if ledger.path is None:
+            return await self._service.look_up(lambda: ledger.store.read(lambda t: t.head()))
         # This connection never writes, so it sees every commit of all others, in 3 microseconds.
         try:
             if self._watching is None:
                 self._watching = sqlite3.connect(
-                    path, isolation_level=None, check_same_thread=False
+                    ledger.path, isolation_level=None, check_same_thread=False
                 )
             (version,) = self._watching.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error:
             return object()  # the ledger itself says what is wrong with its file
         return version
-
-    async def _looked_up(self, work: Callable[[], T]) -> T:
-        if self._service.ledger.path is not None:
-            return work()
-        return await self._service.lanes.quick(work)
 
     def close(self) -> None:
         """Close the connection."""
@@ -377,164 +489,7 @@ class KeptReplies:
             self._watching.close()
 
 
-# --- app ------------------------------------------------------------------------------------------
-
-
-SAVE_SECONDS = 1.0
-DESCRIPTION = """
-Questions about private tables, answered truthfully within a budget of bits.
-
-Every request carries `Authorization: Bearer TOKEN`. Every error has the same envelope; its `code`
-is for programs, `message` and `hint` are for people, and `place` is where in the question the
-problem lies. Asking the same question again is always free.
-"""
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorEnvelope, "description": words}
-    for status, words in {
-        400: "the body cannot be read, or a header was sent twice",
-        401: "the token is missing or not valid",
-        403: "the role or scope of the token does not allow this",
-        404: "absent, or not for this account",
-        409: "the allowance or the daily cap is too small, or more is due than a price said",
-        413: "the body is too large",
-        422: "the question or a field is not valid",
-        429: "too many requests in a minute",
-        500: "the service failed",
-        503: "busy, pending (paid for; ask the same again) or unavailable",
-    }.items()
-}
-
-
-def create_app(settings: ServiceSettings) -> FastAPI:
-    """Return the application of one worker, with everything it needs opened.
-
-    The ledger and the coded copies must exist: ``hartley.service.server.prepare`` makes them.
-    """
-    service = Service(settings)
-    app = FastAPI(
-        title="Hartley",
-        version="1",
-        description=DESCRIPTION,
-        docs_url=None,  # the pages would load scripts from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,  # a redirect would name the host that the client claims
-        lifespan=_lifespan,
-        responses=ERRORS,
-    )
-    app.state.service = service
-    app.state.administration = Administration(service)
-    app.state.kept = KeptReplies(service)
-    app.add_middleware(
-        Gate,
-        service=service,
-        kept=app.state.kept,
-        tls=settings.tls is not None,
-    )
-    app.add_exception_handler(HartleyError, _reply)
-    app.add_exception_handler(HTTPException, _reply_http)
-    app.add_exception_handler(RequestValidationError, _reply_invalid)
-    for part in (datasets_router, operations_router, administration_router):
-        app.include_router(part)
-    app.include_router(console_router())
-    return app
-
-
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    service: Service = app.state.service
-    await asyncio.to_thread(service.open)
-    # What is open now stays until the end. Looking through all of it for garbage, again and again,
-    # would stop every request for a tenth of a second.
-    gc.collect()
-    gc.freeze()
-    saving = asyncio.create_task(_save(service))
-    try:
-        yield
-    finally:
-        saving.cancel()
-        with suppress(asyncio.CancelledError):
-            await saving
-        gc.unfreeze()
-        app.state.kept.close()
-        await asyncio.to_thread(service.close)
-
-
-async def _save(service: Service) -> None:
-    while True:
-        await asyncio.sleep(SAVE_SECONDS)
-        parent = multiprocessing.parent_process()
-        if parent is not None and not parent.is_alive():
-            # Nobody would replace this worker, and it would keep the address from a new start.
-            LOGGER.error("the parent process ended, so this worker ends")
-            signal.raise_signal(signal.SIGTERM)
-            return
-        with suppress(HartleyError):  # a ledger that does not answer is reported elsewhere
-            await asyncio.to_thread(service.save)
-
-
-# --- errors -------------------------------------------------------------------------------------
-
-
-def _reply(request: Request, error: Exception) -> JSONResponse:
-    service: Service = request.app.state.service
-    request_id = request.scope["state"]["request_id"]
-    # A refused question repeats its own text, which may hold anything; of an engine none is shown.
-    known = isinstance(error, (ServiceError, Refused, EngineError))
-    if not known and service.ledger.name in str(error):
-        assert isinstance(error, HartleyError)
-        error = EngineError(error.problem, hint=error.hint)  # where it lies is the operator's
-    reply = as_service_error(error)
-    if reply.status >= 500 and not isinstance(error, ServiceError):
-        extra = {"request_id": request_id, "problem": str(error)}
-        LOGGER.warning("failed", exc_info=error, extra=extra)
-    return JSONResponse(reply.body(request_id), reply.status, headers=reply.headers)
-
-
-def _reply_http(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    replies = {
-        404: not_found("route"),
-        413: too_large(),
-        405: ServiceError(
-            405,
-            "method",
-            "The route does not have this method",
-            hint="see /openapi.json",
-            headers=error.headers,
-        ),
-    }
-    unreadable = ServiceError(
-        400, "invalid", "The body cannot be read", hint="send JSON, as in /openapi.json"
-    )
-    return _reply(request, replies.get(error.status_code, unreadable))
-
-
-def _reply_invalid(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0] if error.errors() else {}
-    if first.get("type") == "json_invalid":
-        place = first.get("loc", ("body", 0))[-1]
-        problem = f"The body is not JSON, from its character {int(place) + 1} on"
-        return _reply(
-            request,
-            ServiceError(422, "invalid", problem, hint="send JSON, as in /openapi.json"),
-        )
-    where = ".".join(str(part) for part in first.get("loc", ()) if part != "body")
-    what = str(first.get("msg", "")).removesuffix(".")
-    problem = (
-        f"The field '{where}' is not valid: {what}" if where else f"The body is not valid: {what}"
-    )
-    return _reply(
-        request, ServiceError(422, "invalid", problem, hint="see the fields in /openapi.json")
-    )
-
-
-# --- http protocol --------------------------------------------------------------------------------
-# HTTP as the service speaks it: limits before anything is known of a request, errors as
-# envelopes.
-#
-# The server below has no limit on the size of headers and no time limit for a request, and
-# answers what is not HTTP in words of its own.
+# --- one connection ---
 
 LARGEST_HEAD = 32 << 10
 """Bytes of the request line and all headers together."""
@@ -543,7 +498,11 @@ REQUEST_SECONDS = 30.0
 
 
 class EnvelopeProtocol(HttpToolsProtocol):
-    """One connection; everything it refuses has the envelope of errors."""
+    """One connection: limits before anything is known of a request, refusals as envelopes.
+
+    The server below has no limit on the size of headers and no time limit for a request, and
+    answers what is not HTTP in words of its own.
+    """
 
     largest_head, request_seconds = LARGEST_HEAD, REQUEST_SECONDS
 
@@ -630,11 +589,8 @@ class EnvelopeProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
         del msg  # the server's own words
-        self._refuse(
-            ServiceError(
-                400, "invalid", "The request is not valid HTTP/1.1", hint="see /openapi.json"
-            )
-        )
+        problem = "The request is not valid HTTP/1.1"
+        self._refuse(ServiceError(400, "invalid", problem, hint="see /openapi.json"))
 
     def _refuse(self, error: ServiceError) -> None:
         """Send an envelope and close the connection, in the place of the request that is read.
@@ -683,10 +639,8 @@ class EnvelopeProtocol(HttpToolsProtocol):
         )
         lines = [b"%s: %s\r\n" % header for header in headers]
         self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))
-        LOGGER.info(
-            "request",
-            extra={"request_id": request_id, "route": "none", "status": error.status},
-        )
+        line = {"request_id": request_id, "route": "none", "status": error.status}
+        LOGGER.info("request", extra=line)
         self.transport.close()
 
     # --- time ---
@@ -702,14 +656,8 @@ class EnvelopeProtocol(HttpToolsProtocol):
     def _late(self) -> None:
         self._timer = None
         if self._begun:
-            self._refuse(
-                ServiceError(
-                    408,
-                    "late",
-                    f"The request was not complete within {self.request_seconds:g} s",
-                    hint="send it at once",
-                )
-            )
+            problem = f"The request was not complete within {self.request_seconds:g} s"
+            self._refuse(ServiceError(408, "late", problem, hint="send it at once"))
         else:  # nothing was sent
             self.transport.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,9 +44,12 @@ if TYPE_CHECKING:
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
 
+T = TypeVar("T")
+MOST_REMEMBERED = 10_000
+"""Questions that are known to be repeats, in each version."""
 
-# --- paid answers ---------------------------------------------------------------------------------
-# Answers that an account has paid for, read from the ledger again: nothing can be charged here.
+
+# --- answers that an account has paid for, read from the ledger again ---
 
 
 @dataclass(frozen=True)
@@ -61,21 +64,6 @@ class PaidQuestions:
         default_factory=list, repr=False, compare=False
     )
     """What was shown last, with the recorded answers and the asking account it rests on."""
-
-    @classmethod
-    def of(
-        cls, desk: Desk, plans: Sequence[Selection], analyst: str, versions: tuple[str, str]
-    ) -> PaidQuestions:
-        """Return plans ready to be looked up, for a version of the data and of the schema."""
-        questions = tuple(questions_of(plans))
-        batch = read_batch(
-            desk.schema.name,
-            analyst,
-            [to_plain(question) for question in questions],
-            version=versions[0],
-            schema=versions[1],
-        )
-        return cls(tuple(plans), questions, batch, desk.schema)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -131,11 +119,7 @@ def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tup
     What the row repeated from earlier rows is shown in the finest cells that the account knows.
     Raises an error, as for an absent row, if the account did not pay for all of it.
     """
-
-    def read(text: str) -> Selection:
-        return parse(text, desk.schema, desk.rows)
-
-    selections = [read(text) for text in texts_of(charge.note, read)]
+    selections = _selections(charge.note, desk)
     paid = [from_plain(question) for question in charge.questions]
     steps = {replace(question, step=ANY_STEP): question.step for question in paid}
     plans = [
@@ -144,44 +128,37 @@ def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tup
         )
         for known in desk.known_plans(selections, ledger.trusted, analyst)
     ]
-    questions = PaidQuestions.of(desk, plans, analyst, (charge.version, charge.schema))
-    planned = questions.look_up(ledger)
+    questions = tuple(questions_of(plans))
+    batch = read_batch(
+        desk.schema.name,
+        analyst,
+        [to_plain(question) for question in questions],
+        version=charge.version,
+        schema=charge.schema,
+    )
+    paid_for = PaidQuestions(tuple(plans), questions, batch, desk.schema)
+    planned = paid_for.look_up(ledger)
     if planned is None:
         raise not_found("answer")
-    return questions.answers(planned)
+    return paid_for.answers(planned)
 
 
-def texts_of(note: str, read: Callable[[str], object]) -> list[str]:
-    """Split the note of a row into its questions, which may have several lines each."""
-    lines, texts = note.split("\n"), []
-    start = 0
-    while start < len(lines):
+def _selections(note: str, desk: Desk) -> list[Selection]:
+    """Read the questions in the note of a row, which may have several lines each."""
+    lines, selections = note.split("\n"), []
+    while lines:
         # The longest run of lines that is a question: a comment may stand after a whole one.
-        for end in range(len(lines), start, -1):
-            text = "\n".join(lines[start:end])
-            if _is_question(text, read):
-                texts.append(text)
-                start = end
+        for end in range(len(lines), 0, -1):
+            with suppress(Refused):
+                selections.append(parse("\n".join(lines[:end]), desk.schema, desk.rows))
+                lines = lines[end:]
                 break
         else:
             raise not_found("answer")
-    return texts
+    return selections
 
 
-def _is_question(text: str, read: Callable[[str], object]) -> bool:
-    try:
-        read(text)
-    except Refused:
-        return False
-    return True
-
-
-# --- hosted dataset -------------------------------------------------------------------------------
-# One dataset in one worker: an agent over the present version, opened again when it changes.
-
-T = TypeVar("T")
-MOST_REMEMBERED = 10_000
-"""Questions that are known to be repeats, in each version."""
+# --- one dataset in one worker: an agent over the present version ---
 
 
 @dataclass
@@ -252,8 +229,7 @@ class HostedDataset:
         ledger: Ledger,
         guard: LedgerGuard,
     ) -> None:
-        self.name, self._dataset, self.ledger = dataset.name, dataset, ledger
-        self._guard = guard
+        self.name, self._dataset, self.ledger, self._guard = dataset.name, dataset, ledger, guard
         self.place = place_of_copy(settings, dataset)
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._open: OpenVersion | None = None
@@ -334,7 +310,7 @@ class HostedDataset:
         """Run work with the present version; if it was replaced meanwhile, once more.
 
         Nothing is charged for a version that is not the present one, so a second attempt is safe.
-        ``check`` False leaves out the look at the ledger before it, for work that looks itself.
+        Without ``check``, work looks itself whether its version is the present one.
         """
         self._guard.check()
         old = None
@@ -388,7 +364,7 @@ class HostedDataset:
                 opened.holders.clear()
             opened.holders.add(analyst)
 
-    def is_known_repeat(self, analyst: str, wishes: Sequence[Wish]) -> bool:
+    def is_free_repeat(self, analyst: str, wishes: Sequence[Wish]) -> bool:
         """Tell whether questions were found to be a repeat in the version that is open."""
         with self._lock:
             opened = self._open
@@ -403,8 +379,7 @@ class HostedDataset:
     ) -> bool:
         """Tell whether an account was never charged for some of the questions, as far as is known.
 
-        It looks at no row that was added since the last question here. ``admit`` is called with
-        the plans, and may raise an error.
+        It looks at no row that was added since the last question here; ``admit`` may refuse plans.
         """
         desk = opened.agent.desk
         plans = desk.plan(list(wishes), None, None)
@@ -422,13 +397,8 @@ class HostedDataset:
     ) -> list[dict[str, Any]] | None:
         """Return recorded answers if the account has paid for all of them; None otherwise.
 
-        Args:
-            opened: the present version.
-            analyst: the account, which must have an allowance.
-            wishes: the questions.
-            admit: called with the plans of questions that are not known to be repeats; it may
-                raise an error.
-            may_ask: whether new questions are asked next, so that they need not be looked up.
+        ``admit`` may refuse the plans of questions that are not known to be repeats. With
+        ``may_ask``, new questions are asked next, so that they need not be looked up.
         """
         key = _key(analyst, wishes)
         known = opened.repeats.get(key)
@@ -441,8 +411,10 @@ class HostedDataset:
         desk = opened.agent.desk
         read = desk.plan(list(wishes), None, None)
         admit(read)
-        if may_ask and self._is_new(desk, read, analyst):
-            return None
+        if may_ask:
+            desk.earlier.read(self.ledger.trusted)  # only what was added since it was read last
+            if self._is_unknown(desk, read, analyst):
+                return None
         based = {"version": opened.version, "schema": opened.schema_version}
         plans, planned = desk.look_up(read, self.ledger.trusted, analyst, **based)
         if not planned.complete:
@@ -453,16 +425,9 @@ class HostedDataset:
         opened.repeats[key] = (questions, planned.place.account.parts)
         return questions.contents(planned)
 
-    def _is_new(self, desk: Desk, plans: Sequence[Selection], analyst: str) -> bool:
-        """Tell whether an account was never charged for some question of plans, at any step.
-
-        From rows that are in memory once they were read, and from those that were added since.
-        """
-        desk.earlier.read(self.ledger.trusted)
-        return self._is_unknown(desk, plans, analyst)
-
     @staticmethod
     def _is_unknown(desk: Desk, plans: Sequence[Selection], analyst: str) -> bool:
+        """Return whether an account was never charged for some question of plans, at any step."""
         told = desk.earlier.told(analyst)
         return any(told.finest(asked) is None for plan in plans for asked in plan.questions)
 

@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 
     from hartley.trusted.ledger.store import LedgerStore, Transaction
 
-
-# --- identity -------------------------------------------------------------------------------------
-
-
 ACCOUNT_NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}", re.ASCII)
 TOKEN_ID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 TOKEN_TEXT = re.compile(r"hartley_([0-9a-f]{16})_([0-9a-f]{64})", re.ASCII)
-LONGEST_LABEL = 100
+LONGEST_LABEL, LONGEST_KEY = 100, 200
+"""Characters of a token's label and of an idempotency key."""
+UNANSWERED = ""
+"""Stands in the column of the reply until there is one."""
+NOTED_EVERY = timedelta(minutes=1)
+"""How often the last use of a token is written."""
+PATIENCE = 10.0
+"""Seconds to wait for the last write."""
 
 
 class Role(StrEnum):
@@ -147,8 +150,7 @@ class AuditRow:
 def new_token() -> tuple[IssuedToken, str]:
     """Draw a token of 256 random bits; return it with the verifier that is kept of it.
 
-    The secret is random and long, so a plain SHA-256 cannot be searched backwards, and a slow hash
-    would only make requests slow.
+    The secret is random and long, so a plain SHA-256 of it cannot be searched backwards.
     """
     token_id, secret = secrets.token_hex(8), secrets.token_hex(32)
     text = f"hartley_{token_id}_{secret}"
@@ -169,8 +171,7 @@ def verifier_of(text: str) -> str:
 def csrf_of(session: str) -> str:
     """Return the text that the forms of a session carry.
 
-    It is computed from the text of the session, which only the browser has: a reader of the
-    database cannot forge a form.
+    It rests on what only the browser has: a reader of the database cannot forge a form.
     """
     return hmac.new(session.encode(), b"hartley csrf", hashlib.sha256).hexdigest()
 
@@ -233,17 +234,10 @@ def time_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-# --- keyed requests -------------------------------------------------------------------------------
-# Idempotency keys: which request a key belongs to, what it was charged, and what was replied.
-#
+# --- idempotency keys ---
 # A key is bound in the transaction that charges for its request. So a request is charged with its
 # key bound, or not at all, also where the process ends between the charge and the reply: the same
 # request again finds the charge in the row of the ledger that the key names.
-
-LONGEST_KEY = 200
-"""Characters of an idempotency key."""
-UNANSWERED = ""
-"""Stands in the column of the reply until there is one."""
 
 
 @dataclass(frozen=True)
@@ -315,17 +309,14 @@ def _charged(
 def bind_key(
     transaction: Transaction, request: KeyedRequest, dataset: str, now: str, since: str
 ) -> None:
-    """Bind a key inside the transaction that is about to charge for its request.
-
-    Nobody else writes meanwhile, so the row of the charge will be the next one.
-    """
+    """Bind a key inside the transaction that is about to charge for its request."""
     if find_key(transaction, request, since) is not None:
         # Paid for once, and unpaid again: the data were replaced between the two.
         raise InputError(
             "The request was charged before the dataset was replaced, and would be charged again",
             hint="draw a new random key to ask about the new version",
         )
-    head = transaction.head()
+    head = transaction.head()  # nobody else writes meanwhile: the row of the charge is the next one
     sequence = 1 if head is None else head.sequence + 1
     spent = find(transaction, dataset, request.account).account.spent
     _insert(transaction, request, UNANSWERED, now, since, (dataset, sequence, write_integer(spent)))
@@ -364,13 +355,7 @@ def _insert(  # noqa: PLR0913, PLR0917 - the parts of a row
     )
 
 
-# --- last uses ------------------------------------------------------------------------------------
-# When tokens were last used: written once a minute at most, and while no request waits for it.
-
-NOTED_EVERY = timedelta(minutes=1)
-"""How often the last use of a token is written."""
-PATIENCE = 10.0
-"""Seconds to wait for the last write."""
+# --- last uses of tokens ---
 
 
 class LastUses:

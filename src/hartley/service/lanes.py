@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-import mmap
 import struct
 import threading
 import time
 from collections import Counter, OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hartley.agent.ledger import open_ledger
@@ -19,20 +17,17 @@ from hartley.engines.dialect import StatementStop
 from hartley.errors import Pending
 from hartley.service.accounts import open_accounts
 from hartley.service.logs import Metrics
-from hartley.service.own_rows import LedgerGuard
+from hartley.service.own_rows import LedgerGuard, shared_memory
 from hartley.service.replies import ServiceError, busy, pending, too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from hartley.results.quote import Wish
     from hartley.service.identity import Identity
     from hartley.service.settings import ServiceSettings
     from hartley.trusted.questions.question import Selection
-
-
-# --- lanes ----------------------------------------------------------------------------------------
-
 
 T = TypeVar("T")
 QUICK_THREADS = 4
@@ -41,6 +36,13 @@ ENDING_SECONDS = 1.0
 """How long a late question may take to end once its statement was stopped."""
 TURN_SECONDS = 10.0
 """How long an account may take to ask again, beside the time of the question itself."""
+SLOT = struct.Struct("<16sdd")
+"""A rate limit: the digest of an account and a kind, its tokens, and when they were counted."""
+SLOTS, PROBES, MINUTE = 1 << 14, 16, 60.0
+ITEMS_OF_A_QUESTION = 25
+"""Numbers that take about as long to price as a plain question, and count as one."""
+LIGHT_TEXT = 1000
+"""Characters up to which a text without groups and lists is read in a moment."""
 
 
 class Ticket:
@@ -49,13 +51,8 @@ class Ticket:
     Work looks at it between its steps. Once it has gone on to a charge it goes on until the time
     limit, even if nobody waits for it. What is paid for by then goes on in the finishing place, if
     that is free. Otherwise its statement is stopped: the charge stays, and asking the same again
-    computes the answer.
-
-    Args:
-        account: whose it is.
-        about: what is asked, so that the same is recognised while it is being finished.
-        yields: whether it is finished only as long as nobody else needs a lane, because its engine
-            runs one statement at a time.
+    computes the answer. ``about`` says what is asked; one that ``yields`` is finished only as long
+    as nobody else needs a lane, because its engine runs one statement at a time.
     """
 
     def __init__(self, account: str = "", about: object = None, *, yields: bool = False) -> None:
@@ -84,7 +81,7 @@ class Ticket:
             self.check()
             self.charging = True
 
-    def note_paid(self) -> None:
+    def mark_paid(self) -> None:
         """Note that everything is paid for."""
         self.is_paid = True
 
@@ -102,9 +99,9 @@ class LaneWork(NamedTuple):
 class Lanes:
     """The threads of one worker: some for the engine, and others that never wait behind them.
 
-    Beside the lanes there is one finishing place. A question that is paid for and late leaves its
-    lane and goes on there, while its caller is told that it is pending; asking the same again
-    then repeats its recorded answer. Accounts take turns in that place.
+    A question that is paid for and late leaves its lane and goes on in one finishing place, while
+    its caller is told that it is pending; asking the same again then repeats its recorded answer.
+    Accounts take turns in that place.
 
     Args:
         lanes: how many questions use the engine at once.
@@ -153,10 +150,9 @@ class Lanes:
         """Run work that uses the engine, in a free lane or after those before it in the queue.
 
         Raises ``busy`` if the queue is full. After the time limit, or if the caller is cancelled,
-        the ticket is stopped: work that waits is dropped, and work that runs ends before its next
-        step, unless it has made a charge. At the time limit the statement of a question is stopped
-        too, so that its lane is free, unless it goes on in the finishing place; a caller whose
-        question is paid for gets ``pending``.
+        work that waits is dropped, and work that runs ends before its next step, unless it has made
+        a charge. At the time limit the statement of a question is stopped too, unless it goes on in
+        the finishing place; a caller whose question is paid for gets ``pending``.
         """
         loop = asyncio.get_running_loop()
         job = LaneWork(work, ticket or Ticket(), loop.create_future(), ticket is not None)
@@ -265,11 +261,9 @@ class Lanes:
     def is_finishing(self, ticket: Ticket) -> bool:
         """Tell whether what a ticket asks is being finished, for the same account."""
         job = self._finishing
-        return (
-            job is not None
-            and job.ticket.about is not None
-            and (job.ticket.account, job.ticket.about) == (ticket.account, ticket.about)
-        )
+        if job is None or job.ticket.about is None:
+            return False
+        return (job.ticket.account, job.ticket.about) == (ticket.account, ticket.about)
 
     def _end_from(self, loop: asyncio.AbstractEventLoop, job: LaneWork) -> None:
         """End a late question that nobody waits for, from a thread."""
@@ -279,10 +273,7 @@ class Lanes:
             job.ticket.statements.stop()
 
     def _end(self, job: LaneWork) -> bool:
-        """Let a late question go on in the finishing place, or stop its statement.
-
-        Returns whether it goes on.
-        """
+        """Let a late question go on in the finishing place, or stop it; return whether it goes."""
         if job.future.done() or not self._may_finish(job):
             self._stop_statements(job)
             return False
@@ -329,10 +320,7 @@ class Lanes:
         raise self._pending()
 
     async def finished(self, ticket: Ticket) -> bool:
-        """Wait while the same is being finished, so that it is not computed twice.
-
-        Returns whether there was something to wait for; raises ``pending`` if it takes too long.
-        """
+        """Wait while the same is being finished; return whether it was, or raise ``pending``."""
         job = self._finishing
         if job is None or not self.is_finishing(ticket):
             return False
@@ -354,13 +342,10 @@ class Lanes:
         )
 
     def close(self) -> None:
-        """Wait for running work, so that a charged question is answered before the end.
-
-        What is in the finishing place is stopped: it may take long, and is paid for.
-        """
+        """Wait for running work, so that a charged question is answered before the end."""
         self._closing = True
         job = self._finishing
-        if job is not None:
+        if job is not None:  # it may take long, and is paid for
             job.ticket.statements.stop()
         for pool in (self._quick, self._engine):
             pool.shutdown(wait=True, cancel_futures=True)
@@ -379,23 +364,8 @@ def _seen(future: asyncio.Future[Any]) -> None:
         future.exception()  # reported to the client, or of a question that was given up
 
 
-# --- rates ----------------------------------------------------------------------------------------
-# Rate limits of accounts, counted over all workers of a service in a shared file.
-
-SLOT = struct.Struct("<16sdd")
-"""A slot: the digest of an account and a kind, its tokens, and when they were counted."""
-SLOTS, PROBES = 1 << 14, 16
-FILE_NAME = "rates"
-MINUTE = 60.0
-
-
-def create_rates(folder: Path) -> None:
-    """Create the file that workers count in."""
-    Path(folder, FILE_NAME).write_bytes(bytes(SLOT.size * SLOTS))
-
-
 class Rates:
-    """A token bucket for each account and kind of request: so many a minute, and a burst of those.
+    """A token bucket for each account and kind of request, which all workers of a service share.
 
     Workers write without a lock. Two that write at the same moment may count one request instead
     of two; a limit on load need not be exact, and a lock would be held by a worker that is killed.
@@ -405,11 +375,7 @@ class Rates:
         self, folder: Path | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._clock = clock
-        if folder is None:
-            self._memory: mmap.mmap = mmap.mmap(-1, SLOT.size * SLOTS)
-        else:
-            with Path(folder, FILE_NAME).open("r+b") as file:
-                self._memory = mmap.mmap(file.fileno(), 0)
+        self._memory = shared_memory(folder, "rates", SLOT.size * SLOTS)
 
     def take(self, account: str, kind: str, per_minute: int, count: int = 1) -> None:
         """Count requests of an account; raise an error if there were too many."""
@@ -439,15 +405,6 @@ class Rates:
     def close(self) -> None:
         """Close the file."""
         self._memory.close()
-
-
-# --- resources ------------------------------------------------------------------------------------
-# What a worker has open: the ledger, the accounts, its threads, and what it counts.
-
-ITEMS_OF_A_QUESTION = 25
-"""Numbers that take about as long to price as a plain question, and count as one."""
-LIGHT_TEXT = 1000
-"""Characters up to which a text without groups and lists is read in a moment."""
 
 
 def weight_of(wishes: Sequence[Wish]) -> int:
@@ -500,22 +457,13 @@ class Resources:
         self.rates = Rates(settings.runtime)
         self.metrics = Metrics(settings.runtime)
 
-    def count(
-        self, identity: Identity, kind: str, wishes: Sequence[Wish], *, more: int = 0
-    ) -> None:
-        """Count prices or asks of an account; raise an error if there were too many.
-
-        A text counts by what it lists, and ``more`` where its groups are known by now.
-        """
+    def count(self, identity: Identity, kind: str, wishes: Sequence[Wish]) -> None:
+        """Count prices or asks of an account by what their texts list; raise if too many."""
         self.check_batch(wishes)
-        self._take(identity, kind, weight_of(wishes) + more)
+        self._take(identity, kind, weight_of(wishes))
 
     def count_items(
-        self,
-        identity: Identity,
-        kind: str,
-        wishes: Sequence[Wish],
-        plans: Sequence[Selection],
+        self, identity: Identity, kind: str, wishes: Sequence[Wish], plans: Sequence[Selection]
     ) -> None:
         """Count the numbers that plans would give beyond what their texts list."""
         self.check_items(plans)
@@ -536,23 +484,19 @@ class Resources:
         """Raise an error for plans of more numbers than one request may ask for."""
         most = self.settings.limits.numbers_per_request
         if items_of(plans) > most:
-            raise ServiceError(
-                422,
-                "invalid",
-                f"The request asks for {items_of(plans):,} numbers, and one may ask for {most:,}",
-                hint="ask for fewer columns or groups at once",
+            problem = (
+                f"The request asks for {items_of(plans):,} numbers, and one may ask for {most:,}"
             )
+            hint = "ask for fewer columns or groups at once"
+            raise ServiceError(422, "invalid", problem, hint=hint)
 
     def check_batch(self, wishes: Sequence[Wish]) -> None:
         """Raise an error for a batch without questions, or with too many."""
         most = self.settings.limits.questions_per_batch
         if not 1 <= len(wishes) <= most:
-            raise ServiceError(
-                422,
-                "invalid",
-                f"The batch does not have 1 to {most:,} questions",
-                hint="send the others in a batch of their own",
-            )
+            problem = f"The batch does not have 1 to {most:,} questions"
+            hint = "send the others in a batch of their own"
+            raise ServiceError(422, "invalid", problem, hint=hint)
 
     def close(self) -> None:
         """Close everything; the threads must have ended."""

@@ -1,4 +1,4 @@
-"""Logs as JSON lines: what happened and how long it took, never a question, a token or a value."""
+"""Logs as JSON lines and metrics for Prometheus; neither holds a question, a token or a value."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-# --- logs -----------------------------------------------------------------------------------------
-
 
 LOGGER = logging.getLogger("hartley.service")
 FIELDS = ("request_id", "method", "route", "status", "milliseconds", "account", "event", "problem")
@@ -38,7 +34,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "process": record.process,
-            "message": record.getMessage() if record.name == LOGGER.name else _own(record),
+            "message": record.getMessage() if _may_be_shown(record) else str(record.msg),
         }
         content |= {
             name: value for name in FIELDS if (value := getattr(record, name, None)) is not None
@@ -48,11 +44,10 @@ class JsonLines(logging.Formatter):
         return json.dumps(content, ensure_ascii=True, default=str)
 
 
-def _own(record: logging.LogRecord) -> str:
-    """Return the message of the server; its warnings about requests quote bytes of clients."""
-    if record.name.startswith("uvicorn") and record.levelno < logging.WARNING:
-        return record.getMessage()
-    return str(record.msg)
+def _may_be_shown(record: logging.LogRecord) -> bool:
+    """Return whether no client wrote a part: warnings of the server quote bytes of clients."""
+    harmless = record.name.startswith("uvicorn") and record.levelno < logging.WARNING
+    return record.name == LOGGER.name or harmless
 
 
 def places_of(error: BaseException) -> list[str]:
@@ -91,8 +86,7 @@ def log_settings() -> dict[str, Any]:
     }
 
 
-# --- metrics --------------------------------------------------------------------------------------
-# Counters for Prometheus, kept by each worker and added up over all of them.
+# --- metrics ---
 
 BUCKETS = (0.001, 0.005, 0.02, 0.08, 0.3, 1.0, 5.0, 30.0)
 """Upper ends of the classes of durations, in seconds."""
@@ -109,7 +103,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Counts what happens; no label names an account, a question or a value of the data."""
+    """Counts of one worker, added up over all; no label names an account, question or value."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -138,13 +132,11 @@ class Metrics:
         """Write what was counted where the other workers read it."""
         if self._folder is None:
             return
-        with self._lock:
-            content = [[name, list(labels), n] for (name, labels), n in self._counts.items()]
         path = self._folder / f"metrics.{os.getpid()}"
         beside = self._folder / f"new-metrics.{os.getpid()}"
         # Numbers for a screen need not be on the disk; a reader sees a whole file.
         with suppress(OSError):
-            beside.write_text(json.dumps({"counts": content, "gauges": self._gauges}))
+            beside.write_text(json.dumps(self._counted()))
             beside.replace(path)
 
     def close(self) -> None:
@@ -164,7 +156,7 @@ class Metrics:
                 gauges[name] += value
         complete = _cumulated(totals)
         lines = []
-        for family, words in HELP.items():
+        for family, meaning in HELP.items():
             own = {key: n for key, n in complete.items() if key[0].rpartition("_")[0] == family}
             if family in gauges:
                 own = {(family, ()): gauges[family]}
@@ -172,18 +164,20 @@ class Metrics:
                 kind = "gauge" if family in gauges else "counter"
                 kind = "histogram" if family.endswith("_seconds") else kind
                 shown = f"hartley_{family}" + ("_total" if kind == "counter" else "")
-                lines += [f"# HELP {shown} {words}", f"# TYPE {shown} {kind}"]
-                lines += [
-                    f"hartley_{name}{_written(labels)} {n:.15g}"
-                    for (name, labels), n in own.items()
-                ]
+                lines += [f"# HELP {shown} {meaning}", f"# TYPE {shown} {kind}"]
+                for (name, labels), n in own.items():
+                    words = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels)
+                    lines.append(f"hartley_{name}{f'{{{words}}}' if labels else ''} {n:.15g}")
         return "\n".join(lines) + "\n"
+
+    def _counted(self) -> dict[str, Any]:
+        with self._lock:
+            counts = [[name, list(labels), n] for (name, labels), n in self._counts.items()]
+        return {"counts": counts, "gauges": dict(self._gauges)}
 
     def _contents(self) -> list[dict[str, Any]]:
         if self._folder is None:
-            with self._lock:
-                counts = [(name, list(labels), n) for (name, labels), n in self._counts.items()]
-            return [{"counts": counts, "gauges": dict(self._gauges)}]
+            return [self._counted()]
         contents = []
         for path in self._folder.glob("metrics.*"):
             with suppress(OSError, ValueError):
@@ -214,14 +208,6 @@ def _cumulated(totals: dict[tuple[str, Labels], float]) -> dict[tuple[str, Label
             complete[name, (*plain, end)] = number
         complete[f"{name.removesuffix('_bucket')}_count", plain] = number
     return complete
-
-
-def _written(labels: Labels) -> str:
-    return (
-        "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in labels) + "}"
-        if labels
-        else ""
-    )
 
 
 def _escaped(value: str) -> str:

@@ -25,7 +25,6 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, Refused
@@ -37,18 +36,14 @@ from hartley.trusted.ledger.state import read_standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from hartley.agent.ledger import Ledger
     from hartley.service.accounts import Accounts
     from hartley.trusted.data import HeadNote
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.rows import Entry
-    from hartley.trusted.ledger.state import Balance
     from hartley.trusted.ledger.store import Transaction
-
-
-# --- own rows -------------------------------------------------------------------------------------
-
 
 LAST = 2**62
 """Beyond the number of every row."""
@@ -59,17 +54,11 @@ ROUNDS = 4
 
 @dataclass(frozen=True)
 class OwnBalance:
-    """How the account of one analyst stands: the account's allowance, and what was spent of it."""
+    """The allowance of one account and what was spent of it, without what others can change."""
 
     bits: str
     spent: float
     remaining: float
-
-    @classmethod
-    def of(cls, balance: Balance) -> OwnBalance:
-        """Return a balance without what a population has left, which others spend too."""
-        left = balance.limit // balance.spent
-        return cls(str(balance.bits), balance.spent_bits, bits_at_most(left))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
@@ -106,7 +95,9 @@ def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
 
 def own_balance(place: RowPlace) -> OwnBalance:
     """Return the balance of the account's allowance."""
-    return OwnBalance.of(place.standing.balance_of(place.account))
+    balance = place.standing.balance_of(place.account)
+    left = bits_at_most(balance.limit // balance.spent)  # not what a population has left
+    return OwnBalance(str(balance.bits), balance.spent_bits, left)
 
 
 @dataclass(frozen=True)
@@ -152,10 +143,7 @@ def own_charges(  # noqa: PLR0913 - what a page is, each by name
     limit: int = 50,
     newest: bool = False,
 ) -> list[OwnCharge]:
-    """Return a page of the charges of an account, after a row in the chosen order.
-
-    Costs the rows of the page, however long the ledger is.
-    """
+    """Return a page of an account's charges after a row in the chosen order; reads no more."""
     start = after if after is not None else (LAST if newest else 0)
 
     def work(transaction: Transaction) -> list[OwnCharge]:
@@ -173,12 +161,9 @@ def own_charge(ledger: Ledger, dataset: str, analyst: str, sequence: int) -> Own
 
 
 def _added(transaction: Transaction, rows: Sequence[Entry]) -> dict[int, Fraction]:
-    """Return by which factor each of some successive charges let the account's spending grow.
-
-    Every row holds what its account has spent after it, so rows of other accounts are not read.
-    """
+    """Return by which factor each of some successive charges let the account's spending grow."""
     factors: dict[int, Fraction] = {}
-    before = None
+    before = None  # a row holds what its account has spent after it
     for row in sorted(rows, key=lambda each: each.sequence):
         if before is None:  # of a page, only the row before it is missing
             earlier = transaction.latest(row.dataset, row.account, until=row.sequence - 1)
@@ -249,7 +234,7 @@ class RowIds:
         return sequence if 0 < sequence < LAST else None
 
 
-# --- coverage -------------------------------------------------------------------------------------
+# --- coverage ---
 
 
 def uncovered(
@@ -257,11 +242,7 @@ def uncovered(
 ) -> str | None:
     """Return which budget does not cover its allowances, in words; None if all do.
 
-    Args:
-        ledger: the ledger.
-        dataset: the dataset.
-        more_bits: bits of allowances that are about to be added.
-        more_charges: a charge outside allowances that is about to be made, in cells.
+    ``more_bits`` of allowances and a charge outside them, of ``more_charges`` cells, are to come.
     """
     state = ledger.state(dataset)
     if state.period is not None and state.allowances:
@@ -326,28 +307,31 @@ def set_allowance(  # noqa: PLR0913 - what an allowance is made of, each by name
     return wanted
 
 
-# --- ledger guard ---------------------------------------------------------------------------------
-# Whether the ledger still has the rows that this service has seen: a restored backup may not.
-#
-# A ledger that went back has lost charges and answers that analysts have seen. Everything would
-# be charged again from there, and the promise would not cover what was shown. So nothing is
-# asked, repeated or changed until the newest ledger is back, or the operator has accepted the
-# loss.
+# --- whether the ledger still has the rows that this service has seen ---
 
 RECORD = struct.Struct("<8sq64s")
 """A checksum, the number of a row, and its hash."""
-FILE_NAME = "head"
 LOOK_SECONDS = 0.25
 """How long a worker relies on its last look before it only reads."""
 
 
-def create_head(folder: Path) -> None:
-    """Create the file in which workers note the last row that any of them has seen."""
-    Path(folder, FILE_NAME).write_bytes(bytes(RECORD.size))
+def shared_memory(folder: Path | None, name: str, size: int) -> mmap.mmap:
+    """Return memory that the workers of a service share through a file; its own without one."""
+    if folder is None:
+        return mmap.mmap(-1, size)
+    with (folder / name).open("a+b") as file:
+        file.truncate(size)  # what others have written stays
+        return mmap.mmap(file.fileno(), size)
 
 
 class LedgerGuard:
-    """Compares the ledger with the last row that a worker of this service has seen."""
+    """Compares the ledger with the last row that a worker of this service has seen.
+
+    A ledger that went back, such as a restored backup, has lost charges and answers that analysts
+    have seen. Everything would be charged again from there, and the promise would not cover what
+    was shown. So nothing is asked, repeated or changed until the newest ledger is back, or the
+    operator has accepted the loss.
+    """
 
     def __init__(
         self,
@@ -358,11 +342,7 @@ class LedgerGuard:
     ) -> None:
         self._ledger, self._steady = ledger, steady
         self._looked = float("-inf")
-        if folder is None:
-            self._memory = mmap.mmap(-1, RECORD.size)
-        else:
-            with Path(folder, FILE_NAME).open("r+b") as file:
-                self._memory = mmap.mmap(file.fileno(), 0)
+        self._memory = shared_memory(folder, "head", RECORD.size)
 
     def check(self) -> None:
         """Raise an error if the ledger went back; looks at it every quarter of a second."""
@@ -385,37 +365,29 @@ class LedgerGuard:
                 self._looked = float("-inf")  # the next request looks again
                 raise went_back()
         if note and head is not None and (seen is None or head.sequence > seen[0]):
-            text = _packed(head.sequence, head.hash)
-            RECORD.pack_into(self._memory, 0, hashlib.sha256(text).digest()[:8], *_parts(text))
+            number, text = head.sequence, head.hash
+            RECORD.pack_into(self._memory, 0, _checksum(number, text), number, text.encode())
 
     def _seen(self) -> tuple[int, str] | None:
         """Return the last row that was noted; None before the first, or while one is written."""
         checksum, sequence, digest = RECORD.unpack_from(self._memory, 0)
         known = digest.rstrip(b"\0").decode("ascii", "replace")
-        if hashlib.sha256(_packed(sequence, known)).digest()[:8] != checksum:
-            return None
-        return sequence, known
+        return (sequence, known) if _checksum(sequence, known) == checksum else None
 
     def close(self) -> None:
         """Close the file."""
         self._memory.close()
 
 
-def _packed(sequence: int, digest: str) -> bytes:
-    return struct.pack("<q64s", sequence, digest.encode())
-
-
-def _parts(packed: bytes) -> tuple[int, bytes]:
-    sequence, digest = struct.unpack("<q64s", packed)
-    return sequence, digest
+def _checksum(sequence: int, digest: str) -> bytes:
+    return hashlib.sha256(struct.pack("<q64s", sequence, digest.encode())).digest()[:8]
 
 
 class LaterNote:
     """A note of where the ledger ends that is written every second, and not for every question.
 
-    Between two writes, workers remember the last row themselves. What a note needs on the disk
-    would take longer than the charge. Answers do not wait for the disk either: they are on it
-    before the note that names them.
+    Writing it takes longer than a charge, and workers remember the last row themselves. Answers do
+    not wait for the disk either: they are on it before the note that names them.
     """
 
     at_once = False

@@ -16,16 +16,10 @@ from hartley.agent.ledger import open_ledger
 from hartley.errors import EngineError, InputError, OptionError
 from hartley.service.accounts import open_accounts
 from hartley.service.administration import self_check
-from hartley.service.hosting import (
-    hints_about_reading,
-    open_data,
-    place_of_copy,
-    read_schema,
-)
+from hartley.service.hosting import hints_about_reading, open_data, place_of_copy, read_schema
 from hartley.service.identity import Role
-from hartley.service.lanes import create_rates
-from hartley.service.own_rows import create_head, own_place
-from hartley.service.settings import require_writable_folder
+from hartley.service.own_rows import own_place
+from hartley.service.settings import require_writable_folder, unknown_account
 from hartley.trusted.data import state_of
 
 if TYPE_CHECKING:
@@ -56,8 +50,8 @@ class Prepared:
 def prepare(settings: ServiceSettings) -> Prepared:
     """Create what does not exist yet: ledger, datasets with their coded copies, accounts.
 
-    Workers open the copies read-only. Raises an error if the engine fails its self-check, since
-    answers would not be exact. If nothing was recorded by then, no new ledger is left behind.
+    Raises an error if the engine fails its self-check, since answers would not be exact. If nothing
+    was recorded by then, no new ledger is left behind.
     """
     self_check()
     with _ledger_kept_if_used(settings.ledger) as ledger:
@@ -99,11 +93,10 @@ def _prepare_dataset(
             "together may learn about a person",
         )
     data = dataset.data
-    database = data is not None and "://" in data
     with hints_about_reading(dataset):
         agent = Agent(
             # A copy that exists is not made again.
-            open_data(dataset, data) if data is not None and (new or database) else None,
+            open_data(dataset, data) if data is not None and (new or "://" in data) else None,
             schema,
             ledger=ledger,
             budget=dataset.budget if new else None,
@@ -129,10 +122,7 @@ def _prepare_caps(accounts: Accounts, settings: ServiceSettings) -> None:
     known = {account.name: account for account in accounts.list() if account.revoked is None}
     for name, bits in settings.limits.bits_per_day.items():
         if name not in known:
-            raise InputError(
-                f"The key bits_per_day in [limits] names the account '{name}', which there is not",
-                hint="add it to analysts of a dataset, or with hartley account add",
-            )
+            raise unknown_account(name)
         cap = known[name].daily_cap
         if cap is None or str(cap) != bits:
             accounts.set_daily_cap(name, bits, by=CONFIGURATION)
@@ -162,13 +152,13 @@ def serve(
     opened = settings.listen.bind()
     runtime = Path(tempfile.mkdtemp(prefix="hartley-service-"))  # readable by this user alone
     try:
-        create_rates(runtime)
-        create_head(runtime)
         prepared = prepare(settings)
         try:
             made(prepared)
         except BaseException:
-            _revoke_unseen(prepared, settings)
+            if prepared.owner is not None:  # nobody has seen its token
+                with open_accounts(settings.ledger) as accounts:
+                    accounts.revoke_token(prepared.owner.token_id, by=CONFIGURATION)
             raise
         host, port = opened.getsockname()[:2]
         scheme = "http" if settings.tls is None else "https"
@@ -187,13 +177,6 @@ def serve(
     finally:
         opened.close()
         shutil.rmtree(runtime, ignore_errors=True)
-
-
-def _revoke_unseen(prepared: Prepared, settings: ServiceSettings) -> None:
-    """Revoke the token of the first owner, which nobody has seen."""
-    if prepared.owner is not None:
-        with open_accounts(settings.ledger) as accounts:
-            accounts.revoke_token(prepared.owner.token_id, by=CONFIGURATION)
 
 
 def _configured(settings: ServiceSettings):  # type: ignore[no-untyped-def]  # noqa: ANN202 - uvicorn's
@@ -247,8 +230,5 @@ def hand_over(token: IssuedToken, folder: Path, *, terminal: bool) -> str:
             hint="issue one with hartley account token owner LEDGER --out FILE, and start the "
             "service again",
         ) from None
-    return f"The owner's token is in {path}, readable by {_user()} alone: move it to a safe place."
-
-
-def _user() -> str:
-    return f"user {os.getuid()}" if hasattr(os, "getuid") else "you"
+    user = f"user {os.getuid()}" if hasattr(os, "getuid") else "you"
+    return f"The owner's token is in {path}, readable by {user} alone: move it to a safe place."

@@ -6,8 +6,7 @@ import hashlib
 import ipaddress
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from fastapi.security import HTTPAuthorizationCredentials
 
+    from hartley.results.plan import Plan
     from hartley.results.quote import Quote, Wish
     from hartley.service.hosting import OpenVersion
     from hartley.service.own_rows import OwnBalance, OwnCharge
@@ -47,9 +47,18 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.questions.question import Selection
 
+T = TypeVar("T")
+Result = TypeVar("Result", "Quote", "Plan")
+INVENTED_ROWS = 500
+"""Invented rows that take about as long as a price, and count as one."""
+ROWS_SEARCHED = 1000
+"""Rows of the history that one page of a search looks at."""
+SCHEME = HTTPBearer(auto_error=False, description="A token that the owner issued.")
+FORWARDED = ("forwarded", "x-forwarded-", "x-real-ip", "via")
+"""How the names of headers begin that a proxy adds."""
 
-# --- answering ------------------------------------------------------------------------------------
-# The course of a question in the service: a repeat is looked up, anything new takes a lane.
+
+# --- the course of a question: a repeat is looked up, anything new takes a lane ---
 
 
 @dataclass(frozen=True)
@@ -62,28 +71,16 @@ class AskRequest:
     batch: bool
     vacuous: bool
     given: list[int] | None
-    ticket: Ticket
-    key: str | None = None
-    """The idempotency key."""
-    most_bits: float | None = None
+    most_bits: float | None
     """What may be charged at most; None for whatever is due."""
+    ticket: Ticket
+    keyed: KeyedRequest | None
+    """The request with its idempotency key; None without a key."""
 
     @property
     def account(self) -> str:
         """Who asks."""
         return self.identity.account
-
-    @cached_property
-    def keyed(self) -> KeyedRequest | None:
-        """The request with its key; None without a key."""
-        if self.key is None:
-            return None
-        wishes = [
-            [wish.text, str(wish.error), str(wish.bits), str(wish.min_rows)] for wish in self.wishes
-        ]
-        terms = [self.batch, self.vacuous, self.given, self.most_bits]
-        about = json.dumps([self.hosted.name, wishes, *terms])
-        return KeyedRequest(self.account, self.key, hashlib.sha256(about.encode()).hexdigest())
 
 
 async def answer_once(resources: Resources, asked: AskRequest) -> dict[str, Any]:
@@ -98,7 +95,10 @@ async def answer_once(resources: Resources, asked: AskRequest) -> dict[str, Any]
             # Free now, and perhaps charged by an equal request whose reply was lost.
             bound = await quick(lambda: accounts.bound_key(keyed))
             if bound is not None and bound.bits:
-                content = _charged(content, bound.bits, batch=asked.batch)
+                charged = {"bits": bound.bits}
+                content = content | charged  # a new one: replies to repeats are kept
+                if asked.batch:
+                    content["answers"] = [each | charged for each in content["answers"]]
         reply = await quick(lambda: accounts.keep_reply(keyed, json.dumps(content)))
     else:
         reply = bound.reply
@@ -106,17 +106,10 @@ async def answer_once(resources: Resources, asked: AskRequest) -> dict[str, Any]
     return replied
 
 
-def _charged(content: dict[str, Any], bits: float, *, batch: bool) -> dict[str, Any]:
-    """Return a reply with what its request was charged before."""
-    if not batch:
-        return content | {"bits": bits}
-    return {"bits": bits, "answers": [each | {"bits": bits} for each in content["answers"]]}
-
-
 async def answer(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     """Answer questions for an account, and count what became of them."""
     hosted, outcomes = asked.hosted, ["repeat"]
-    light = is_light(asked.wishes) or hosted.is_known_repeat(asked.account, asked.wishes)
+    light = is_light(asked.wishes) or hosted.is_free_repeat(asked.account, asked.wishes)
     try:
         if not light:  # reading it takes as long as a price, so it counts as one until it is known
             await resources.lanes.finished(asked.ticket)
@@ -167,7 +160,7 @@ async def _repeated(
         contents = hosted.repeat(opened, account, asked.wishes, admit, may_ask=may_ask)
         return None if contents is None else _content(contents, batch=asked.batch)
 
-    if resources.ledger.path is not None and hosted.is_known_repeat(account, asked.wishes):
+    if resources.ledger.path is not None and hosted.is_free_repeat(account, asked.wishes):
         # Reads of a file take less than a change of threads, and wait for no writer.
         return hosted.run(work, check=False)
 
@@ -212,18 +205,16 @@ def _ask_or_repeat(
 
 async def _new(resources: Resources, asked: AskRequest) -> dict[str, Any]:
     """Ask the agent, in a lane of the engine."""
-    hosted = asked.hosted
     if not asked.identity.scope.includes(TokenScope.ASK):
         raise forbidden(
             "This token may repeat what the account has paid for, but ask nothing new",
             "use a token with the scope 'ask'",
         )
     resources.count(asked.identity, "asks", asked.wishes)
-
-    def work(opened: OpenVersion) -> dict[str, Any]:
-        return _answered(resources, asked, opened)
-
-    return await resources.lanes.engine(lambda: hosted.run(work, check=False), asked.ticket)
+    return await resources.lanes.engine(
+        lambda: asked.hosted.run(lambda opened: _answered(resources, asked, opened), check=False),
+        asked.ticket,
+    )
 
 
 def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> dict[str, Any]:
@@ -238,7 +229,7 @@ def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> d
         given=asked.given,
         most_bits=asked.most_bits,
         check=charge_check(resources, asked),
-        paid=asked.ticket.note_paid,
+        paid=asked.ticket.mark_paid,
     )
     assert isinstance(reply, BatchAnswer)
     resources.ledger.store.read(resources.guard.check_in)  # notes the new rows
@@ -252,9 +243,6 @@ def _answered(resources: Resources, asked: AskRequest, opened: OpenVersion) -> d
 
 def _content(contents: Sequence[dict[str, Any]], *, batch: bool) -> dict[str, Any]:
     return {"bits": contents[0]["bits"], "answers": contents} if batch else contents[0]
-
-
-# --- refusals -------------------------------------------------------------------------------------
 
 
 def charge_check(resources: Resources, asked: AskRequest) -> Callable[[Transaction, int], None]:
@@ -294,10 +282,10 @@ async def _refusal(resources: Resources, asked: AskRequest, error: Refused) -> R
     own = await resources.lanes.quick(lambda: own_balance(asked.hosted.own(asked.account)))
     if error.requested <= own.remaining:
         resources.metrics.count("uncovered_allowances", dataset=asked.hosted.name)
-    return own_refusal(error.requested, own)
+    return private_refusal(error.requested, own)
 
 
-def own_refusal(bits: float, own: OwnBalance) -> Refused:
+def private_refusal(bits: float, own: OwnBalance) -> Refused:
     """Return why a charge is refused, in words that say nothing about what others spent.
 
     The owner's budget covers all allowances (``hartley.service.own_rows``), so the second sentence
@@ -317,13 +305,7 @@ def own_refusal(bits: float, own: OwnBalance) -> Refused:
     return Refused(problem, hint=hint, requested=bits, remaining=own.remaining)
 
 
-# --- service --------------------------------------------------------------------------------------
-
-
-INVENTED_ROWS = 500
-"""Invented rows that take about as long as a price, and count as one."""
-ROWS_SEARCHED = 1000
-"""Rows of the history that one page of a search looks at."""
+# --- the service ---
 
 
 class Service:
@@ -369,14 +351,15 @@ class Service:
 
     async def authenticate(self, token: str) -> Identity | None:
         """Return who a token stands for; None if it is not valid."""
-        return await self._looked_up(lambda: self.accounts.authenticate(token))
+        return await self.look_up(lambda: self.accounts.authenticate(token))
 
     async def identity_of(self, account: str) -> Identity | None:
         """Return the identity of an account that a trusted proxy names; None if it is not valid."""
-        return await self._looked_up(lambda: self.accounts.identity_of(account))
+        return await self.look_up(lambda: self.accounts.identity_of(account))
 
-    async def _looked_up(self, work: Callable[[], Identity | None]) -> Identity | None:
-        # A file answers in microseconds, less than a change of threads takes; a server may not.
+    async def look_up(self, work: Callable[[], T]) -> T:
+        """Return what the ledger's database says: a file at once, a server in another thread."""
+        # A file answers in microseconds, less than a change of threads takes.
         return work() if self.ledger.path is not None else await self.lanes.quick(work)
 
     # --- what there is ---
@@ -431,10 +414,10 @@ class Service:
         self.resources.rates.take(identity.account, "prices", limits.prices_per_minute, count)
 
         def work() -> dict[str, list[Any]]:
-            table = hosted.schema.dummy_data(rows, seed)
+            plain = (str, int, float, bool, type(None))
             return {
-                column: [_plain(value) for value in values]
-                for column, values in table.to_pydict().items()
+                column: [value if isinstance(value, plain) else str(value) for value in values]
+                for column, values in hosted.schema.dummy_data(rows, seed).to_pydict().items()
             }
 
         return await self.lanes.quick(work)
@@ -473,7 +456,8 @@ class Service:
                 name_rows=False,
                 limits=self._limits(account),
             )
-            content = self._quoted(quoted, own)
+            content = shown_text(_private(quoted, own))
+            content["given"] = [self.ids.name(row) for row in quoted.given]
             if explain:
                 content["explanation"] = quoted.explanation
             if curve:
@@ -488,16 +472,6 @@ class Service:
         content = await self.lanes.engine(lambda: hosted.run(work), ticket)
         self.metrics.count("questions", dataset=name, outcome="priced")
         return content
-
-    def _quoted(self, quoted: Quote, own: OwnBalance) -> dict[str, Any]:
-        """Return a quote with the account's balance only, and rows by names that count nothing."""
-        refusal = None
-        if quoted.refusal is not None:
-            refusal = own_refusal(quoted.bits, own).problem
-        shown = replace(quoted, remaining=own.remaining, refusal=refusal)
-        return shown_text(shown) | {
-            "given": [self.ids.name(row) for row in shown.given],
-        }
 
     def _limits(self, account: str) -> list[ChargeLimit]:
         """Return what a charge to an account must keep beside its allowance: its daily cap.
@@ -543,8 +517,7 @@ class Service:
                 # The part of a period is not looked at, which would show what others spent.
                 limits=self._limits(account),
             )
-            refusal = None if planned.refusal is None else own_refusal(planned.bits, own).problem
-            return shown_text(replace(planned, remaining=own.remaining, refusal=refusal))
+            return shown_text(_private(planned, own))
 
         return await self.lanes.engine(lambda: hosted.run(work), ticket)
 
@@ -585,8 +558,13 @@ class Service:
         # A database that keeps the copy runs its statements one after another.
         one_by_one = hosted.near is not None
         ticket = Ticket(identity.account, (name, tuple(wishes)), yields=one_by_one)
+        keyed = None
+        if key is not None:
+            texts = [[w.text, str(w.error), str(w.bits), str(w.min_rows)] for w in wishes]
+            about = json.dumps([name, texts, batch, vacuous, rows, most_bits])
+            keyed = KeyedRequest(identity.account, key, hashlib.sha256(about.encode()).hexdigest())
         asked = AskRequest(
-            identity, hosted, tuple(wishes), batch, vacuous, rows, ticket, key, most_bits
+            identity, hosted, tuple(wishes), batch, vacuous, rows, most_bits, ticket, keyed
         )
         return await answer_once(self.resources, asked)
 
@@ -624,7 +602,9 @@ class Service:
         ``find`` keeps the questions that contain a text; a page then looks at so many rows only.
         """
         hosted = self.dataset(identity, name)
-        start = self._row(after)
+        start = None if after is None else self.ids.number(after)
+        if after is not None and start is None:
+            raise OptionError("There is no such row", hint="use the field next of a page")
         most = self.settings.limits.rows
         if not 1 <= limit <= most:
             raise OptionError(f"The limit is not from 1 to {most:,}", hint="ask for fewer rows")
@@ -650,14 +630,6 @@ class Service:
             }
 
         return await self.lanes.quick(lambda: hosted.run(work))
-
-    def _row(self, name: str | None) -> int | None:
-        if name is None:
-            return None
-        row = self.ids.number(name)
-        if row is None:
-            raise OptionError("There is no such row", hint="use the field next of a page")
-        return row
 
     def _charge_content(self, opened: OpenVersion, charge: OwnCharge) -> dict[str, Any]:
         return {
@@ -694,40 +666,24 @@ class Service:
 
     async def certificate(self, identity: Identity, name: str, row: str) -> dict[str, Any]:
         """Return the certificate of one row; absent for a version that was replaced."""
-        content = await self.answer(identity, name, row)
-        if not content["answers"]:
+        answers = (await self.answer(identity, name, row))["answers"]
+        if not answers:
             raise not_found("certificate")
-        certificate: dict[str, Any] = content["answers"][0]["certificate"]
+        certificate: dict[str, Any] = answers[0]["certificate"]
         return certificate
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of any column
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+def _private(result: Result, own: OwnBalance) -> Result:
+    """Return a quote or a plan with the account's own balance only."""
+    refusal = None if result.refusal is None else private_refusal(result.bits, own).problem
+    return replace(result, remaining=own.remaining, refusal=refusal)
 
 
-# --- access ---------------------------------------------------------------------------------------
-# Who sends a request: a token in the header, or a name from a trusted reverse proxy.
-
-SCHEME = HTTPBearer(auto_error=False, description="A token that the owner issued.")
-FORWARDED = ("forwarded", "x-forwarded-", "x-real-ip", "via")
-"""How the names of headers begin that a proxy adds."""
-
-
-def service_of(request: Request) -> Service:
-    """Return the service of this worker."""
-    service: Service = request.app.state.service
-    return service
-
-
-def administration_of(request: Request) -> Administration:
-    """Return the acts of owners."""
-    administration: Administration = request.app.state.administration
-    return administration
+# --- who sends a request: a token in the header, or a name from a trusted reverse proxy ---
 
 
 async def current_identity(
-    request: Request,
-    bearer: Annotated[object, Security(SCHEME)],
+    request: Request, bearer: Annotated[object, Security(SCHEME)]
 ) -> Identity:
     """Return who sends a request; all tokens that are not valid get the same reply."""
     identity = await identity_of(request, bearer)  # type: ignore[arg-type]
@@ -741,7 +697,7 @@ async def identity_of(
     request: Request, bearer: HTTPAuthorizationCredentials | None
 ) -> Identity | None:
     """Return who a token, or else a trusted proxy, stands for; None if neither does."""
-    service = service_of(request)
+    service: Service = request.app.state.service
     if len(request.headers.getlist("authorization")) > 1:
         return None  # a proxy before the service may have looked at another one
     if bearer is not None:
@@ -773,11 +729,13 @@ def is_local(request: Request) -> bool:
 
 # A dependency that is not a coroutine would run in a thread, at several times the cost.
 async def _service(request: Request) -> Service:
-    return service_of(request)
+    service: Service = request.app.state.service
+    return service
 
 
 async def _administration(request: Request) -> Administration:
-    return administration_of(request)
+    administration: Administration = request.app.state.administration
+    return administration
 
 
 Caller = Annotated[Identity, Depends(current_identity)]

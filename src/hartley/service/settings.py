@@ -11,6 +11,8 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +32,10 @@ from hartley.trusted.precision import check_same_schema
 from hartley.trusted.pricing.price import open_factor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from hartley.agent.ledger import Ledger
     from hartley.schema.schema import Schema
-
-
-# --- settings -------------------------------------------------------------------------------------
-
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 """Of a dataset: it stands in addresses and in the ledger."""
@@ -49,6 +47,7 @@ LARGEST_BODY = 64 << 20
 MOST_WORKERS = 64
 PENDING_TIMES = 20
 """How many times question_seconds a question that is paid for may take, if nothing is set."""
+PACKAGES = ("fastapi", "uvicorn", "httptools", "jinja2", "multipart")
 
 
 @dataclass(frozen=True)
@@ -213,10 +212,9 @@ def read_settings(path: str | Path) -> ServiceSettings:
 def settings_and_mistakes(
     path: str | Path,
 ) -> tuple[ServiceSettings | None, list[HartleyError]]:
-    """Read CONFIG.toml and return every mistake in it, and what could be read; None if nothing.
+    """Return what could be read of CONFIG.toml, None if nothing, and every mistake in it.
 
-    Where something is wrong, the settings have a default that is not wrong in its own way: an empty
-    ledger, any free port, and no dataset without a schema.
+    Instead of what is wrong stands a default: an empty ledger, any free port.
     """
     try:
         text = read_text_file(path, what="configuration")
@@ -238,64 +236,43 @@ class _SettingsReader:
         self.mistakes.append(OptionError(problem, hint=hint))
 
     def read(self) -> ServiceSettings:
-        self.known(self.content, ("service", "datasets", "limits"), "the configuration")
+        self.known(self.content, "service, datasets, limits", "the configuration")
         service = self.section(self.content, "service", "[service]")
-        self.known(
-            service,
-            (
-                *("listen", "workers", "ledger", "body_limit", "engine_lanes", "queue"),
-                *(
-                    "question_seconds",
-                    "pending_seconds",
-                    "keep_replies",
-                    "tls",
-                    "trusted_proxy",
-                    "user_header",
-                ),
-            ),
-            "[service]",
-        )
-        listen = self.listen(service.get("listen", "127.0.0.1:8080"))
-        ledger = self.text(service, "ledger", "[service]", 'write ledger = "ledger.db"')
-        workers = self.whole(service, "workers", 2, (1, MOST_WORKERS))
-        lanes = self.whole(service, "engine_lanes", 4, (1, 256))
-        queue = self.whole(service, "queue", 64, (0, 100_000))
-        body = self.size(service.get("body_limit", "64KiB"))
-        seconds = self.seconds(service, "question_seconds", 30, 3600)
-        finishing = self.pending_seconds(service, seconds)
-        keep = service.get("keep_replies", True)
-        if not isinstance(keep, bool):
-            self.wrong("The key keep_replies in [service] is not true or false", "leave it out")
-        tls, proxy = self.tls(service.get("tls")), self.proxy(service)
-        datasets = self.datasets()
-        limits = self.limits()
-        return ServiceSettings(
-            ledger="" if ledger is None else self.address(ledger),
-            datasets=datasets,
-            listen=listen or Listen("127.0.0.1", 0),
-            workers=workers,
-            body_limit=body,
-            engine_lanes=lanes,
-            queue=queue,
-            question_seconds=seconds,
-            pending_seconds=finishing,
-            keep_replies=bool(keep),
-            tls=tls,
-            proxy=proxy,
-            limits=limits,
+        keys = "listen, workers, ledger, body_limit, engine_lanes, queue, question_seconds, "
+        keys += "pending_seconds, keep_replies, tls, trusted_proxy, user_header"
+        self.known(service, keys, "[service]")
+        return ServiceSettings(  # in the order in which mistakes are told
+            listen=self.listen(service.get("listen", "127.0.0.1:8080")),
+            ledger=self.address(service, "ledger", "[service]", 'write ledger = "ledger.db"') or "",
+            workers=self.whole(service, "workers", 2, (1, MOST_WORKERS)),
+            engine_lanes=self.whole(service, "engine_lanes", 4, (1, 256)),
+            queue=self.whole(service, "queue", 64, (0, 100_000)),
+            body_limit=self.size(service.get("body_limit", "64KiB")),
+            question_seconds=(seconds := self.seconds(service, "question_seconds", 30, 3600)),
+            pending_seconds=self.pending_seconds(service, seconds),
+            keep_replies=self.keep_replies(service.get("keep_replies", True)),
+            tls=self.tls(service.get("tls")),
+            proxy=self.proxy(service),
+            datasets=self.datasets(),
+            limits=self.limits(),
             folder=self.folder,
         )
 
     # --- [service] ---
 
-    def listen(self, value: object) -> Listen | None:
+    def listen(self, value: object) -> Listen:
         listen = Listen.read(value)
         if listen is None:
             self.wrong(
                 "The key listen in [service] is not an address with a port",
                 'write listen = "127.0.0.1:8080"',
             )
-        return listen
+        return listen or Listen("127.0.0.1", 0)
+
+    def keep_replies(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            self.wrong("The key keep_replies in [service] is not true or false", "leave it out")
+        return bool(value)
 
     def size(self, value: object) -> int:
         match = SIZE.fullmatch(value) if isinstance(value, str) else None
@@ -308,12 +285,9 @@ class _SettingsReader:
         return number
 
     def seconds(self, service: Mapping[str, Any], key: str, usual: float, most: int) -> float:
-        try:
-            number = float(
-                parse_number(service.get(key, usual), name=f"the key {key} in [service]")
-            )
-        except HartleyError:
-            number = 0.0
+        number = 0.0
+        with suppress(HartleyError):
+            number = float(parse_number(service.get(key, usual), name=key))
         if not 0 < number <= most:
             self.wrong(
                 f"The key {key} in [service] is not a number of seconds up to {most}",
@@ -382,11 +356,10 @@ class _SettingsReader:
                     f"The name of {where} cannot stand in an address",
                     "use letters, digits, '.', '_' and '-', at most 63 of them",
                 )
-            keys = ("schema", "budget", "data", "analysts", "place", "reading")
-            self.known(section, keys, where)
+            self.known(section, "schema, budget, data, analysts, place, reading", where)
             schema = self.text(section, "schema", where, 'write schema = "people.schema.toml"')
             data, place = (
-                self.text(section, key, where, f'write {key} = "..."', needed=False)
+                self.address(section, key, where, f'write {key} = "..."', needed=False)
                 for key in ("data", "place")
             )
             if schema is None:
@@ -395,9 +368,9 @@ class _SettingsReader:
                 name=name,
                 schema=self.folder / schema,
                 budget=self.bits(section.get("budget"), f"budget in {where}"),
-                data=None if data is None else self.address(data),
+                data=data,
                 analysts=self.names(section.get("analysts", []), f"analysts in {where}"),
-                place=None if place is None else self.address(place),
+                place=place,
                 reading=self.reading(section, name),
             )
         return datasets
@@ -414,15 +387,13 @@ class _SettingsReader:
 
     def limits(self) -> LimitSettings:
         section = self.section(self.content, "limits", "[limits]")
-        keys = (
-            *("prices_per_minute", "asks_per_minute", "questions_per_batch", "rows"),
-            *("numbers_per_request", "lanes_per_account"),
-        )
-        self.known(section, (*keys, "bits_per_day"), "[limits]")
+        keys = "prices_per_minute, asks_per_minute, questions_per_batch, rows, "
+        keys += "numbers_per_request, lanes_per_account"
+        self.known(section, f"{keys}, bits_per_day", "[limits]")
         default = LimitSettings()
         numbers = {
             key: self.whole(section, key, getattr(default, key) or 1, (1, 10_000_000), "[limits]")
-            for key in keys
+            for key in keys.split(", ")
             if key in section
         }
         caps = section.get("bits_per_day", {})
@@ -448,9 +419,9 @@ class _SettingsReader:
         self.wrong(f"{where} is not a section", f"write it as {where} on a line of its own")
         return {}
 
-    def known(self, section: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-        for key in sorted({*section} - {*keys}):
-            self.wrong(f"There is no key '{key}' in {where}", f"its keys are {', '.join(keys)}")
+    def known(self, section: Mapping[str, Any], keys: str, where: str) -> None:
+        for key in sorted({*section} - {*keys.split(", ")}):
+            self.wrong(f"There is no key '{key}' in {where}", f"its keys are {keys}")
 
     def text(
         self, section: Mapping[str, Any], key: str, where: str, hint: str, *, needed: bool = True
@@ -504,9 +475,12 @@ class _SettingsReader:
         )
         return ()
 
-    def address(self, text: str) -> str:
+    def address(
+        self, section: Mapping[str, Any], key: str, where: str, hint: str, *, needed: bool = True
+    ) -> str | None:
         """Return a path relative to the configuration, or the address of a database as it is."""
-        if "://" in text and not text.startswith("sqlite:///"):
+        text = self.text(section, key, where, hint, needed=needed)
+        if text is None or ("://" in text and not text.startswith("sqlite:///")):
             return text
         return str(self.folder / text.removeprefix("sqlite:///"))
 
@@ -519,10 +493,7 @@ def _is_address(value: object) -> bool:
     return isinstance(value, str)
 
 
-# --- checking -------------------------------------------------------------------------------------
-# Everything that is wrong with a configuration, without starting or changing anything.
-
-PACKAGES = ("fastapi", "uvicorn", "httptools", "jinja2", "multipart")
+# --- everything that is wrong with a configuration, without starting or changing anything ---
 
 
 def problems_of(
@@ -530,7 +501,7 @@ def problems_of(
 ) -> list[HartleyError]:
     """Return everything that would keep a service from starting, each in one sentence.
 
-    ``listen`` and ``workers`` are those of a command line, which count instead of the file's.
+    ``listen`` and ``workers`` of a command line count instead of the file's.
     """
     settings, mistakes = settings_and_mistakes(path)
     if settings is None:
@@ -548,54 +519,45 @@ def problems_of_settings(settings: ServiceSettings) -> list[HartleyError]:
 
 
 def _problems(settings: ServiceSettings) -> Iterator[HartleyError]:
-    yield from _missing_packages()
-    yield from _failure(lambda: settings.listen.bind().close())
-    if settings.tls is not None:
-        yield from _problems_of_tls(settings.tls)
-    schemas: dict[str, Schema] = {}
-    for dataset in settings.datasets.values():
-        try:
-            schemas[dataset.name] = _confirmed(dataset)
-        except HartleyError as error:
-            yield error
-    try:
-        ledger = _opened(settings.ledger) if settings.ledger else None
-    except HartleyError as error:
-        yield error
-        ledger = None
-    try:
-        yield from _problems_of_caps(settings, ledger)
-        for dataset in settings.datasets.values():
-            schema = schemas.get(dataset.name)
-            try:
-                yield from _problems_of_dataset(dataset, schema, settings, ledger)
-            except HartleyError as error:
-                yield error
-        try:
-            yield from _problems_of_populations(schemas, ledger)
-        except HartleyError as error:
-            yield error
-    finally:
-        if ledger is not None:
-            ledger.close()
-
-
-def _failure(work: Callable[[], object]) -> Iterator[HartleyError]:
-    try:
-        work()
-    except HartleyError as error:
-        yield error
-
-
-def _missing_packages() -> Iterator[HartleyError]:
-    from importlib.util import find_spec
-
     for name in PACKAGES:
         if find_spec(name) is None:
             yield EngineError(
                 f"The package {name} of the service is not installed",
                 hint="pip install 'hartley[service]'",
             )
+    yield from _caught(lambda: settings.listen.bind().close())
+    if settings.tls is not None:
+        yield from _problems_of_tls(settings.tls)
+    schemas: dict[str, Schema] = {}
+    for dataset in settings.datasets.values():
+        try:
+            schema = read_schema(dataset)
+            schema.require_confirmed()
+            schemas[dataset.name] = schema
+        except HartleyError as error:
+            yield error
+    ledger = None
+    try:
+        ledger = _opened(settings.ledger) if settings.ledger else None
+    except HartleyError as error:
+        yield error
+    try:
+        yield from _problems_of_caps(settings, ledger)
+        for dataset in settings.datasets.values():
+            of = schemas.get(dataset.name)
+            yield from _caught(partial(_problems_of_dataset, dataset, of, settings, ledger))
+        yield from _caught(lambda: _problems_of_populations(schemas, ledger))
+    finally:
+        if ledger is not None:
+            ledger.close()
+
+
+def _caught(work: Callable[[], Iterable[HartleyError] | None]) -> Iterator[HartleyError]:
+    """Yield the problems that work yields, and the one that ends it."""
+    try:
+        yield from work() or ()
+    except HartleyError as error:
+        yield error
 
 
 def _problems_of_tls(tls: Tls) -> Iterator[HartleyError]:
@@ -617,12 +579,6 @@ def _problems_of_tls(tls: Tls) -> Iterator[HartleyError]:
             "The certificate and the key of tls in [service] do not fit together",
             hint="give a certificate in PEM format with its own key, without a password",
         )
-
-
-def _confirmed(dataset: DatasetSettings) -> Schema:
-    schema = read_schema(dataset)
-    schema.require_confirmed()
-    return schema
 
 
 def _opened(address: str) -> Ledger | None:
@@ -658,13 +614,15 @@ def _problems_of_caps(settings: ServiceSettings, ledger: Ledger | None) -> Itera
         with suppress(InputError):  # no accounts yet
             names |= {account.name for account in open_accounts(ledger, create=False).list()}
     for name in sorted({*settings.limits.bits_per_day} - names):
-        yield InputError(
-            f"The key bits_per_day in [limits] names the account '{name}', which there is not",
-            hint="add it to analysts of a dataset, or with hartley account add",
-        )
+        yield unknown_account(name)
 
 
-# --- datasets -------------------------------------------------------------------------------------
+def unknown_account(name: str) -> InputError:
+    """Return what is wrong with a daily cap of an account that does not exist."""
+    return InputError(
+        f"The key bits_per_day in [limits] names the account '{name}', which there is not",
+        hint="add it to analysts of a dataset, or with hartley account add",
+    )
 
 
 def _problems_of_dataset(
@@ -679,7 +637,7 @@ def _problems_of_dataset(
         yield from _problems_of_place(dataset)
         return
     if schema is not None:
-        yield from _failure(lambda: check_same_schema(schema, state))
+        yield from _caught(lambda: check_same_schema(schema, state))
     if dataset.data is None or "://" not in dataset.data:
         place = place_of(place_of_copy(settings, dataset), state.version, None)
         if not holds_copy(place):

@@ -25,8 +25,8 @@ NOT_STARTED = 3
 class Worker(Process):
     """A worker that is asked for a sign of life, and not waited for.
 
-    A worker that starts, or that is killed while it does, answers nothing for seconds. If its
-    parent waited for it, no other worker would be started again meanwhile, and no signal heard.
+    One that starts, or is killed while it does, answers nothing for seconds. If its parent waited,
+    no other worker would be started again meanwhile, and no signal heard.
     """
 
     started = False
@@ -51,13 +51,7 @@ class Worker(Process):
 
 
 class Supervisor(Multiprocess):
-    """Starts the workers and replaces those that end.
-
-    Args:
-        config: the settings of the server.
-        sockets: where the workers listen.
-        ready: called once, when the first worker accepts connections.
-    """
+    """Starts the workers, replaces those that end, and calls ``ready`` once one is up."""
 
     def __init__(
         self, config: Config, sockets: list[socket.socket], ready: Callable[[], None]
@@ -67,9 +61,9 @@ class Supervisor(Multiprocess):
 
     def init_processes(self) -> None:
         """Start all workers."""
-        self.processes = [self._started() for _ in range(self.processes_num)]
+        self.processes = [self._start_worker() for _ in range(self.processes_num)]
 
-    def _started(self) -> Process:
+    def _start_worker(self) -> Process:
         worker = Worker(self.config, self.sockets)
         worker.start()
         return worker
@@ -92,7 +86,7 @@ class Supervisor(Multiprocess):
                 self.should_exit.set()
                 return
             LOGGER.warning("a worker ended and is replaced")
-            self.processes[index] = self._started()
+            self.processes[index] = self._start_worker()
 
     # Signals that change the number of workers or replace all of them at once.
 

@@ -1,15 +1,13 @@
 """Orders of questions, against charges that a real ``Earlier`` computes row by row."""
 
-import itertools
 import random
 from fractions import Fraction
 from math import prod
 
 import pytest
 
-from hartley.agent import workload as order
 from hartley.agent.agent import Agent
-from hartley.agent.workload import MOST_ORDERED, Charges, RowOrder
+from hartley.agent.workload import Charges
 from hartley.errors import Refused
 from hartley.schema.schema import Schema
 from hartley.trusted.earlier import Earlier
@@ -135,20 +133,25 @@ def check_orders(seed, number, **drawn_from):
             assert charges.in_order(places).cells == cells
         totals[places] = prod(cells)
     best = charges.best_order()
-    assert best.best
-    assert best.total == totals[best.places] == min(totals.values())
+    assert best.best == (number <= 2)
+    assert best.total == totals[best.places] <= totals[tuple(range(number))]
+    if best.best:
+        assert best.total == min(totals.values())
+    return best.total == min(totals.values())
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_best_order_is_the_best_of_all_orders(seed):
-    check_orders(seed, 3)
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_order_costs_what_a_ledger_charges_and_the_found_one_no_more_than_the_given(
+    seed, number
+):
+    check_orders(seed, number)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("number", [4, 5])
-def test_the_best_order_of_more_questions_is_the_best_of_all_orders(seed, number):
-    check_orders(100 + seed, number)
+def test_moves_of_single_questions_nearly_always_find_the_best_order(number):
+    assert sum(check_orders(100 + seed, number) for seed in range(12)) >= 11
 
 
 SEVERAL = {
@@ -161,15 +164,7 @@ SEVERAL = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "seed"), [(5, seed) for seed in range(8)] + [(6, 8), (6, 9)])
-def test_the_best_order_with_several_rows_is_the_best_of_all_orders(number, seed):
-    check_orders(200 + seed, number, **SEVERAL)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("number", "seed"), [(6, seed) for seed in range(10, 40)] + [(7, 40), (7, 41), (7, 42)]
-)
-def test_the_best_order_of_many_questions_with_several_rows(number, seed):
+def test_orders_cost_what_a_ledger_charges_with_several_rows(number, seed):
     check_orders(200 + seed, number, **SEVERAL)
 
 
@@ -259,40 +254,6 @@ def test_people_of_different_types_share_what_is_due():
     assert (later.due([1]), later.due([0, 1]), later.due([2])) == (1, 3, 2)
 
 
-def prices_by_view(charges):
-    """Price the last plan after all orders of the others, by what it is said to see of them."""
-    rows_seen = RowOrder(charges.schema, charges.plans, charges.own)
-    last = len(charges.plans) - 1
-    prices = {}
-    for places in itertools.permutations(range(last)):
-        way = rows_seen.start(charges.own, charges.spent)
-        for place in places:
-            _, row = charges.charge([place], way.rows)
-            way = rows_seen.after(way, place, row, way.spent)
-        view = rows_seen.seen_by(way, 1 << last, frozenset(map(id, way.rows)))
-        prices.setdefault(view, set()).add(charges.charge([last], way.rows))
-    return prices
-
-
-def priced_once(charges):
-    """Return the prices of the last plan, after checking that orders that look alike cost alike."""
-    prices = prices_by_view(charges)
-    assert all(len(alike) == 1 for alike in prices.values())
-    return {parts.most for alike in prices.values() for parts, _ in alike}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("several", [1, 2, 3])
-def test_orders_that_look_alike_to_a_plan_cost_it_the_same(several):
-    rng = random.Random(several)  # noqa: S311 - the same worlds every time
-    for _ in range(12):
-        kinds = (None, None, "public", "open")
-        schema, plans, own = drawn(rng, 4, (several,), kinds, POOL + CROSSING)
-        for last in range(4):
-            moved = (*plans[:last], *plans[last + 1 :], plans[last])
-            priced_once(Charges(schema, moved, own))
-
-
 BY_BINS = [(CROSSING[1], 9), (BINS.format(2), 9), ("SELECT AVG(a) FROM t WHERE b = 1", 7)]
 
 
@@ -303,45 +264,6 @@ def test_of_counts_that_cross_the_first_ones_are_taken():
     assert charges.in_order((1, 0, 2)).cells == (10, 4, 18)
     assert charges.in_order((1, 2, 0)).cells == (10, 20, 4)
     assert charges.in_order((0, 2, 1)).cells == (4, 34, 10)
-    best = charges.best_order()
-    assert (best.places, best.total, best.best) == ((1, 0, 2), 720, True)
-    assert priced_once(charges) == {29, 18}
-
-
-def test_crossing_counts_matter_too_where_a_statistic_is_told_in_two_steps(monkeypatch):
-    """Then the price is computed again from fewer rows, and the order of crossing ones is kept."""
-    average = BY_BINS[2][0]
-    charges = planned(*BY_BINS[:2], (average, 2), BY_BINS[2], schema=schema_of(3, g=None))
-    assert priced_once(charges) == {18, 20}
-    monkeypatch.setattr(order, "MOST_COLUMN_SETS", 0)  # the same where plans are too large
-    assert priced_once(planned(*BY_BINS, schema=charges.schema)) == {29, 18}
-
-
-BY_C = [
-    ("SELECT c, COUNT(*) FROM t WHERE a IN (0, 3) GROUP BY c", 9),
-    ("SELECT BIN(a, 2), c, COUNT(*) FROM t GROUP BY BIN(a, 2), c", 9),
-    ("SELECT c, COUNT(*) FROM t WHERE a >= 2 GROUP BY c", 9),
-]
-"""Counts of the first cross those of the others, which cross each other."""
-
-
-def test_a_nearer_count_pushes_out_counts_that_were_taken():
-    """Counts by c are further from AVG(a) than a >= 4, which is taken before them.
-
-    It crosses the first counts by c. Of the others, those are then taken that came first, although
-    none of them was taken while the first ones were.
-    """
-    schema = all_private({"a": 6, "c": 2}, 2)
-    texts = [*BY_C, (CUT.format(4), 9), ("SELECT AVG(a) FROM t", 6)]
-    assert priced_once(planned(*texts, schema=schema)) == {4, 8}
-
-
-def test_counts_that_the_account_was_told_before_are_taken_first():
-    """The count of a >= 4 crosses the first counts by c, so that they are never taken."""
-    schema = all_private({"a": 6, "c": 2}, 2)
-    charges = planned(*BY_C, ("SELECT SUM(a + c) FROM t", 6), schema=schema)
-    own = planned((CUT.format(4), 9), schema=schema).plans[0].questions
-    assert priced_once(Charges(schema, charges.plans, (tuple(own),))) == {4, 8}
 
 
 def test_of_filters_that_hold_for_the_same_records_the_last_one_counts():
@@ -354,38 +276,7 @@ def test_of_filters_that_hold_for_the_same_records_the_last_one_counts():
     )
     assert charges.in_order((0, 1, 2)).cells == (3, 3, 33)
     assert charges.in_order((1, 0, 2)).cells == (4, 2, 25)
-    assert priced_once(charges) == {33, 25}
-    assert charges.best_order() == ((1, 0, 2), (4, 2, 25), True)
-
-
-@pytest.mark.parametrize("several", [1, 2])
-def test_beyond_the_cap_on_filters_the_first_ones_count(several):
-    """Either group has 20 counts, and a price looks at 24 of them."""
-    by_a = "SELECT a, COUNT(*) FROM t WHERE b = {} GROUP BY a"
-    charges = planned(
-        (by_a.format(0), 9),
-        (by_a.format(1), 9),
-        ("SELECT SUM(a) FROM t WHERE b = 0", 6),
-        schema=all_private({"a": 20, "b": 3}, several),
-    )
-    prices = priced_once(charges)
-    totals = [charges.in_order(places).total for places in itertools.permutations(range(3))]
-    best = charges.best_order()
-    assert best.best
-    assert best.total == min(totals)
-    assert len(prices) == 2
-
-
-def test_beyond_the_cap_on_atoms_half_of_the_filters_count():
-    """Of 9 bins, 7 and 7 there are 441 combinations: the later half of the filters is left out."""
-    bins = "SELECT BIN({0}, 2), COUNT(*) FROM t GROUP BY BIN({0}, 2)"
-    texts = [(bins.format(column), 9) for column in "abc"] + [("SELECT SUM(a + b + c) FROM t", 5)]
-    charges = planned(*texts, schema=all_private({"a": 18, "b": 14, "c": 14}))
-    assert priced_once(charges) == {12, 15}
-    totals = [charges.in_order(places).total for places in itertools.permutations(range(4))]
-    best = charges.best_order()
-    assert best.best
-    assert best.total == min(totals)
+    assert charges.best_order() == ((1, 0, 2), (4, 2, 25), False)
 
 
 GROUPS = [
@@ -401,37 +292,16 @@ GROUPS = [
 
 
 @pytest.mark.slow
-def test_eight_questions_with_several_rows_have_a_best_order(monkeypatch):
+def test_moves_of_single_questions_may_miss_the_best_order_which_is_said():
     charges = planned(*GROUPS, schema=all_private({"a": 6, "b": 3, "c": 4}, 2))
-    assert len(charges.plans) == MOST_ORDERED
-    best = charges.best_order()
-    assert best.best
-    assert best.total == 967_680
-    monkeypatch.setattr(order, "MOST_PRICES", 100)
     found = charges.best_order()
     assert not found.best
-    assert found.total == 2 * best.total  # what moving single questions finds
-
-
-def test_an_order_that_costs_more_than_was_found_is_not_called_the_best():
-    charges = planned(*BY_BINS, schema=schema_of(3, g=None))
-    _, row = charges.charge([0])
-    charges._known[(0,), ()] = PublicParts(), row  # as if the first question cost nothing
-    assert not charges.best_order().best
-
-
-def test_where_types_are_merged_no_order_is_called_the_best(monkeypatch):
-    """What is spent on merged types can fall behind on a way that spent less before."""
-    charges = planned((POOL[13], 3), (POOL[0], 1), (POOL[5], 2))
-    assert charges.best_order().best
-    monkeypatch.setattr(order, "MOST_PARTS", 1)
-    assert not charges.best_order().best
+    assert found.total == 2 * 967_680 > charges.due(range(8))
 
 
 def test_more_questions_get_a_cheaper_order_than_the_given_one():
     others = [(POOL[8], 2), (POOL[10], 2), (BINS.format(3), 2), (BINS.format(2), 2)]
     charges = planned(*CUTS, *others, (BINS.format(1), 3))
-    assert len(charges.plans) > MOST_ORDERED
     best, given = charges.best_order(), charges.in_order(range(10))
     assert not best.best
     assert sorted(best.places) == list(range(10))

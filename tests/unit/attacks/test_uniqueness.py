@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.attacks.uniqueness import Uniqueness, grid_policy
 from hartley.errors import ColumnError, OptionError
+from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 SURE = 1 - 1e-9

@@ -16,8 +16,8 @@ from hartley.cli.attack_signals import (
     uniqueness_command,
 )
 from hartley.errors import InputError
+from hartley.policies import CutColumn, KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 app = typer.Typer()

@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
+from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 HEIGHT = QuantizedColumn("height", UniformQuantizer(100, 250, 64))

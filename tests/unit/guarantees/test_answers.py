@@ -9,9 +9,10 @@ from certified_policies import consequence, mean_of
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import InputError
-from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.verify import certify
+from hartley.policies import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 # --- means and totals ----------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hartley.errors import CertificateError, InputError
 from hartley.guarantees.promise import Certificate
 from hartley.guarantees.verify import certify
+from hartley.policies import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 POLICY = """\

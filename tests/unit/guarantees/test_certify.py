@@ -13,7 +13,8 @@ from hartley.boxes.expression import mean, parse_expression, variables
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.guarantees.answers import influence
-from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.verify import certify
 from hartley.policies.categories import CategoryMerging
 from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.optimal import CutQuantizer

@@ -18,8 +18,8 @@ from hartley import (
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
 from hartley.guarantees.verify import certify
 from hartley.measures import symmetric_leakage, zero_error_capacity_bound
+from hartley.policies import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.text import bits_up, digits_down, exactly
 

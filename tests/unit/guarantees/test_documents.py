@@ -10,8 +10,8 @@ from hartley import Relation, maximal_leakage, maximin_information
 from hartley.guarantees.promise import UNRELATED
 from hartley.guarantees.verify import certify
 from hartley.measures import symmetric_leakage
+from hartley.policies import LineColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import LineColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 # --- what the words rest on ----------------------------------------------------------------------

@@ -8,9 +8,10 @@ from certified_policies import BMI, TALL, mean_of
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import OptionError
-from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.verify import certify
+from hartley.policies import LineColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import LineColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table

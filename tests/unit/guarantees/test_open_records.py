@@ -7,10 +7,10 @@ import pytest
 
 from hartley.errors import CertificateError, InputError, OptionError
 from hartley.guarantees.verify import certify, verify
+from hartley.policies import read_column
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.kinds import read_column
 
 MEET = {
     "name": "kg",

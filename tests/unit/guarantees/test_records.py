@@ -9,9 +9,10 @@ from certified_policies import HEIGHT, WEIGHT, consequence, ellipse
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import InputError, OptionError
-from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.verify import certify
+from hartley.policies import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table

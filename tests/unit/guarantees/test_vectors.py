@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 from hartley.boxes.box import Box
 from hartley.boxes.expression import mean, total, variables
 from hartley.errors import OptionError
-from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.verify import certify
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.policies.vector import VectorQuantizer
 

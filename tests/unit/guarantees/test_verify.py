@@ -5,8 +5,8 @@ import pytest
 from hartley.errors import CertificateError
 from hartley.guarantees.promise import Certificate
 from hartley.guarantees.verify import certify, verify
+from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 
 CELLS = QuantizedColumn("age", UniformQuantizer(0, 100, 10))

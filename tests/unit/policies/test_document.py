@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.errors import InputError
 from hartley.files import file_digest
+from hartley.policies import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.column_map import CutCells, Keep, Lookup, UniformCells
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.errors import InputError
 from hartley.files import file_digest
+from hartley.policies import KeptColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn
 
 HEIGHT = 'name = "height"\nkind = "quantizer"\nlow = "100"\nhigh = "250"\nlevels = 150\n'
 

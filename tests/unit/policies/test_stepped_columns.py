@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import InputError, OptionError
-from hartley.guarantees.verify import certify, verify_exhaustively
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.verify import certify
+from hartley.policies import KeptColumn, QuantizedColumn, read_column
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, QuantizedColumn, read_column
 from hartley.studies.release.design import design
 from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table

@@ -234,7 +234,7 @@ class PaidStatement(Statement):
         self.answered = threading.Event()
 
     def __call__(self):
-        self.ticket.note_paid()
+        self.ticket.mark_paid()
         with stoppable(self.ended.set):
             self.begun.set()
             while not (self.ended.is_set() or self.answered.wait(0.01)):

@@ -4,7 +4,7 @@ import pytest
 
 from hartley.agent.ledger import open_ledger
 from hartley.errors import EngineError
-from hartley.service.own_rows import LOOK_SECONDS, LaterNote, LedgerGuard, create_head
+from hartley.service.own_rows import LOOK_SECONDS, LaterNote, LedgerGuard
 from hartley.service.replies import ServiceError
 from hartley.trusted.ledger.chain import add_event
 
@@ -38,7 +38,6 @@ def refused(guard):
 
 def test_what_one_worker_has_seen_counts_for_all(ledgers, tmp_path):
     present, before = ledgers
-    create_head(tmp_path)
     first, second = LedgerGuard(present, tmp_path), LedgerGuard(before, tmp_path)
     assert not refused(second)  # nobody has seen more
     assert not refused(first)
@@ -82,7 +81,6 @@ def test_the_newest_ledger_is_accepted_again_and_growth_is_noted(ledgers):
 
 def test_a_note_that_is_half_written_counts_for_nothing(ledgers, tmp_path):
     present, before = ledgers
-    create_head(tmp_path)
     guard = LedgerGuard(present, tmp_path)
     guard.check()
     guard._memory[10] ^= 1

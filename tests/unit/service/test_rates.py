@@ -2,7 +2,7 @@
 
 import pytest
 
-from hartley.service.lanes import Rates, create_rates
+from hartley.service.lanes import Rates
 from hartley.service.replies import ServiceError
 
 
@@ -50,7 +50,6 @@ def test_a_batch_of_more_than_a_minute_has_is_taken_when_nothing_was_asked():
 
 
 def test_workers_count_together(tmp_path):
-    create_rates(tmp_path)
     clock = Clock()
     first, second = Rates(tmp_path, clock=clock), Rates(tmp_path, clock=clock)
     assert [refused(first) for _ in range(3)] == [None] * 3

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import ColumnError, InputError
+from hartley.policies import CutColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.studies.release.release import release
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley.errors import ColumnError, InputError, OptionError
+from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.policies.random.pram import Pram, pram_leakage
 from hartley.reports.pages.pram import render_pram

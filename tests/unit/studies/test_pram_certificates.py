@@ -11,8 +11,8 @@ from hartley.errors import CertificateError, InputError, OptionError
 from hartley.guarantees.exhaustive import verify_exhaustively
 from hartley.guarantees.promise import Certificate
 from hartley.guarantees.verify import certify
+from hartley.policies import KeptColumn, LineColumn, MergedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, LineColumn, MergedColumn
 from hartley.policies.random.pram import Pram
 from hartley.studies.release.pram import joint_frequencies, pram
 from hartley.tables.opening import open_table

@@ -15,8 +15,8 @@ import pytest
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.guarantees.promise import Certificate
 from hartley.guarantees.verify import certify
+from hartley.policies import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.optimal import optimal_quantizer
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.studies.release.design import design

@@ -11,8 +11,8 @@ import pytest
 
 from hartley.errors import OptionError
 from hartley.files import written_together
+from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.studies.look.exposure import released_people
 from hartley.studies.release.pram import pram

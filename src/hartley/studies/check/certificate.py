@@ -9,10 +9,10 @@ import numpy as np
 
 from hartley.errors import CertificateError, HartleyError, OptionError
 from hartley.files import parse_toml, write_whole
+from hartley.guarantees.promise import TABLES
 from hartley.guarantees.table_certificate import (
     ATTACKER,
     FORMAT,
-    KIND,
     NOT_PROMISED,
     WORDS,
     TableCertificate,
@@ -79,7 +79,7 @@ def certify_tables(report: CheckReport) -> TableCertificate:
             "A certificate is bound to files, and some outputs are none", hint="check files alone"
         )
     content = {
-        "kind": KIND,
+        "kind": TABLES,
         "format": FORMAT,
         "rules": list(report.rules),
         "left": report.left,

@@ -13,18 +13,12 @@ from hartley.boxes.expression import mean, total, variables
 from hartley.boxes.zonotope import Zonotope
 from hartley.errors import OptionError
 from hartley.exact import floor_power
-from hartley.policies.categories import CategoryMerging
+from hartley.policies.categories import CategoryMerging, MergedColumn
+from hartley.policies.column import KeptColumn
+from hartley.policies.hypotheses.hiding_columns import LineColumn, MeetColumn
 from hartley.policies.hypotheses.tables import hiding_policy
-from hartley.policies.kinds import (
-    CutColumn,
-    KeptColumn,
-    LineColumn,
-    MeetColumn,
-    MergedColumn,
-    QuantizedColumn,
-)
 from hartley.policies.optimal import optimal_quantizer
-from hartley.policies.quantized_column import allocate_bits, in_cells
+from hartley.policies.quantized_column import CutColumn, QuantizedColumn, allocate_bits, in_cells
 from hartley.policies.quantizer import UniformQuantizer, largest_share, levels_for_share
 from hartley.policies.vector import CellBounds, VectorQuantizer, cells_needed
 from hartley.text import bits_up, counted, exactly, exactly_or_up, listed, noun_for

@@ -16,9 +16,9 @@ import numpy as np
 from hartley.engines.table import Kind, names_of
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, read_text_file, written_together
+from hartley.policies.column import KeptColumn
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn
 from hartley.policies.random.estimates import (
     MOST_CELLS,
     FrequencyEstimate,

@@ -16,7 +16,7 @@ from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, written_together
 from hartley.guarantees.verify import conditions_of
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KINDS
+from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
 from hartley.ranges.relation import FEW, check_wanted_k
@@ -231,7 +231,7 @@ class ReleasedColumn:
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         became = "released as such" if self.people is None else "left out"
-        became = "replaced by what was drawn" if KINDS[self.kind].is_random else became
+        became = "replaced by what was drawn" if kind_of(self.kind).is_random else became
         cases = [
             (self.missing, f"missing and {{was}} {became}"),
             (self.below + self.above, "outside the declared range and {was} clamped to it"),
@@ -283,7 +283,7 @@ class ReleaseReport(ReadableResult):
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         handled = [sentence for column in self.columns for sentence in column.sentences]
         rest = [f"Not released: {self._withheld_shortly}."] if self.withheld else []
-        drawn = [column.name for column in self.columns if KINDS[column.kind].is_random]
+        drawn = [column.name for column in self.columns if kind_of(column.kind).is_random]
         if drawn:
             rest.append(
                 f"Drawn at random, row by row: {', '.join(drawn)}. Another draw of the same rows "
@@ -362,7 +362,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> import tempfile
-        >>> from hartley.policies.kinds import QuantizedColumn
+        >>> from hartley.policies.quantized_column import QuantizedColumn
         >>> from hartley.policies.quantizer import UniformQuantizer
         >>> ages = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 10)),))
         >>> people = {"age": [17, 30, 120], "name": ["Ann", "Ben", "Cem"]}

@@ -9,10 +9,10 @@ import pytest
 from hartley import certify
 from hartley.boxes.box import Interval
 from hartley.errors import HartleyError, InputError
+from hartley.policies import read_column
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hypothesis import LatticeColumn
 from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy, OpenShare
-from hartley.policies.kinds import read_column
 from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table
 

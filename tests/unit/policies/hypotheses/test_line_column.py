@@ -6,8 +6,8 @@ import pytest
 
 from hartley.errors import HartleyError, OptionError
 from hartley.guarantees.verify import certify
+from hartley.policies import KeptColumn, LineColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn, LineColumn
 from hartley.tables.column_map import apply_map
 from hartley.tables.opening import open_table
 

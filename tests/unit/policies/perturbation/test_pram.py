@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.guarantees.verify import certify
+from hartley.policies import KeptColumn
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import KeptColumn
 from hartley.policies.random.matrix import ExactMatrix
 from hartley.policies.random.pram import Pram, TableDraw, guessing_gain, odds_factor
 

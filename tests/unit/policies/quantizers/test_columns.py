@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.boxes.expression import parse_expression
 from hartley.errors import InputError, OptionError
+from hartley.policies import CutColumn, KeptColumn, LineColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import CutColumn, KeptColumn, LineColumn, QuantizedColumn, query_of
 from hartley.policies.optimal import CutQuantizer, optimal_quantizer
 from hartley.policies.quantizer import Aggregate, UniformQuantizer, parse_query
 from hartley.tables.release_rules import CutCells, Quantized, UniformCells
@@ -86,7 +86,7 @@ def test_spans_that_make_no_sense_are_refused(spans, words):
 def test_a_column_without_a_query_is_the_one_of_the_table():
     column = QuantizedColumn("height", CELLS)
     assert column.query is None
-    assert query_of(KeptColumn("height")) is None
+    assert KeptColumn("height").query is None
     assert column.to_rule() == UniformCells("height", 100, 250, 150)
     assert "of" not in column.to_fields()
 

@@ -11,8 +11,8 @@ from hartley import UniformQuantizer, verify_exhaustively
 from hartley.boxes.box import Box
 from hartley.boxes.zonotope import Zonotope
 from hartley.errors import OptionError
+from hartley.policies import QuantizedColumn
 from hartley.policies.document import PolicyDocument
-from hartley.policies.kinds import QuantizedColumn
 from hartley.policies.quantizer import cells_per_person
 from hartley.policies.vector import (
     CellBounds,
