@@ -1,4 +1,4 @@
-"""Asking."""
+"""The pages of an analyst: ask, budget, history, one answer."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
-from fastapi.responses import (
-    HTMLResponse,  # noqa: TC002 - FastAPI reads the types of routes
-    Response,  # noqa: TC002 - FastAPI reads the types of routes
-)
+from fastapi.responses import HTMLResponse, Response  # noqa: TC002 - FastAPI reads types of routes
 from starlette.requests import Request  # noqa: TC002 - likewise
 
 from hartley.errors import HartleyError, Refused, Stale
@@ -22,7 +19,6 @@ from hartley.results.plan import PriceCurve, PricePoint, bits_for
 from hartley.results.quote import ErrorsIf, Wish
 from hartley.service.console.cards import (
     DatasetCard,
-    PaidQuestion,
     answer_tables,
     answer_words,
     budget_view,
@@ -35,12 +31,13 @@ from hartley.service.console.pages import (
     PRICE,
     bits_due,
     bits_left,
+    bits_number,
     copied_texts,
-    due_number,
     left_number,
+    parse_bits,
     shown_refusal,
 )
-from hartley.service.console.visits import PageRoute, page, parse_bits, see_other, visit_of
+from hartley.service.console.visits import PageRoute, page, see_other, visit_of
 from hartley.service.identity import TokenScope
 from hartley.service.own_rows import own_balance
 from hartley.service.replies import ServiceError, as_service_error
@@ -54,14 +51,9 @@ if TYPE_CHECKING:
     from hartley.service.console.cards import AnswerTable
     from hartley.service.console.visits import Visit
     from hartley.service.hosting import OpenVersion
-    from hartley.service.identity import Identity
     from hartley.service.own_rows import OwnBalance
-    from hartley.service.service import Service
 
-
-# --- questions ------------------------------------------------------------------------------------
-# What the pages get from the service about a dataset and a question: its curve, its answer.
-
+ask_router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
 LONGEST_CURVE = 12
 """Bits at which the curve beside the slider ends."""
 LONGEST_QUESTION = 20_000
@@ -73,6 +65,20 @@ MOST_EXACT = 30
 SLACK = 1e-3
 MOST_GIVEN = 500
 """Rows of a quote that a form sends back; with more of them, what is due is enough."""
+PAGE = 20
+"""Rows of a page of the history."""
+MOST_ROWS = 1000
+"""Rows behind the timeline of a budget."""
+CHANGED_QUESTION = (
+    "The question was changed after it was priced, so nothing was asked or charged. This is its "
+    "price now."
+)
+CHANGED_PRICE = (
+    "More is due now than the page said, so nothing was asked or charged. This is the price now."
+)
+
+
+# --- what the pages get from the service about a dataset and a question ---
 
 
 @dataclass(frozen=True)
@@ -87,21 +93,16 @@ class OpenDataset:
     """What the daily cap of the account leaves, in cells; None without a cap."""
 
 
-async def open_dataset(service: Service, identity: Identity, name: str) -> OpenDataset:
+async def open_dataset(visit: Visit, name: str) -> OpenDataset:
     """Return a dataset as its pages show it; one that is not granted is not found."""
-    hosted = service.dataset(identity, name)
+    service, account = visit.service, visit.identity.account
+    hosted = service.dataset(visit.identity, name)
 
     def work(opened: OpenVersion) -> OpenDataset:
-        schema = opened.agent.schema
-        state = service.ledger.state(name)
-        own = own_balance(hosted.own(identity.account))
-        return OpenDataset(
-            dataset_card(schema, state.rows),
-            schema,
-            state.rows or schema.max_rows or 0,
-            own,
-            service.accounts.left_today(identity.account),
-        )
+        schema, rows = opened.agent.schema, service.ledger.state(name).rows
+        own, today = own_balance(hosted.own(account)), service.accounts.left_today(account)
+        card = dataset_card(schema, rows)
+        return OpenDataset(card, schema, rows or schema.max_rows or 0, own, today)
 
     return await service.lanes.quick(lambda: hosted.run(work))
 
@@ -160,34 +161,30 @@ def wish_for(bits: float) -> str:
     return bits_for(math.ceil(2**bits - SLACK))
 
 
-async def price_points(
-    service: Service, identity: Identity, name: str, text: str, bits: str | None
-) -> PricedCurve:
+async def price_points(visit: Visit, name: str, text: str, wish: str | None) -> PricedCurve:
     """Return the curve of a question, and the bits to show it at.
 
     A price at which nothing can be answered is replaced by the next one that the service proposes.
     """
-    wish = bits
     check_length(text)
+
+    async def priced(bits: str | None) -> dict[str, Any]:
+        wishes = [Wish(text, bits=bits)]
+        return await visit.service.price(
+            visit.identity, name, wishes, curve=True, most=LONGEST_CURVE
+        )
+
     try:
-        content = await _priced(service, identity, name, text, wish)
+        content = await priced(wish)
     except Refused as refused:
         proposed = PRICE.search(refused.hint)
         if proposed is None or refused.place is not None:
             raise
         wish = proposed["bits"]
-        content = await _priced(service, identity, name, text, wish)
+        content = await priced(wish)
     given = tuple(content["given"])
     return PricedCurve(
         read_curve(content["curves"][0]), wish, given if len(given) <= MOST_GIVEN else ()
-    )
-
-
-async def _priced(
-    service: Service, identity: Identity, name: str, text: str, bits: str | None
-) -> dict[str, Any]:
-    return await service.price(
-        identity, name, [Wish(text, bits=bits)], curve=True, most=LONGEST_CURVE
     )
 
 
@@ -233,20 +230,6 @@ def _errors(content: dict[str, str]) -> tuple[tuple[str, Fraction], ...]:
     return tuple((label, Fraction(error)) for label, error in content.items())
 
 
-async def ask_question(
-    service: Service, identity: Identity, name: str, text: str, quote: SentQuote
-) -> dict[str, Any]:
-    """Ask what a page has priced, and return the reply of the API."""
-    check_length(text)
-    return await service.ask(
-        identity,
-        name,
-        [Wish(text, bits=quote.wish)],
-        given=quote.given,
-        most_bits=quote.most_bits,
-    )
-
-
 def check_length(text: str) -> None:
     """Refuse a question that the API would not take either."""
     if len(text) > LONGEST_QUESTION:
@@ -261,40 +244,7 @@ def tables_of(opened: OpenDataset, reply: dict[str, Any]) -> tuple[AnswerTable, 
     return answer_tables(reply["table"], parse(reply["question"], opened.schema, opened.rows))
 
 
-def is_pending(error: Exception) -> bool:
-    """Tell whether a question is paid for and not finished."""
-    return isinstance(error, ServiceError) and error.code == "pending"
-
-
-def is_stale(error: Exception) -> bool:
-    """Tell whether more is due than a page said; nothing was charged then."""
-    return isinstance(error, Stale)
-
-
-async def is_paid(service: Service, identity: Identity, name: str, text: str, bits: str) -> bool:
-    """Tell whether a question is certainly charged; a queue can be longer than the time limit."""
-    try:
-        priced = await service.price(identity, name, [Wish(text, bits=bits)])
-    except HartleyError:
-        return False
-    return bool(priced["bits"] == 0)
-
-
-# --- ask routes -----------------------------------------------------------------------------------
-# The pages of an analyst: ask, budget, history, one answer.
-
-ask_router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
-PAGE = 20
-"""Rows of a page of the history."""
-MOST_ROWS = 1000
-"""Rows behind the timeline of a budget."""
-CHANGED_QUESTION = (
-    "The question was changed after it was priced, so nothing was asked or charged. This is its "
-    "price now."
-)
-CHANGED_PRICE = (
-    "More is due now than the page said, so nothing was asked or charged. This is the price now."
-)
+# --- asking ---
 
 
 @ask_router.get("")
@@ -319,24 +269,22 @@ async def home(request: Request) -> Response:
 @ask_router.get("/choose")
 async def choose(request: Request, dataset: str = "") -> Response:
     """Open another dataset."""
-    visit = await visit_of(request)
-    visit.service.dataset(visit.identity, dataset)
-    opened = await open_dataset(visit.service, visit.identity, dataset)
-    return see_other(f"{opened.card.address}/ask")
+    return await priced_page(request, dataset)
 
 
 @ask_router.get("/d/{name}/ask")
 async def ask_page(request: Request, name: str) -> Response:
     """Show the empty editor, with three questions to begin with."""
     visit = await visit_of(request)
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     return await _show(visit, opened, "", examples=opened.card.examples)
 
 
 @ask_router.get("/d/{name}/price")
 async def priced_page(request: Request, name: str) -> Response:
     """Go back to the editor: a price is the reply to a form."""
-    return await _to_editor(request, name)
+    opened = await open_dataset(await visit_of(request), name)
+    return see_other(f"{opened.card.address}/ask")
 
 
 @ask_router.post("/d/{name}/price")
@@ -344,7 +292,7 @@ async def price(request: Request, name: str) -> Response:
     """Price a question; nothing is spent."""
     visit = await visit_of(request)
     fields = await visit.form()
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     text = (fields.get("example") or fields.get("question", "")).strip()
     return await _show_priced(visit, opened, text, _wished(fields, text))
 
@@ -354,21 +302,28 @@ async def ask(request: Request, name: str) -> Response:
     """Ask what was priced; a question that was changed since is priced again instead."""
     visit = await visit_of(request)
     fields = await visit.form()
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     text = fields.get("question", "").strip()
     quote = SentQuote.read(fields.get("spend", ""), fields.get("given", ""))
     if quote is None or text != fields.get("quoted", "").strip():
         return await _show_priced(visit, opened, text, None, notice=CHANGED_QUESTION)
     try:
-        answer = await ask_question(visit.service, visit.identity, name, text, quote)
+        check_length(text)
+        answer = await visit.service.ask(
+            visit.identity,
+            name,
+            [Wish(text, bits=quote.wish)],
+            given=quote.given,
+            most_bits=quote.most_bits,
+        )
     except HartleyError as error:
-        if is_pending(error):
-            return await _show_pending(visit, name, text, quote, as_service_error(error).problem)
-        if is_stale(error):
-            opened = await open_dataset(visit.service, visit.identity, name)
+        if isinstance(error, ServiceError) and error.code == "pending":
+            return await _show_pending(visit, name, text, quote, error.problem)
+        if isinstance(error, Stale):  # more is due than the page said, and nothing was charged
+            opened = await open_dataset(visit, name)
             return await _show_priced(visit, opened, text, quote.wish, notice=CHANGED_PRICE)
         return await _show_refused(visit, opened, text, error)
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     return await _show_priced(visit, opened, text, quote.wish, answer)
 
 
@@ -376,17 +331,15 @@ async def _show_pending(
     visit: Visit, name: str, text: str, quote: SentQuote, problem: str
 ) -> HTMLResponse:
     """Show a question that was not answered in time, and say so only where it is charged."""
-    paid = await is_paid(visit.service, visit.identity, name, text, quote.wish)
-    opened = await open_dataset(visit.service, visit.identity, name)
+    try:  # a queue can be longer than the time limit
+        wishes = [Wish(text, bits=quote.wish)]
+        paid = not (await visit.service.price(visit.identity, name, wishes))["bits"]
+    except HartleyError:
+        paid = False
+    opened = await open_dataset(visit, name)
     spend = f"{quote.wish} {0 if paid else quote.most_bits!r}"
     pending = {"problem": problem, "spend": spend, "paid": paid}
     return await _show(visit, opened, text, status=503, pending=pending)
-
-
-async def _to_editor(request: Request, name: str) -> Response:
-    visit = await visit_of(request)
-    opened = await open_dataset(visit.service, visit.identity, name)
-    return see_other(f"{opened.card.address}/ask")
 
 
 def _wished(fields: Mapping[str, str], text: str) -> str | None:
@@ -411,12 +364,12 @@ async def _show_priced(  # noqa: PLR0913 - what a page shows beside the price, e
 ) -> Response:
     if not text:
         return await _show(visit, opened, text, examples=opened.card.examples)
-    identity, name = visit.identity, opened.schema.name
+    name = opened.schema.name
     shown = None if answer is None else _shown_answer(visit, opened, answer, bits or "1")
     try:
-        points = await price_points(visit.service, identity, name, text, bits)
+        points = await price_points(visit, name, text, bits)
         chosen = points.wish or decimal_text(opened.schema.default_bits)
-        may_spend = identity.scope.includes(TokenScope.ASK)
+        may_spend = visit.identity.scope.includes(TokenScope.ASK)
         priced = priced_question(
             points.curve, chosen, opened.own.remaining, may_spend=may_spend, today=opened.today
         )
@@ -495,7 +448,7 @@ async def _show(
         await visit.frame("Ask", opened.schema.name),
         status,
         dataset=opened.card,
-        datasets=await visit.dataset_names(),
+        datasets=visit.dataset_names,
         question=question,
         may_ask=visit.identity.scope.includes(TokenScope.REPEAT),
         may_spend=visit.identity.scope.includes(TokenScope.ASK),
@@ -503,14 +456,14 @@ async def _show(
     )
 
 
-# --- budget and history ---------------------------------------------------------------------------
+# --- budget and history ---
 
 
 @ask_router.get("/d/{name}/budget")
 async def budget(request: Request, name: str) -> Response:
     """Show the account's allowance: what is spent of it, by day, and what is promised."""
     visit = await visit_of(request)
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     content = await visit.service.budget(visit.identity, name)
     limit = min(MOST_ROWS, visit.service.settings.limits.rows)
     rows = await visit.service.history(visit.identity, name, limit=limit, newest=True)
@@ -531,7 +484,7 @@ async def budget(request: Request, name: str) -> Response:
         spent=opened.own.spent,
         remaining=opened.own.remaining,
         bits=parse_bits(opened.own.bits),
-        paid=[PaidQuestion(row["time"][:10], row["added_bits"]) for row in rows["rows"]],
+        paid=[(row["time"][:10], row["added_bits"]) for row in rows["rows"]],
         remarks=remarks,
     )
     return page("budget.html", await visit.frame("Budget", name), dataset=opened.card, budget=view)
@@ -543,7 +496,7 @@ async def history(
 ) -> Response:
     """Show what was paid for, newest first, in pages; all of it, or what contains a text."""
     visit = await visit_of(request)
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     rows = await visit.service.history(
         visit.identity, name, after=after or None, limit=PAGE, newest=True, find=find[:200] or None
     )
@@ -575,8 +528,8 @@ def _shown_charge(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": row["id"],
         "text": row["question"],
-        "bits": due_number(row["bits"]),
-        "added": due_number(row["added_bits"]) if less else "",
+        "bits": bits_number(row["bits"]),
+        "added": bits_number(row["added_bits"]) if less else "",
         "time": row["time"][:16].replace("T", " "),
         "answered": row["answered"],
         "present": row["present"],
@@ -588,7 +541,7 @@ def _shown_charge(row: Mapping[str, Any]) -> dict[str, Any]:
 async def answer_page(request: Request, name: str, row: str) -> Response:
     """Show a paid answer again, with its certificate; free."""
     visit = await visit_of(request)
-    opened = await open_dataset(visit.service, visit.identity, name)
+    opened = await open_dataset(visit, name)
     content = await visit.service.answer(visit.identity, name, row)
     answers = content["answers"] or ()
     # A wish of the charge alone is enough to finish it: what the account paid for is known.

@@ -18,12 +18,12 @@ from hartley.service.console.pages import (
     aligned,
     bits_due,
     bits_left,
+    bits_number,
     draw_curve,
     draw_days,
     draw_ends,
     draw_gauge,
     draw_interval,
-    due_number,
     error_words,
     heights,
     left_number,
@@ -39,14 +39,19 @@ if TYPE_CHECKING:
     from hartley.schema.schema import Column, Schema
     from hartley.trusted.questions.question import Item, Selection
 
-
-# --- answers --------------------------------------------------------------------------------------
-# An answer as the console shows it: a line per group with its interval, whole and zoomed.
-
 MOST_LINES = 200
 """Of one table; the rest is counted."""
 WORTH_A_ZOOM = 0.5
 """Where the intervals fill less than this share of the range, a zoom is offered."""
+SLACK = 1e-9
+"""Both sides are logarithms in doubles; what is refused in the end, the ledger decides exactly."""
+USUAL_ROWS = 100
+"""Where errors depend on a private number of rows, they are shown for so many."""
+MOST_DAYS = 30
+"""Of the timeline."""
+
+
+# --- an answer: a line per group with its interval, whole and zoomed ---
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,7 @@ class AnswerTable:
 
 
 def answer_tables(content: Mapping[str, Any], plan: Selection) -> tuple[AnswerTable, ...]:
-    """Return a table per number of the SELECT.
-
-    Args:
-        content: the field ``table`` of a reply, see ``hartley.service.replies``.
-        plan: the question, which says what the schema allows.
-    """
+    """Return a table per number of the SELECT, from the field ``table`` of a reply."""
     return tuple(_answer_table(content, place, plan) for place in range(len(content["labels"])))
 
 
@@ -105,10 +105,8 @@ def _answer_table(content: Mapping[str, Any], place: int, plan: Selection) -> An
     ]
     values = aligned([line.value for line in lines])
     errors = aligned([line.error for line in lines])
-    lines = [
-        replace(line, value=value, error=error)
-        for line, value, error in zip(lines, values, errors, strict=True)
-    ]
+    texts = zip(lines, values, errors, strict=True)
+    lines = [replace(line, value=value, error=error) for line, value, error in texts]
     settled = len(ends) == 1 and ends[0][0] == ends[0][1]  # one point: nothing to compare
     useful = not settled and near.high - near.low < WORTH_A_ZOOM * (whole.high - whole.low)
     return AnswerTable(
@@ -150,10 +148,7 @@ def _written(scale: Scale, *, date: bool) -> tuple[str, str]:
         return str(as_date(days[0])), str(as_date(days[1]))
     width = scale.high - scale.low
     places = max(0, 2 - math.floor(math.log10(width))) if width else 2
-    return (
-        _shortest(scale.low, places, up=False),
-        _shortest(scale.high, places, up=True),
-    )
+    return _shortest(scale.low, places, up=False), _shortest(scale.high, places, up=True)
 
 
 def _shortest(number: float, places: int, *, up: bool) -> str:
@@ -163,10 +158,7 @@ def _shortest(number: float, places: int, *, up: bool) -> str:
 
 
 def whole_range(items: list[Item], ends: list[tuple[float, float]]) -> Scale:
-    """Return the range in which the numbers of some items lie by the schema alone.
-
-    It is drawn, never promised, so doubles are enough; it always contains the intervals.
-    """
+    """Return the range in which numbers lie by the schema alone: drawn, never promised."""
     ranges = [reach for reach in map(_allowed, items) if reach is not None] + ends
     if not ranges:
         return Scale(0.0, 1.0)
@@ -190,15 +182,7 @@ def _allowed(item: Item) -> tuple[float, float] | None:
 
 
 def answer_words(answers: Sequence[Mapping[str, Any]]) -> str:
-    """Return the answers of a charge in a few words: the number, or how many numbers there are.
-
-    Example:
-        >>> number = {"shown": ["3,062", "exact", "0"]}
-        >>> answer_words([{"table": {"rows": [{"numbers": [number]}]}}])
-        '3,062'
-        >>> answer_words([{"table": {"rows": [{"numbers": [number]}, {"numbers": [number]}]}}])
-        '2 numbers'
-    """
+    """Return the answers of a charge in a few words: the number, or how many numbers there are."""
     numbers = [
         number for answer in answers for row in answer["table"]["rows"] for number in row["numbers"]
     ]
@@ -209,25 +193,14 @@ def answer_words(answers: Sequence[Mapping[str, Any]]) -> str:
 
 
 def caption(reply: Mapping[str, Any]) -> str:
-    """Say what an answer cost, what is spent in all and what is left.
-
-    Example:
-        >>> caption({"bits": 3.0, "open_bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0})
-        'Charged 3 bits for this answer. You have spent 3 bits in all, and have 5 bits left.'
-    """
+    """Say what an answer cost, what is spent in all and what is left."""
     paid = f"Charged {bits_due(reply['bits'])} for this answer"
     cost = paid if reply["bits"] else "Free: nothing more is due"
     spent, left = bits_due(reply["spent_bits"]), bits_left(reply["remaining_bits"])
     return f"{cost}. You have spent {spent} in all, and have {left} left."
 
 
-# --- prices ---------------------------------------------------------------------------------------
-# A priced question as the console shows it: the positions of its slider and the error curve.
-
-SLACK = 1e-9
-"""Both sides are logarithms in doubles; what is refused in the end, the ledger decides exactly."""
-USUAL_ROWS = 100
-"""Where errors depend on a private number of rows, they are shown for so many."""
+# --- a priced question: the positions of its slider and the error curve ---
 
 
 @dataclass(frozen=True)
@@ -267,7 +240,7 @@ class SliderPosition:
             "button": self.button,
             "able": self.affordable,
             "short": self.short,
-            "said": self.said,
+            "said": self.screen_reader_text,
             "error": self.error,
             "otherwise": self.otherwise,
             "others": self.others,
@@ -285,11 +258,6 @@ class SliderPosition:
         return not self.short
 
     @property
-    def free(self) -> bool:
-        """Whether nothing would be charged."""
-        return not self.bits
-
-    @property
     def spend(self) -> str:
         """What the button that asks sends: the bits to ask for, and what may be charged."""
         return f"{self.wish} {self.bits!r}"
@@ -297,10 +265,10 @@ class SliderPosition:
     @property
     def button(self) -> str:
         """The words on the button that asks."""
-        return "Show the answer, free" if self.free else f"Ask and spend {self.price}"
+        return f"Ask and spend {self.price}" if self.bits else "Show the answer, free"
 
     @property
-    def said(self) -> str:
+    def screen_reader_text(self) -> str:
         """The price and the error for a screen reader."""
         return f"{self.price}: {self.error}"
 
@@ -348,8 +316,6 @@ class SpendableBits:
     def words(self, due: float, *, able: bool = True) -> str:
         """Say what is left, now and after a charge that can be paid.
 
-        What is left is a whole number of cells, so the difference is an upper bound.
-
         Example:
             >>> SpendableBits(5.0).words(1.0)
             'You have 5 bits left; after this question, at most 4 bits.'
@@ -363,7 +329,7 @@ class SpendableBits:
             return f"{now}."
         if not due:
             return f"{now}, and this answer costs none."
-        rest = bits_left(max(self.remaining - due, 0.0))
+        rest = bits_left(max(self.remaining - due, 0.0))  # whole cells are left: an upper bound
         after = "none" if rest == bits_left(0.0) else f"at most {rest}"
         return f"{now}; after this question, {after}."
 
@@ -393,14 +359,8 @@ class ShownErrors:
         places = [place for place, (_, error) in enumerate(first.full_errors) if error]
         place = places[0] if places else 0
         label = first.errors[place][0]
-        numbers = sorted(
-            {
-                some.rows
-                for point in points
-                for some in point.errors_if
-                if label in dict(some.errors)
-            }
-        )
+        conditional = [some for point in points for some in point.errors_if]
+        numbers = {some.rows for some in conditional if label in dict(some.errors)}
         usual = [rows for rows in numbers if rows <= USUAL_ROWS]
         return cls(place, label, max(usual) if usual else min(numbers, default=None))
 
@@ -420,18 +380,13 @@ class ShownErrors:
 
     def others(self, point: PricePoint) -> str:
         """Write the errors of the other numbers."""
-        words = [
-            f"{label} {error_words(error)}"
-            for label, error in self.all(point).items()
-            if label != self.label
-        ]
-        return ", ".join(words)
+        errors = self.all(point)
+        return ", ".join(
+            f"{name} {error_words(errors[name])}" for name in errors if name != self.label
+        )
 
     def otherwise(self, point: PricePoint) -> str:
-        """Write the error for any data and for other numbers of rows.
-
-        With few rows an average is known badly: no number of rows is promised, so all are shown.
-        """
+        """Write the error for any data and for other numbers of rows: none of them is promised."""
         if self.rows is None:
             return ""
         words = [
@@ -454,17 +409,16 @@ def priced_question(
 ) -> PricedQuestion | None:
     """Return a curve with a slider; None if no price on it reveals anything.
 
-    Without ``may_spend``, the token may only repeat what is paid for. ``today`` is what the daily
-    cap of the account leaves, in cells.
-
     The slider has one position per whole number of bits, the first useful price, the last one and
-    the price that was wished for.
+    the price that was wished for. ``may_spend`` and ``today`` are those of ``SpendableBits``.
     """
     useful = [point for point in curve.points if not point.vacuous]
     if not useful:
         return None
-    chosen = _nearest(curve, useful, wish)
-    points = _positions(useful, chosen)
+    wished = curve.at(wish)
+    chosen = wished if wished is not None and wished in useful else useful[0]
+    whole = [_finest(useful, bits) for bits in range(1, math.ceil(useful[-1].bits) + 1)]
+    points = [point for point in useful if point in {useful[0], useful[-1], chosen, *whole}]
     errors = ShownErrors.of(useful)
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     sizes = [float(errors.main(point)) for point in points]
@@ -493,22 +447,11 @@ def priced_question(
 def _table(points: list[PricePoint], errors: ShownErrors) -> PriceTable:
     labels = tuple(label for label, _ in points[0].errors)
     columns = [
-        [due_number(point.bits_alone) for point in points],
-        [due_number(point.bits) for point in points],
+        [bits_number(point.bits_alone) for point in points],
+        [bits_number(point.bits) for point in points],
         *([error_words(errors.all(point)[label]) for point in points] for label in labels),
     ]
     return PriceTable(labels, tuple(zip(*map(aligned, columns), strict=True)))
-
-
-def _nearest(curve: PriceCurve, useful: list[PricePoint], wish: object) -> PricePoint:
-    point = curve.at(wish)
-    return point if point is not None and point in useful else useful[0]
-
-
-def _positions(useful: list[PricePoint], chosen: PricePoint) -> list[PricePoint]:
-    whole = [_finest(useful, bits) for bits in range(1, math.ceil(useful[-1].bits) + 1)]
-    points = {useful[0], useful[-1], chosen, *whole}
-    return [point for point in useful if point in points]
 
 
 def _finest(useful: list[PricePoint], bits: float) -> PricePoint | None:
@@ -549,19 +492,7 @@ def _position(
     )
 
 
-# --- budget page ----------------------------------------------------------------------------------
-# The budget as a page shows it: numbers, a gauge, a timeline by day and the promise in words.
-
-MOST_DAYS = 30
-"""Of the timeline."""
-
-
-@dataclass(frozen=True)
-class PaidQuestion:
-    """One paid batch: its day and the bits that it added to what is spent."""
-
-    day: str
-    bits: float
+# --- a budget: numbers, a gauge, a timeline by day and the promise in words ---
 
 
 @dataclass(frozen=True)
@@ -595,7 +526,7 @@ class BudgetView:
 
 def purse(spent: float, bits: float) -> Purse:
     """Return what is spent of an allowance, for the bar at the top."""
-    words = f"{due_number(spent)} of {bits_left(bits)} spent" if bits else "no bits to spend"
+    words = f"{bits_number(spent)} of {bits_left(bits)} spent" if bits else "no bits to spend"
     return Purse(words, draw_gauge(spent, bits, bits, height=10))
 
 
@@ -605,11 +536,14 @@ def budget_view(  # noqa: PLR0913 - what a budget is made of, each by name
     spent: float,
     remaining: float,
     bits: float,
-    paid: Sequence[PaidQuestion],
+    paid: Sequence[tuple[str, float]],
     own: bool = True,
     remarks: Sequence[str] = (),
 ) -> BudgetView:
-    """Return the page of a budget; ``own`` says that it is one analyst's allowance."""
+    """Return the page of a budget, or of one analyst's ``own`` allowance.
+
+    ``paid`` has the day of every paid batch, and the bits that it added to what is spent.
+    """
     record = schema.record_bits
     days = _days(paid)
     shown = days[-MOST_DAYS:]
@@ -617,7 +551,7 @@ def budget_view(  # noqa: PLR0913 - what a budget is made of, each by name
     return BudgetView(
         name=name,
         left=left_number(remaining),
-        spent=due_number(spent),
+        spent=bits_number(spent),
         bits=left_number(bits),
         record=left_number(record),
         gauge=draw_gauge(spent, bits, record),
@@ -628,22 +562,21 @@ def budget_view(  # noqa: PLR0913 - what a budget is made of, each by name
         earlier=f"The last {MOST_DAYS} days." if len(days) > MOST_DAYS else "",
         timeline=draw_days([(day, bits) for day, bits, _ in shown]),
         table=tuple(
-            DayOfSpending(day, due_number(bits), number)
+            DayOfSpending(day, bits_number(bits), number)
             for day, bits, number in reversed(days)
             if number
         ),
     )
 
 
-def _days(paid: Sequence[PaidQuestion]) -> list[tuple[str, float, int]]:
+def _days(paid: Sequence[tuple[str, float]]) -> list[tuple[str, float, int]]:
     """Return every day from the first charge to the last with its bits and questions."""
     if not paid:
         return []
-    first = date.fromisoformat(min(each.day for each in paid))
-    last = date.fromisoformat(max(each.day for each in paid))
     bits: dict[str, list[float]] = {}
-    for each in paid:
-        bits.setdefault(each.day, []).append(each.bits)
+    for day, added in paid:
+        bits.setdefault(day, []).append(added)
+    first, last = date.fromisoformat(min(bits)), date.fromisoformat(max(bits))
     names = [(first + timedelta(days=i)).isoformat() for i in range((last - first).days + 1)]
     return [(name, sum(bits.get(name, ())), len(bits.get(name, ()))) for name in names]
 
@@ -661,11 +594,8 @@ def _promise(bits: float, record: float, *, own: bool) -> str:
 
 
 def _words(schema: Schema) -> tuple[str, ...]:
-    person = (
-        "one row is one person"
-        if schema.unit is None
-        else f"a person is a value of '{schema.unit}'"
-    )
+    unit = schema.unit
+    person = "one row is one person" if unit is None else f"a person is a value of '{unit}'"
     meaning = (
         "A bit is one yes or no. With b bits, all answers together can tell apart at most 2^b "
         f"versions of one person's data, with everybody else's data fixed; {person}."
@@ -682,8 +612,7 @@ def _words(schema: Schema) -> tuple[str, ...]:
     return meaning, truth, others
 
 
-# --- dataset card ---------------------------------------------------------------------------------
-# A dataset beside the editor: its columns in words, and three questions to begin with.
+# --- a dataset beside the editor: its columns in words, and questions to begin with ---
 
 
 @dataclass(frozen=True)
@@ -728,10 +657,7 @@ def dataset_card(schema: Schema, rows: int | None) -> DatasetCard:
 
 
 def _column_words(column: Column) -> str:
-    """Write a column as it is listed: shorter than its description.
-
-    Categories are listed, numbers have their ends, their step and their unit.
-    """
+    """Write a column as it is listed: categories, or ends, step and unit."""
     text = column.describe()
     if column.numeric:
         text = text.replace(" in steps of ", ", step ")
@@ -756,24 +682,24 @@ def _examples(name: str, columns: list[Column]) -> list[ExampleQuestion]:
             f"How many have {first.name} of at least {middle}?",
             "COUNT(*)",
             name,
-            where=f"{_spelled(first.name)} >= {middle}",
+            where=f"{_quoted(first.name)} >= {middle}",
         )
     ]
     if classes:
         number = numbers[min(2, len(numbers) - 1)]
         words = f"What is the average {number.name} by {classes[0].name}?"
-        examples.append(_example(words, f"AVG({_spelled(number.name)})", name, by=classes[0]))
+        examples.append(_example(words, f"AVG({_quoted(number.name)})", name, by=classes[0]))
     words = f"What is the median of {last.name}?"
-    return [*examples, _example(words, f"MEDIAN({_spelled(last.name)})", name)]
+    return [*examples, _example(words, f"MEDIAN({_quoted(last.name)})", name)]
 
 
 def _example(
     words: str, number: str, table: str, *, by: Column | None = None, where: str = ""
 ) -> ExampleQuestion:
-    parts = ["SELECT", number if by is None else f"{_spelled(by.name)}, {number}"]
-    parts += ["FROM", _spelled(table)]
+    parts = ["SELECT", number if by is None else f"{_quoted(by.name)}, {number}"]
+    parts += ["FROM", _quoted(table)]
     parts += ["WHERE", where] if where else []
-    parts += [] if by is None else ["GROUP BY", _spelled(by.name)]
+    parts += [] if by is None else ["GROUP BY", _quoted(by.name)]
     return ExampleQuestion(words, " ".join(parts))
 
 
@@ -783,7 +709,7 @@ def _middle(column: Column) -> str:
     return decimal_text(column.low + column.points // 2 * column.step)
 
 
-def _spelled(name: str) -> str:
+def _quoted(name: str) -> str:
     """Write a name as SQL wants it."""
     plain = name.isidentifier() and name.isascii()
     return name if plain else '"' + name.replace('"', '""') + '"'

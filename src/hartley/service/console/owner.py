@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -14,15 +15,16 @@ from hartley.errors import HartleyError
 from hartley.service.console.pages import (
     PREFIX,
     bits_due,
+    bits_number,
     draw_gauge,
-    due_number,
     exact_bits,
     left_number,
+    parse_bits,
 )
 from hartley.service.console.visits import (
     PageRoute,
+    carry_out,
     page,
-    parse_bits,
     require_again,
     see_other,
     visit_of,
@@ -31,9 +33,11 @@ from hartley.service.identity import Role
 from hartley.service.replies import ServiceError, not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from hartley.service.console.visits import Visit
+    from hartley.service.administration import Administration
+    from hartley.service.console.visits import Act, Visit
+    from hartley.service.identity import Identity
 
 owner_router = APIRouter(prefix=f"{PREFIX}/owner", include_in_schema=False, route_class=PageRoute)
 PAGE = 20
@@ -53,34 +57,20 @@ async def owner_page(request: Request, job: str = "", before: int | None = None)
 
 
 async def _overview(
-    visit: Visit,
-    job: str = "",
-    before: int | None = None,
-    *,
-    status: int = 200,
-    failed: str | None = None,
+    visit: Visit, job: str = "", before: int | None = None, *, failed: str | None = None
 ) -> Response:
     acts, identity = visit.administration, visit.identity
     acts.require(identity, Role.OWNER, Role.AUDITOR)
     may_change = identity.role is Role.OWNER
 
     def work() -> dict[str, Any]:
-        head = None
+        content: dict[str, Any] = {"head": None, "datasets": [], "accounts": []}
         with suppress(ServiceError):  # an empty ledger has none
-            head = acts.head(identity)
-        rows, older, newest = _audit_page(visit, before)
-        return {
-            "datasets": [_dataset_line(visit, name) for name in visit.service.visible(identity)]
-            if may_change
-            else [],
-            "accounts": [_account_line(each) for each in acts.accounts(identity)]
-            if may_change
-            else [],
-            "head": head,
-            "audit": rows,
-            "audit_older": older,
-            "audit_newest": newest,
-        }
+            content["head"] = acts.head(identity)
+        if may_change:
+            content["datasets"] = [_dataset_line(visit, name) for name in visit.dataset_names]
+            content["accounts"] = [_account_line(each) for each in acts.accounts(identity)]
+        return content | _audit_page(visit, before)
 
     content = await visit.service.lanes.quick(work)
     verification = None
@@ -90,10 +80,9 @@ async def _overview(
     response = page(
         "owner.html",
         await visit.frame("Owner" if may_change else "Audit"),
-        status,
+        422 if failed else 200,
         may_change=may_change,
         verification=verification,
-        said=None,
         failed=failed,
         **content,
     )
@@ -111,7 +100,7 @@ def _dataset_line(visit: Visit, name: str) -> dict[str, Any]:
         "name": name,
         "version": state.version[:SHORT_VERSION],
         "rows": "private" if state.rows is None else f"{state.rows:,}",
-        "spent": due_number(spent),
+        "spent": bits_number(spent),
         "budget": left_number(budget),
         "gauge": draw_gauge(spent, budget, budget, height=12),
     }
@@ -127,54 +116,44 @@ def _account_line(account: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _audit_page(visit: Visit, before: int | None) -> tuple[list[dict[str, Any]], int | None, bool]:
-    """Return a page of the audit log, newest first; where the older rows end; whether it is newest.
-
-    The log is read by ascending number, so the end is found by doubling and halving.
-    """
-    acts, identity = visit.administration, visit.identity
+def _audit_page(visit: Visit, before: int | None) -> dict[str, Any]:
+    """Return a page of the audit log, newest first, and where the older rows end."""
 
     def rows_after(number: int, limit: int) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = acts.audit(identity, after=number, limit=limit)["rows"]
-        return rows
+        page_of = visit.administration.audit(visit.identity, after=number, limit=limit)
+        return list(page_of["rows"])
 
-    if before is None:
-        reach = 1
-        while rows_after(reach, 1):
-            reach *= 2
-        low, high = reach // 2, reach
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if rows_after(middle, 1) else (low, middle)
-        end = low
+    if before is None:  # the log is read by ascending number: double, then halve
+        high = 1
+        while rows_after(high, 1):
+            high *= 2
+        end = high // 2
+        while end < high:
+            middle = (end + high) // 2
+            end, high = (middle + 1, high) if rows_after(middle, 1) else (end, middle)
     else:
         end = min(max(before - 1, 0), 2**61)
     start = max(end - PAGE, 0)
     rows = [row for row in rows_after(start, PAGE) if row["sequence"] <= end]
-    shown = [row | {"time": _time(row["time"])} for row in reversed(rows)]
-    return shown, start + 1 if start and rows else None, before is None
+    return {
+        "audit": [row | {"time": _time(row["time"])} for row in reversed(rows)],
+        "audit_older": start + 1 if start and rows else None,
+        "audit_newest": before is None,
+    }
 
 
 def _shown_verification(job: Mapping[str, Any]) -> dict[str, Any]:
     if job["status"] == "running":
         return {"state": "running", "tag": "", "words": "This page looks again.", "problems": ()}
     if job["status"] == "failed":
-        return {
-            "state": "failed",
-            "tag": "bad",
-            "words": f"The verification did not end: {job['problem']}.",
-            "problems": (),
-        }
+        words = f"The verification did not end: {job['problem']}."
+        return {"state": "failed", "tag": "bad", "words": words, "problems": ()}
     head = job["head"]
-    end = "" if head is None else f" It ends at row {head['sequence']}."
-    return {
-        "state": "holds" if job["holds"] else "does not hold",
-        "tag": "good" if job["holds"] else "bad",
-        "words": f"{job['sentence']}{end}",
-        "problems": ()
-        if job["holds"]
-        else (f"The first row that does not fit is row {job['first_bad_row']}.",),
-    }
+    words = job["sentence"] + ("" if head is None else f" It ends at row {head['sequence']}.")
+    if job["holds"]:
+        return {"state": "holds", "tag": "good", "words": words, "problems": ()}
+    problems = (f"The first row that does not fit is row {job['first_bad_row']}.",)
+    return {"state": "does not hold", "tag": "bad", "words": words, "problems": problems}
 
 
 @owner_router.post("/verify")
@@ -204,14 +183,14 @@ async def add_account(request: Request) -> Response:
     except HartleyError as error:
         if isinstance(error, ServiceError):
             raise
-        return await _overview(visit, status=422, failed=f"{error.problem}; {error.hint}.")
+        return await _overview(visit, failed=f"{error.problem}; {error.hint}.")
     return see_other(_account_address(name))
 
 
 @owner_router.get("/accounts/{name}")
 async def account_page(request: Request, name: str) -> Response:
     """Show an account: tokens, datasets, allowances."""
-    return await _account(await visit_of(request), name)
+    return await _account(await visit_of(request), name=name)
 
 
 def _account_address(name: str) -> str:
@@ -219,12 +198,7 @@ def _account_address(name: str) -> str:
 
 
 async def _account(
-    visit: Visit,
-    name: str,
-    *,
-    status: int = 200,
-    failed: str | None = None,
-    token: str | None = None,
+    visit: Visit, failed: str | None = None, *, name: str, token: str | None = None
 ) -> Response:
     acts, identity = visit.administration, visit.identity
 
@@ -243,12 +217,11 @@ async def _account(
     return page(
         "account.html",
         await visit.frame("Owner"),
-        status,
+        422 if failed else 200,
         account=account | {"daily_cap": "" if cap is None else exact_bits(cap)},
         tokens=[_token_line(each) for each in account["tokens"]],
         allowances=allowances,
         token=token,
-        said=None,
         failed=failed,
     )
 
@@ -279,19 +252,9 @@ def _time(text: str | None) -> str:
     return "" if text is None else text[:16].replace("T", " ")
 
 
-async def _change(
-    request: Request, name: str, act: Callable[[Visit, Mapping[str, str]], object]
-) -> Response:
+async def _change(request: Request, name: str, act: Act) -> Response:
     """Carry out an act about an account, and show the account with what came of it."""
-    visit = await visit_of(request)
-    fields = await visit.form()
-    try:
-        await visit.service.lanes.quick(lambda: act(visit, fields))
-    except HartleyError as error:
-        if isinstance(error, ServiceError) and error.status in {403, 404}:
-            raise
-        return await _account(visit, name, status=422, failed=f"{error.problem}; {error.hint}.")
-    return see_other(_account_address(name))
+    return await carry_out(request, act, partial(_account, name=name), _account_address(name))
 
 
 @owner_router.post("/accounts/{name}/tokens")
@@ -302,7 +265,7 @@ async def issue_token(request: Request, name: str) -> Response:
     days = fields.get("days", "").strip()
     if days and not (days.isascii() and days.isdecimal() and len(days) < 6 and int(days)):
         problem = f"'{days[:20]}' is not a number of days; write a whole number, or nothing."
-        return await _account(visit, name, status=422, failed=problem)
+        return await _account(visit, problem, name=name)
 
     def work() -> dict[str, Any]:
         return visit.administration.issue_token(
@@ -318,19 +281,15 @@ async def issue_token(request: Request, name: str) -> Response:
     except HartleyError as error:
         if isinstance(error, ServiceError):
             raise
-        return await _account(visit, name, status=422, failed=f"{error.problem}; {error.hint}.")
-    return await _account(visit, name, token=issued["token"])
+        return await _account(visit, f"{error.problem}; {error.hint}.", name=name)
+    return await _account(visit, name=name, token=issued["token"])
 
 
 @owner_router.post("/accounts/{name}/grant")
 async def grant(request: Request, name: str) -> Response:
     """Let an account see a dataset."""
     return await _change(
-        request,
-        name,
-        lambda visit, fields: visit.administration.grant(
-            visit.identity, name, fields.get("dataset", "")
-        ),
+        request, name, lambda acts, who, form: acts.grant(who, name, form.get("dataset", ""))
     )
 
 
@@ -338,45 +297,37 @@ async def grant(request: Request, name: str) -> Response:
 async def withdraw(request: Request, name: str) -> Response:
     """Withdraw a dataset from an account."""
     return await _change(
-        request,
-        name,
-        lambda visit, fields: visit.administration.withdraw(
-            visit.identity, name, fields.get("dataset", "")
-        ),
+        request, name, lambda acts, who, form: acts.withdraw(who, name, form.get("dataset", ""))
     )
 
 
 @owner_router.post("/accounts/{name}/allowance")
 async def allowance(request: Request, name: str) -> Response:
     """Set the part of a budget that an account may spend."""
-    return await _change(
-        request,
-        name,
-        lambda visit, fields: visit.administration.set_allowance(
-            visit.identity, fields.get("dataset", ""), name, fields.get("bits", "").strip()
-        ),
-    )
+
+    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
+        acts.set_allowance(who, form.get("dataset", ""), name, form.get("bits", "").strip())
+
+    return await _change(request, name, act)
 
 
 @owner_router.post("/accounts/{name}/cap")
 async def daily_cap(request: Request, name: str) -> Response:
     """Set the bits that an account may spend in a day."""
-    return await _change(
-        request,
-        name,
-        lambda visit, fields: visit.administration.set_daily_cap(
-            visit.identity, name, fields.get("bits", "").strip() or None
-        ),
-    )
+
+    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
+        acts.set_daily_cap(who, name, form.get("bits", "").strip() or None)
+
+    return await _change(request, name, act)
 
 
 @owner_router.post("/accounts/{name}/revoke")
 async def revoke_account(request: Request, name: str) -> Response:
     """Revoke an account, if its name was written again."""
 
-    def act(visit: Visit, fields: Mapping[str, str]) -> None:
-        require_again(fields, name, "account")
-        visit.administration.revoke_account(visit.identity, name)
+    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
+        require_again(form, name, "account")
+        acts.revoke_account(who, name)
 
     return await _change(request, name, act)
 
@@ -388,12 +339,11 @@ async def revoke_token(request: Request, token_id: str) -> Response:
     visit.administration.require(visit.identity, Role.OWNER)
     name = (await visit.form()).get("account", "")
 
-    def act(visit: Visit, fields: Mapping[str, str]) -> None:
+    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
         # The account comes from the form: the name that is written again must be the token's own.
-        tokens = visit.administration.account(visit.identity, name)["tokens"]
-        if token_id not in {token["token_id"] for token in tokens}:
+        if token_id not in {token["token_id"] for token in acts.account(who, name)["tokens"]}:
             raise not_found("token")
-        require_again(fields, name, "account")
-        visit.administration.revoke_token(visit.identity, token_id)
+        require_again(form, name, "account")
+        acts.revoke_token(who, token_id)
 
     return await _change(request, name, act)

@@ -1,4 +1,4 @@
-"""The frame of every page, and the templates filled with what it shows."""
+"""What pages are made of: the frame and templates, rounded numbers, refusals, copies, pictures."""
 
 from __future__ import annotations
 
@@ -22,108 +22,12 @@ from hartley.text import bits_down, bits_up, decimal_text, decimals_down, decima
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-# --- roundings ------------------------------------------------------------------------------------
-# How pages round: bits to three decimals, errors to three digits, always to the safe side.
-#
-# Every page takes its numbers from here, so that one quantity looks the same wherever it is
-# shown.
-
 NUMBER = re.compile(r"[±-]?[\d,]+(?:\.(?P<decimals>\d+))?")
 FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
 DIGITS = 3
 """Of an error."""
 PLACES = 3
 """Decimals of a number of bits."""
-
-
-def bits_due(bits: float) -> str:
-    """Write bits that are spent or due, rounded up: no page shows a charge smaller than it is.
-
-    Example:
-        >>> bits_due(2.80735492), bits_due(1.0)
-        ('2.808 bits', '1 bit')
-    """
-    return bits_up(bits, PLACES)
-
-
-def bits_left(bits: float) -> str:
-    """Write bits that are left, allowed or in a record, rounded down.
-
-    Example:
-        >>> bits_left(2.80735492), bits_left(14.0)
-        ('2.807 bits', '14 bits')
-    """
-    return bits_down(bits, PLACES)
-
-
-def due_number(bits: float) -> str:
-    """Write the number of ``bits_due`` alone, where its column or tile names the unit.
-
-    Example:
-        >>> due_number(2.80735492)
-        '2.808'
-    """
-    return decimals_up(bits, PLACES)
-
-
-def left_number(bits: float) -> str:
-    """Write the number of ``bits_left`` alone.
-
-    Example:
-        >>> left_number(2.80735492)
-        '2.807'
-    """
-    return decimals_down(bits, PLACES)
-
-
-def error_words(error: Fraction) -> str:
-    """Write an error with three digits, rounded up.
-
-    Example:
-        >>> [error_words(Fraction(error)) for error in ("0.0569149", "33312", "0")]
-        ['±0.057', '±33,400', 'exact']
-    """
-    return f"±{digits_up(error, DIGITS)}" if error else "exact"
-
-
-def exact_bits(text: str) -> str:
-    """Write an exact number of bits for a field in which it can be changed.
-
-    Example:
-        >>> exact_bits("33/2"), exact_bits("16")
-        ('16.5', '16')
-    """
-    return decimal_text(Fraction(text))
-
-
-def aligned(numbers: list[str]) -> list[str]:
-    """Return numbers with spaces at their end, so that their points stand in one column.
-
-    The spaces are as wide as a point and as digits; a text that is no number stays as it is.
-
-    Example:
-        >>> [text.rstrip() for text in aligned(["9,471", "38,866.7"])]
-        ['9,471', '38,866.7']
-        >>> [len(text.partition(".")[2]) for text in aligned(["1.5", "2.25"])]
-        [2, 2]
-    """
-    matches = [NUMBER.fullmatch(text) for text in numbers]
-    most = max((len(match["decimals"] or "") for match in matches if match), default=0)
-
-    def padded(text: str, match: re.Match[str] | None) -> str:
-        if match is None or not most:
-            return text
-        decimals = match["decimals"]
-        point = "" if decimals else POINT_SPACE
-        return text + point + FIGURE_SPACE * (most - len(decimals or ""))
-
-    return [padded(text, match) for text, match in zip(numbers, matches, strict=True)]
-
-
-# --- pages ----------------------------------------------------------------------------------------
-
-
 PREFIX = "/console"
 """Where the pages are."""
 STATIC = {
@@ -132,6 +36,22 @@ STATIC = {
     "icon.svg": "image/svg+xml",
 }
 """The files that pages load, with their types: all of them are ours."""
+GUESS = re.compile(r"did you mean (?P<guess>'(?:[^']|'')*'|[^?]+)\?")
+"""What the agent proposes instead of the refused part."""
+EXAMPLE = re.compile(r"write for example '?(?P<text>SELECT .+?)'?$", re.IGNORECASE)
+LITERAL = re.compile(r"'(?:[^']|'')*'")
+PRICE = re.compile(r"(?<![\d.,])(?P<bits>\d+(?:\.\d+)?) bits? gives? (?P<error>±\S+|the exact)")
+ROW_HEIGHT = 26
+"""Of the picture of one interval, in pixels."""
+THINNEST = 0.7
+"""The least width of an interval, in percent: an exact number is still seen."""
+CURVE_HEIGHT = 168
+FLOOR = 140
+"""Where the smallest error lies in the picture of a curve, in pixels from above."""
+CEILING = 14
+EXACT_GAP = 22
+"""How far below the smallest error an exact answer lies."""
+DAYS_HEIGHT = 132
 
 
 @dataclass(frozen=True)
@@ -188,14 +108,8 @@ def asset(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Write a hint as sentences: each begins with a capital, and the last one ends.
-
-    Example:
-        >>> sentence("did you mean age? the columns are age and sex")
-        'Did you mean age? The columns are age and sex.'
-    """
-    parts = [part[:1].upper() + part[1:] for part in text.split("? ")]
-    whole = "? ".join(parts)
+    """Write a hint as sentences: each begins with a capital, and the last one ends."""
+    whole = "? ".join(part[:1].upper() + part[1:] for part in text.split("? "))
     return whole if whole.endswith((".", "?", "!")) else whole + "."
 
 
@@ -211,14 +125,67 @@ def _digest(name: str) -> str:
     return hashlib.sha256(asset(name).encode()).hexdigest()[:16]
 
 
-# --- refusals -------------------------------------------------------------------------------------
-# A refused question as the console shows it: the place underlined, and the hint as a button.
+# --- numbers, rounded to the safe side: bits to three decimals, errors to three digits ---
 
-GUESS = re.compile(r"did you mean (?P<guess>'(?:[^']|'')*'|[^?]+)\?")
-"""What the agent proposes instead of the refused part."""
-EXAMPLE = re.compile(r"write for example '?(?P<text>SELECT .+?)'?$", re.IGNORECASE)
-LITERAL = re.compile(r"'(?:[^']|'')*'")
-PRICE = re.compile(r"(?<![\d.,])(?P<bits>\d+(?:\.\d+)?) bits? gives? (?P<error>±\S+|the exact)")
+
+def bits_due(bits: float) -> str:
+    """Write bits that are spent or due, rounded up: no page shows a charge smaller than it is."""
+    return bits_up(bits, PLACES)
+
+
+def bits_left(bits: float) -> str:
+    """Write bits that are left, allowed or in a record, rounded down."""
+    return bits_down(bits, PLACES)
+
+
+def bits_number(bits: float) -> str:
+    """Write the number of ``bits_due`` alone, where its column or tile names the unit."""
+    return decimals_up(bits, PLACES)
+
+
+def left_number(bits: float) -> str:
+    """Write the number of ``bits_left`` alone."""
+    return decimals_down(bits, PLACES)
+
+
+def error_words(error: Fraction) -> str:
+    """Write an error with three digits, rounded up.
+
+    Example:
+        >>> [error_words(Fraction(error)) for error in ("0.0569149", "33312", "0")]
+        ['±0.057', '±33,400', 'exact']
+    """
+    return f"±{digits_up(error, DIGITS)}" if error else "exact"
+
+
+def exact_bits(text: str) -> str:
+    """Write an exact number of bits for a field in which it can be changed."""
+    return decimal_text(Fraction(text))
+
+
+def parse_bits(text: str) -> float:
+    """Return an exact number of bits as a double, to draw it."""
+    return float(Fraction(text))
+
+
+def aligned(numbers: list[str]) -> list[str]:
+    """Return numbers with spaces at their end, so that their points stand in one column.
+
+    The spaces are as wide as a point and as digits; a text that is no number stays as it is.
+    """
+    matches = [NUMBER.fullmatch(text) for text in numbers]
+    most = max((len(match["decimals"] or "") for match in matches if match), default=0)
+    texts = []
+    for text, match in zip(numbers, matches, strict=True):
+        spaces = ""
+        if match is not None and most:
+            decimals = match["decimals"] or ""
+            spaces = ("" if decimals else POINT_SPACE) + FIGURE_SPACE * (most - len(decimals))
+        texts.append(text + spaces)
+    return texts
+
+
+# --- a refused question: the place underlined, and the hint as a button ---
 
 
 @dataclass(frozen=True)
@@ -253,55 +220,32 @@ def shown_refusal(  # noqa: PLR0913 - the parts of a refusal, each by name
     place: tuple[int, int] | None = None,
     requested: float | None = None,
 ) -> ShownRefusal:
-    """Return a refusal as the page shows it.
-
-    Example:
-        >>> refusal = shown_refusal(
-        ...     "SELECT AVG(agee) FROM people", "The table people has no column 'agee'",
-        ...     "did you mean age? the columns are age, sex", address="/d", place=(11, 15),
-        ... )
-        >>> refusal.culprit, refusal.repairs[0].value
-        ('agee', 'SELECT AVG(age) FROM people')
-    """
-    begin, end = place if place is not None else (0, 0)
-    repairs = _repairs(text, hint, place, address)
-    return ShownRefusal(
-        "The budget does not cover it" if requested is not None else "Not answered",
-        problem,
-        hint,
-        text[:begin],
-        text[begin:end],
-        text[end:],
-        repairs,
-    )
+    """Return a refusal as the page shows it."""
+    begin, end = place or (0, 0)
+    title = "The budget does not cover it" if requested is not None else "Not answered"
+    parts = (text[:begin], text[begin:end], text[end:])
+    return ShownRefusal(title, problem, hint, *parts, _repairs(text, hint, place, address))
 
 
 def _repairs(text: str, hint: str, place: tuple[int, int] | None, address: str) -> list[Repair]:
     guess, example = GUESS.search(hint), EXAMPLE.search(hint)
     price = f"{address}/price"
     if guess and place is not None:
+        begin, end = place
         word = guess["guess"]
-        part = _corrected(text[place[0] : place[1]], word)
-        corrected = text[: place[0]] + part + text[place[1] :]
+        corrected = text[:begin] + _corrected(text[begin:end], word) + text[end:]
         return [Repair(f"Price it with {word}", "example", corrected, price)]
     if example:
         return [Repair("Start from the example", "example", example["text"], price)]
+    proposed = [match["bits"] for match in PRICE.finditer(hint)][:2]
     return [
-        Repair(
-            f"Price it at {match['bits']} {'bit' if match['bits'] == '1' else 'bits'}",
-            "wish",
-            match["bits"],
-            price,
-        )
-        for match in PRICE.finditer(hint)
-    ][:2]
+        Repair(f"Price it at {bits} {'bit' if bits == '1' else 'bits'}", "wish", bits, price)
+        for bits in proposed
+    ]
 
 
 def _corrected(culprit: str, guess: str) -> str:
-    """Return the refused part with the guess in it.
-
-    A value is refused with the comparison around it: of its literals, the closest is replaced.
-    """
+    """Return the refused part with the guess in it, in the place of its closest literal if any."""
     literals = list(LITERAL.finditer(culprit))
     if not guess.startswith("'") or not literals:
         return guess
@@ -309,34 +253,17 @@ def _corrected(culprit: str, guess: str) -> str:
     return culprit[: closest.start()] + guess + culprit[closest.end() :]
 
 
-# --- copies ---------------------------------------------------------------------------------------
-# A question in three other places: SQL, Python and curl.
-
-
 def copied_texts(
     question: str, wish: str, dataset: str, service: str
 ) -> tuple[tuple[str, str], ...]:
-    """Return a question with its price as texts to paste elsewhere; none contains a token.
-
-    Example:
-        >>> texts = dict(copied_texts("SELECT COUNT(*) FROM t", "2", "t", "https://h"))
-        >>> texts["SQL"]
-        '/* bits=2 */ SELECT COUNT(*) FROM t'
-    """
+    """Return a question with its price as SQL, Python and curl to paste; none contains a token."""
     flat = " ".join(question.split()) if "--" not in question else question
     body = json.dumps({"question": question, "bits": wish}, ensure_ascii=False)
-    connected = (
-        f"hartley.connect({service!r}, token=os.environ['HARTLEY_TOKEN'], dataset={dataset!r})"
-    )
-    python = "\n".join(
-        (
-            "import os",
-            "",
-            "import hartley",
-            "",
-            f"agent = {connected}",
-            f"print(agent.ask({question!r}, bits={wish!r}))",
-        )
+    from_shell = "os.environ['HARTLEY_TOKEN']"
+    python = (
+        "import os\n\nimport hartley\n\n"
+        f"agent = hartley.connect({service!r}, token={from_shell}, dataset={dataset!r})\n"
+        f"print(agent.ask({question!r}, bits={wish!r}))"
     )
     curl = " \\\n  ".join(
         (
@@ -349,34 +276,12 @@ def copied_texts(
     return (("SQL", f"/* bits={wish} */ {flat}"), ("Python", python), ("curl", curl))
 
 
-# --- pictures -------------------------------------------------------------------------------------
-# Pictures as inline SVG: places along the page are percentages, so letters never change size.
-#
-# Nothing here carries a style of its own: colours come from classes, as the content security
-# policy wants it. Every picture has a text alternative, and the page shows its numbers in a table
-# too.
-
-ROW_HEIGHT = 26
-"""Of the picture of one interval, in pixels."""
-THINNEST = 0.7
-"""The least width of an interval, in percent: an exact number is still seen."""
-CURVE_HEIGHT = 168
-FLOOR = 140
-"""Where the smallest error lies in the picture of a curve, in pixels from above."""
-CEILING = 14
-EXACT_GAP = 22
-"""How far below the smallest error an exact answer lies."""
-DAYS_HEIGHT = 132
+# --- pictures as inline SVG: places along the page are percentages, colours come from classes ---
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A range of numbers, spread over the width of a picture.
-
-    Example:
-        >>> Scale(30, 180).place(105)
-        50.0
-    """
+    """A range of numbers, spread over the width of a picture."""
 
     low: float
     high: float
@@ -389,12 +294,7 @@ class Scale:
 
 
 def zoomed(intervals: Sequence[tuple[float, float]], whole: Scale) -> Scale:
-    """Return the part of a range that all intervals lie in, with some room on both sides.
-
-    Example:
-        >>> zoomed([(70.0, 71.0), (74.0, 75.0)], Scale(30, 180))
-        Scale(low=69.5, high=75.5)
-    """
+    """Return the part of a range that all intervals lie in, with some room on both sides."""
     low, high = min(ends[0] for ends in intervals), max(ends[1] for ends in intervals)
     room = (high - low or abs(high) / 100 or 1.0) / 10
     return Scale(max(low - room, whole.low), min(high + room, whole.high))
@@ -426,12 +326,7 @@ class DrawnPrice:
 
 
 def heights(errors: Sequence[float]) -> list[float]:
-    """Return where errors lie in the picture: equal factors are equal distances; 0 is lowest.
-
-    Example:
-        >>> heights([100.0, 10.0, 1.0, 0.0])
-        [14.0, 66.0, 118.0, 140.0]
-    """
+    """Return where errors lie in the picture: equal factors are equal distances; 0 is lowest."""
     positive = [math.log(error) for error in errors if error > 0]
     if not positive:
         return [float(FLOOR)] * len(errors)
@@ -522,7 +417,7 @@ def draw_days(days: Sequence[tuple[str, float]]) -> str:
             if bits == most or len(days) <= 7:
                 parts.append(
                     f'<text class="count" x="{middle:.3f}%" y="{floor - tall - 5:.1f}" '
-                    f'text-anchor="{_anchor(middle)}">{escape(due_number(bits))}</text>'
+                    f'text-anchor="{_anchor(middle)}">{escape(bits_number(bits))}</text>'
                 )
         if place in shown:
             parts.append(

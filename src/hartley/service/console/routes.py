@@ -1,8 +1,9 @@
-"""All pages of the console: logging in and out, the files that pages load, and the other routes."""
+"""All pages of the console: datasets and reports for owners, logging in and out, files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -11,7 +12,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the types of routes
 
-from hartley.errors import HartleyError, OptionError
+from hartley.errors import OptionError
 from hartley.reports.document import render_html
 from hartley.service.console.ask import ask_router, open_dataset
 from hartley.service.console.cards import budget_view
@@ -24,14 +25,15 @@ from hartley.service.console.pages import (
     bits_due,
     bits_left,
     exact_bits,
+    parse_bits,
 )
 from hartley.service.console.visits import (
     COOKIE,
     LoggedOut,
     PageRoute,
     begin_session,
+    carry_out,
     page,
-    parse_bits,
     read_form,
     require_again,
     see_other,
@@ -39,35 +41,40 @@ from hartley.service.console.visits import (
     visit_of,
 )
 from hartley.service.identity import Role
-from hartley.service.replies import ServiceError, not_found
+from hartley.service.replies import not_found
 from hartley.text import decimal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from hartley.schema.schema import Schema
-    from hartley.service.console.visits import Visit
+    from hartley.service.administration import Administration
+    from hartley.service.console.visits import Act, Visit
+    from hartley.service.identity import Identity
     from hartley.service.service import Service
 
+FOR_EVER = "public, max-age=31536000, immutable"
+LONGEST_FIELD, LONGEST_TOKEN = 500, 200
+"""Characters of a field of a report's form, and of a token."""
+front, entrance, dataset_router, report_router, nowhere = (
+    APIRouter(prefix=prefix, include_in_schema=False, route_class=PageRoute)
+    for prefix in ("", PREFIX, f"{PREFIX}/owner", f"{PREFIX}/reports", PREFIX)
+)
 
-# --- dataset routes -------------------------------------------------------------------------------
-# The page of a dataset for its owner: all charges, allowances, the budget and versions.
 
-dataset_router = APIRouter(prefix=f"{PREFIX}/owner", include_in_schema=False, route_class=PageRoute)
+# --- a dataset for its owner: all charges, allowances, the budget and versions ---
 
 
 @dataset_router.get("/datasets/{name}")
 async def dataset_page(request: Request, name: str) -> Response:
     """Show a dataset to its owner: all charges, allowances, versions."""
-    return await _dataset(await visit_of(request), name)
+    return await _dataset(await visit_of(request), name=name)
 
 
-async def _dataset(
-    visit: Visit, name: str, *, status: int = 200, failed: str | None = None
-) -> Response:
+async def _dataset(visit: Visit, failed: str | None = None, *, name: str) -> Response:
     acts, identity = visit.administration, visit.identity
     acts.require(identity, Role.OWNER)
-    opened = await open_dataset(visit.service, identity, name)
+    opened = await open_dataset(visit, name)
 
     def work() -> tuple[dict[str, Any], list[str]]:
         return acts.totals(identity, name), acts.versions(identity, name)["versions"]
@@ -93,7 +100,7 @@ async def _dataset(
     return page(
         "dataset.html",
         await visit.frame("Owner"),
-        status,
+        422 if failed else 200,
         dataset=opened.card,
         summary=view.promise,
         budget=view,
@@ -102,7 +109,6 @@ async def _dataset(
         free=bits_left(parse_bits(totals["free_bits"])),
         versions=versions,
         may_replace=visit.service.settings.datasets[name].data is not None,
-        said=None,
         failed=failed or next((f"Look at this: {each}." for each in problems if each), None),
     )
 
@@ -113,45 +119,29 @@ async def change_budget(request: Request, name: str) -> Response:
     return await _change_dataset(
         request,
         name,
-        lambda visit, fields: visit.administration.set_budget(
-            visit.identity, name, fields.get("bits", "").strip()
-        ),
+        lambda acts, who, form: acts.set_budget(who, name, form.get("bits", "").strip()),
     )
 
 
 @dataset_router.post("/datasets/{name}/versions")
 async def add_version(request: Request, name: str) -> Response:
     """Read the configured table again as a new version, if the name was written again."""
-    return await _change_dataset(
-        request, name, lambda visit, _: visit.administration.add_version(visit.identity, name)
-    )
+    return await _change_dataset(request, name, lambda acts, who, _: acts.add_version(who, name))
 
 
-async def _change_dataset(
-    request: Request, name: str, act: Callable[[Visit, Mapping[str, str]], object]
-) -> Response:
-    visit = await visit_of(request)
-    fields = await visit.form()
+async def _change_dataset(request: Request, name: str, act: Act) -> Response:
+    """Carry out an act about a dataset whose name was written again."""
 
-    def work() -> None:
-        require_again(fields, name, "dataset")
-        act(visit, fields)
+    def work(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
+        require_again(form, name, "dataset")
+        act(acts, who, form)
 
-    try:
-        await visit.service.lanes.engine(work)
-    except HartleyError as error:
-        if isinstance(error, ServiceError) and error.status in {403, 404}:
-            raise
-        return await _dataset(visit, name, status=422, failed=f"{error.problem}; {error.hint}.")
-    return see_other(f"{PREFIX}/owner/datasets/{quote(name, safe='')}")
+    address = f"{PREFIX}/owner/datasets/{quote(name, safe='')}"
+    return await carry_out(request, work, partial(_dataset, name=name), address, engine=True)
 
 
-# --- report routes --------------------------------------------------------------------------------
-# Reports for the owner: the pages that reports make, in the frame of the console.
+# --- reports for the owner, in the frame of the console ---
 
-report_router = APIRouter(
-    prefix=f"{PREFIX}/reports", include_in_schema=False, route_class=PageRoute
-)
 FRAMED_POLICY = (
     # As for every page, but for the widths and figures of a report, which have their style inside.
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -164,7 +154,6 @@ REPORT_HEADERS = {
         "form-action 'none'; frame-ancestors 'none'; sandbox"
     ),
 }
-LONGEST_FIELD = 500
 
 
 @dataclass(frozen=True)
@@ -231,18 +220,12 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
 async def reports_page(request: Request) -> Response:
     """Show the forms of all kinds of reports."""
     visit = await _owner(request)
-    names = await visit.dataset_names()
+    names = visit.dataset_names
     if not names:
         raise not_found()
-    opened = await open_dataset(visit.service, visit.identity, names[0])
-    return page(
-        "reports.html",
-        await visit.frame("Reports"),
-        kinds=report_kinds(opened.schema),
-        datasets=names,
-        said=None,
-        failed=None,
-    )
+    kinds = report_kinds((await open_dataset(visit, names[0])).schema)
+    frame = await visit.frame("Reports")
+    return page("reports.html", frame, kinds=kinds, datasets=names, failed=None)
 
 
 @report_router.get("/{kind}")
@@ -287,7 +270,7 @@ def report_parts(text: str) -> tuple[str, str]:
 
 
 async def _rendered(visit: Visit, kind: ReportKind, dataset: str, values: Mapping[str, str]) -> str:
-    opened = await open_dataset(visit.service, visit.identity, dataset)
+    opened = await open_dataset(visit, dataset)
     data = visit.service.settings.datasets[dataset].data
     return await visit.service.lanes.engine(
         lambda: render_html(_made(kind.name, opened.schema, data, values))
@@ -305,7 +288,7 @@ async def _wanted(visit: Visit, kind: str) -> tuple[ReportKind, str, dict[str, s
     query = visit.request.query_params
     dataset = query.get("dataset", "")
     visit.service.dataset(visit.identity, dataset)
-    opened = await open_dataset(visit.service, visit.identity, dataset)
+    opened = await open_dataset(visit, dataset)
     for known in report_kinds(opened.schema):
         if known.name == kind:
             values = {
@@ -357,15 +340,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-# --- routes ---------------------------------------------------------------------------------------
-
-
-FOR_EVER = "public, max-age=31536000, immutable"
-LONGEST_TOKEN = 200
-
-entrance = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
-front = APIRouter(include_in_schema=False, route_class=PageRoute)
-nowhere = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=PageRoute)
+# --- everybody's pages ---
 
 
 def console_router() -> APIRouter:

@@ -16,21 +16,22 @@ from starlette.exceptions import HTTPException
 
 from hartley.errors import HartleyError
 from hartley.service.console.cards import purse
-from hartley.service.console.pages import PREFIX, NavigationEntry, PageFrame, SignedIn, render
+from hartley.service.console.pages import (
+    PREFIX,
+    NavigationEntry,
+    PageFrame,
+    SignedIn,
+    parse_bits,
+    render,
+)
 from hartley.service.identity import Role
 from hartley.service.logs import LOGGER
 from hartley.service.own_rows import own_balance
-from hartley.service.replies import (
-    ServiceError,
-    as_service_error,
-    forbidden,
-    not_found,
-    too_large,
-)
+from hartley.service.replies import ServiceError, as_service_error, forbidden, not_found, too_large
 from hartley.service.service import proxied_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from hartley.service.console.pages import Purse
     from hartley.service.identity import BrowserSession, Identity
     from hartley.service.service import Service
+
+    Act = Callable[[Administration, Identity, Mapping[str, str]], object]
 
 COOKIE = "hartley_session"
 LIFETIME = timedelta(hours=12)
@@ -86,14 +89,14 @@ class Visit:
         scheme = "https" if is_secure(self.request) else "http"
         return str(self.request.base_url.replace(scheme=scheme)).rstrip("/")
 
-    async def dataset_names(self) -> list[str]:
-        """Name the datasets that the visitor sees."""
+    @property
+    def dataset_names(self) -> list[str]:
+        """The names of the datasets that the visitor sees."""
         return self.service.visible(self.identity)
 
     async def frame(self, current: str, dataset: str | None = None) -> PageFrame:
         """Return what stands around a page: the bar at the top, with the account's balance."""
-        identity = self.identity
-        names = self.service.visible(identity)
+        identity, names = self.identity, self.dataset_names
         chosen = dataset if dataset in names else (names[0] if names else None)
         entries: list[tuple[str, str]] = []
         if chosen is not None and identity.role is not Role.AUDITOR:
@@ -114,7 +117,7 @@ class Visit:
         """Return what is spent of the account's allowance."""
         hosted = self.service.dataset(self.identity, dataset)
         own = await self.service.lanes.quick(lambda: own_balance(hosted.own(self.identity.account)))
-        return purse(own.spent, float(parse_bits(own.bits)))
+        return purse(own.spent, parse_bits(own.bits))
 
     async def form(self) -> dict[str, str]:
         """Return the fields of a form that carries the text of the session."""
@@ -122,13 +125,6 @@ class Visit:
         if not hmac.compare_digest(fields.get("csrf", "").encode(), self.session.csrf.encode()):
             raise forbidden("The form is not of this session", "open the page again")
         return fields
-
-
-def parse_bits(text: str) -> float:
-    """Return an exact number of bits as a double, to draw it."""
-    from fractions import Fraction
-
-    return float(Fraction(text))
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -139,9 +135,8 @@ async def read_form(request: Request) -> dict[str, str]:
     try:
         pairs = parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise ServiceError(
-            422, "invalid", "The form has too many fields", hint="open the page again"
-        ) from None
+        problem = "The form has too many fields"
+        raise ServiceError(422, "invalid", problem, hint="open the page again") from None
     return {name: value.replace("\r\n", "\n") for name, value in pairs}
 
 
@@ -193,8 +188,7 @@ def set_cookie(response: Response, request: Request, text: str) -> None:
 def is_secure(request: Request) -> bool:
     """Tell whether the browser speaks TLS: with the service, or with a reverse proxy.
 
-    The proxy's word is taken whoever sends it: a wrong one only keeps the sender's own cookie from
-    being sent without TLS.
+    Anybody may send the proxy's word: it only keeps the sender's own cookie from going without TLS.
     """
     settings = request.app.state.service.settings
     forwarded = request.headers.get("x-forwarded-proto") == "https"
@@ -211,15 +205,35 @@ def see_other(address: str) -> RedirectResponse:
     return RedirectResponse(address, HTTPStatus.SEE_OTHER)
 
 
+async def carry_out(
+    request: Request,
+    act: Act,
+    show: Callable[[Visit, str], Awaitable[Response]],
+    address: str,
+    *,
+    engine: bool = False,
+) -> Response:
+    """Carry out the act of a form, and go to an address or show what was wrong with the form."""
+    visit = await visit_of(request)
+    form = await visit.form()
+    lanes = visit.service.lanes
+    try:
+        await (lanes.engine if engine else lanes.quick)(
+            lambda: act(visit.administration, visit.identity, form)
+        )
+    except HartleyError as error:
+        if isinstance(error, ServiceError) and error.status in {403, 404}:
+            raise
+        return await show(visit, f"{error.problem}; {error.hint}.")
+    return see_other(address)
+
+
 def require_again(fields: Mapping[str, str], name: str, what: str) -> None:
     """Refuse an act that cannot be undone unless the name of what it is about was written again."""
     if fields.get("again", "").strip() != name:
-        raise ServiceError(
-            422,
-            "invalid",
-            f"The name that was written is not that of the {what}",
-            hint=f"write {name} to go on; nothing was changed",
-        )
+        problem = f"The name that was written is not that of the {what}"
+        hint = f"write {name} to go on; nothing was changed"
+        raise ServiceError(422, "invalid", problem, hint=hint)
 
 
 class PageRoute(APIRoute):

@@ -60,6 +60,12 @@ def test_a_smaller_error_is_never_drawn_higher(errors):
             assert (error >= other) or place >= lower - 0.01
 
 
+def test_equal_factors_are_equal_distances():
+    assert heights([100.0, 10.0, 1.0, 0.0]) == [14.0, 66.0, 118.0, 140.0]
+    assert Scale(30, 180).place(105) == 50.0
+    assert zoomed([(70.0, 71.0), (74.0, 75.0)], Scale(30, 180)) == Scale(69.5, 75.5)
+
+
 @given(st.text("<>&\"' ;/=aé±", max_size=40))
 def test_a_label_cannot_break_out_of_a_picture(label):
     svg = draw_curve([DrawnPrice(1.0, 2.0, "±2"), DrawnPrice(3.0, 0.0, "exact")], 1, label)

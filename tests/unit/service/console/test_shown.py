@@ -15,15 +15,26 @@ from hartley.exact import floor_power
 from hartley.schema.schema import Schema
 from hartley.service.console.ask import read_bits, read_curve
 from hartley.service.console.cards import (
-    PaidQuestion,
     answer_tables,
+    answer_words,
     budget_view,
     caption,
     dataset_card,
     priced_question,
     whole_range,
 )
-from hartley.service.console.pages import bits_due, copied_texts, error_words, shown_refusal
+from hartley.service.console.pages import (
+    aligned,
+    bits_due,
+    bits_left,
+    bits_number,
+    copied_texts,
+    error_words,
+    exact_bits,
+    left_number,
+    sentence,
+    shown_refusal,
+)
 from hartley.service.replies import shown_table
 from hartley.trusted.cells import read
 from hartley.trusted.questions.question import parse
@@ -247,8 +258,7 @@ def test_a_refusal_for_lack_of_bits_says_so():
 
 
 def test_a_budget_counts_days_without_charges_too():
-    paid = [PaidQuestion("2026-02-27", 1.0), PaidQuestion("2026-03-02", 2.0)]
-    paid.append(PaidQuestion("2026-03-02", 0.5))
+    paid = [("2026-02-27", 1.0), ("2026-03-02", 2.0), ("2026-03-02", 0.5)]
     view = budget_view(SCHEMA, spent=3.5, remaining=4.5, bits=8.0, paid=paid)
     assert view.days == 4
     assert [(day.day, day.bits, day.questions) for day in view.table] == [
@@ -286,9 +296,37 @@ def test_copied_texts_are_what_they_say():
     assert texts["SQL"] == f"/* bits=1.6 */ {question}"
 
 
-def test_a_caption_names_what_was_free():
-    reply = {"bits": 0.0, "spent_bits": 3.0, "remaining_bits": 5.0}
+def test_numbers_are_rounded_to_the_safe_side():
+    assert [bits_due(2.80735492), bits_due(1.0)] == ["2.808 bits", "1 bit"]
+    assert [bits_left(2.80735492), bits_left(14.0)] == ["2.807 bits", "14 bits"]
+    assert [bits_number(2.80735492), left_number(2.80735492)] == ["2.808", "2.807"]
+    assert [exact_bits("33/2"), exact_bits("16")] == ["16.5", "16"]
+
+
+def test_points_stand_in_one_column():
+    assert [text.rstrip() for text in aligned(["9,471", "38,866.7"])] == ["9,471", "38,866.7"]
+    assert [len(text.partition(".")[2]) for text in aligned(["1.5", "2.25"])] == [2, 2]
+    assert {len(text) for text in aligned(["1", "2.25"])} == {4}
+    assert aligned(["1", "exact"]) == ["1", "exact"]
+
+
+def test_a_hint_is_written_as_sentences():
+    hint = "did you mean age? the columns are age and sex"
+    assert sentence(hint) == "Did you mean age? The columns are age and sex."
+
+
+def test_a_paid_answer_in_a_few_words():
+    number = {"shown": ["3,062", "exact", "0"]}
+    assert answer_words([{"table": {"rows": [{"numbers": [number]}]}}]) == "3,062"
+    assert answer_words([{"table": {"rows": [{"numbers": [number] * 2}]}}]) == "2 numbers"
+
+
+def test_a_caption_says_what_was_paid_or_free():
+    reply = {"bits": 3.0, "spent_bits": 3.0, "remaining_bits": 5.0}
     assert caption(reply) == (
+        "Charged 3 bits for this answer. You have spent 3 bits in all, and have 5 bits left."
+    )
+    assert caption(reply | {"bits": 0.0}) == (
         "Free: nothing more is due. You have spent 3 bits in all, and have 5 bits left."
     )
 
