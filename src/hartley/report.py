@@ -6,7 +6,7 @@ import csv
 import html
 import io
 import textwrap
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -176,9 +176,9 @@ class Ruler:
     high: float
     levels: int
     edges: tuple[float, ...]
-    """The inner edges; empty if there are too many to be seen."""
+    """From the lowest to the highest; empty if there are too many to be seen."""
     reach: float | None = None
-    """How far one person moves the number, if it is about many people."""
+    """How far one person moves the number, if it is about many people; drawn around an edge."""
     width: float = 0.0
     """The width of a cell; if they differ, that of the narrowest."""
 
@@ -201,6 +201,11 @@ class Heat:
     right: float
     bottom: float
     top: float
+    _: KW_ONLY
+    edges: tuple[float, ...] = ()
+    """If there are edges, all values between two of them have one shade, which has no number."""
+    names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    """The names of the rows, from the bottom, and of the columns, in place of numbers."""
 
     def cells(self) -> Iterator[tuple[float, float, float]]:
         """Return the middle of every cell of the grid with its value, row by row.
@@ -227,8 +232,11 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     heat: Heat | None = None
+    ruler: Ruler | None = None
     marks: tuple[tuple[str, float], ...] = ()
     """Heights at which a thin line goes across, each with its name."""
+    places: tuple[tuple[str, float], ...] = ()
+    """Places at which a thin line goes up, each with its name."""
     from_zero: bool = False
     """Whether the vertical axis begins at zero."""
     sideways: bool = False

@@ -19,9 +19,10 @@ from hartley.policies.quantized_column import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.classes import combine_codes, encode_column
 from hartley.report import Chart, Panel, ReadableResult, Series
-from hartley.tables.column_map import Keep, apply_map
+from hartley.tables.column_map import apply_map
 from hartley.tables.counts import class_sizes, distinct_counts
 from hartley.tables.opening import open_table
+from hartley.tables.release_rules import Keep
 from hartley.tables.view import prepare
 from hartley.text import counted, listed, percent, verb_for
 

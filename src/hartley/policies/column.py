@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hartley.boxes.box import Interval
+from hartley.engines.cells import UniformCells
 from hartley.errors import OptionError
 from hartley.exact import parse_number, parse_step
-from hartley.tables.release_rules import Keep, UniformCells
+from hartley.tables.release_rules import Keep
 from hartley.text import counted, exactly
 
 if TYPE_CHECKING:

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     """All results that have a page."""
 
 PAGES = {
-    "Design": ("design", "design"),
     "Tradeoff": ("tradeoff", "tradeoff"),
     "CurveReport": ("curve", "curve"),
     "GaussianReport": ("gaussian", "gaussian"),
