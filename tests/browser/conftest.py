@@ -70,7 +70,7 @@ class Hospital:
         settings = ServiceSettings(
             str(folder / "ledger.db"), datasets, folder=folder, runtime=runtime
         )
-        first = prepare(settings).owner
+        first = prepare(settings)
         assert first is not None
         self.owner_token = first.text
         self.names: list[str] = []
