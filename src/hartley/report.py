@@ -6,7 +6,7 @@ import csv
 import html
 import io
 import textwrap
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -176,9 +176,9 @@ class Ruler:
     high: float
     levels: int
     edges: tuple[float, ...]
-    """The inner edges; empty if there are too many to be seen."""
+    """From the lowest to the highest; empty if there are too many to be seen."""
     reach: float | None = None
-    """How far one person moves the number, if it is about many people."""
+    """How far one person moves the number, if it is about many people; drawn around an edge."""
     width: float = 0.0
     """The width of a cell; if they differ, that of the narrowest."""
 
@@ -201,6 +201,11 @@ class Heat:
     right: float
     bottom: float
     top: float
+    _: KW_ONLY
+    edges: tuple[float, ...] = ()
+    """If there are edges, all values between two of them have one shade, which has no number."""
+    names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    """The names of the rows, from the bottom, and of the columns, in place of numbers."""
 
     def cells(self) -> Iterator[tuple[float, float, float]]:
         """Return the middle of every cell of the grid with its value, row by row.
@@ -227,8 +232,11 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     heat: Heat | None = None
+    ruler: Ruler | None = None
     marks: tuple[tuple[str, float], ...] = ()
     """Heights at which a thin line goes across, each with its name."""
+    places: tuple[tuple[str, float], ...] = ()
+    """Places at which a thin line goes up, each with its name."""
     from_zero: bool = False
     """Whether the vertical axis begins at zero."""
     sideways: bool = False
@@ -261,26 +269,44 @@ class Chart:
     reading: str = ""
     """How to read the picture, in a sentence above it."""
 
-    def csv(self) -> str:
-        """Return the numbers of the picture as lines of comma-separated values."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
+    def lines(self) -> Iterator[tuple[Value, ...]]:
+        """Yield the names of the columns, then the numbers of the picture line by line."""
         shaded = any(panel.heat is not None for panel in self.panels)
+        value = ("",) if shaded else ()
         mark = ("synthetic",) if self.synthetic else ()
-        writer.writerow(
-            (*CSV_COLUMNS, *(("value",) if shaded else ()), *(("data",) if mark else ()))
-        )
+        yield *CSV_COLUMNS, *(("value",) if shaded else ()), *(("data",) if mark else ())
         for panel in self.panels:
             name = panel.title or panel.y_label
             if panel.heat is not None:
-                for x, y, value in panel.heat.cells():
-                    writer.writerow((name, panel.heat.label, x, y, "", "", value, *mark))
+                for x, y, shade in panel.heat.cells():
+                    yield name, panel.heat.label, x, y, "", "", shade, *mark
             for series in panel.series:
                 lows: Sequence[Value] = series.low or ("",) * len(series.x)
                 highs: Sequence[Value] = series.high or ("",) * len(series.x)
                 for row in zip(series.x, series.y, lows, highs, strict=True):
-                    writer.writerow((name, series.label, *row, *(("",) if shaded else ()), *mark))
+                    yield name, series.label, *row, *value, *mark
+
+    def csv(self) -> str:
+        """Return the numbers of the picture as lines of comma-separated values."""
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(self.lines())
         return out.getvalue()
+
+    def grid(self) -> Grid:
+        """Return the numbers of the picture as a table with six digits, folded on a page."""
+        names, *lines = self.lines()
+        columns = [
+            Heading(
+                str(name),
+                "number" if all(not isinstance(v, str) or not v for v in column) else "text",
+            )
+            for name, *column in zip(names, *lines, strict=True)
+        ]
+        rows = (
+            tuple(value if isinstance(value, str) else f"{value:.6g}" for value in line)
+            for line in lines
+        )
+        return Grid(tuple(columns), tuple(rows), folded="The numbers")
 
 
 # --- readable -------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def design_command(
     [dim]Example: hartley design height.design.toml -o policy.toml --html design.html[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.pages.design import print_design
+    from hartley.reports.render import print_report
     from hartley.studies.release.design import design
 
     if certificate is not None and out is None:
@@ -70,7 +70,7 @@ def design_command(
     if wants_json(json):
         print_json(designed.to_dict() | {"files": files})
         return
-    print_design(designed, console())
+    print_report(designed.report(), console())
     print_certificate(designed.certificate, console())
     for what, path in files.items():
         say(f"{'Page' if what == 'html' else what.capitalize()}: {path}")

@@ -10,9 +10,9 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from hartley.report import Chart, Panel, Series
+    from hartley.report import Chart, Heat, Panel, Ruler, Series
 
 INK, SOFT, PALE = "#1f2a37", "#64748b", "#d5dbe3"
 STYLE: dict[Any, Any] = {
@@ -69,8 +69,28 @@ LEAST_BARS = 5
 LONGEST_NAMES = 50
 """Characters of names that stand side by side below an axis; more are turned."""
 MOST_DECADES = 5
+PALE_CELL = "#dbe8f6"
+"""Every second cell of a ruler."""
+MOST_EDGES = 400
+"""A ruler of more cells is drawn as one."""
+MOST_NAMES = 24
+"""Of more names along an axis, some are shown, evenly spread."""
+LONG_NUMBER = 10_000
+"""From here on the digits of numbers along an axis stand in groups of three."""
+MOST_WRITTEN = 12
+"""Up to this many named rows and columns, the numbers stand in their cells."""
+ON_DARK, ON_PALE = "#fefefe", "#0b1f3a"
+"""Colours of those numbers; unlike others, they stay as they are on a dark page."""
 MOST_SHADES = 16
 """Up to this many different values get a shade each."""
+
+
+def chart_size(chart: Chart) -> tuple[list[float], list[float]]:
+    """Return the widths of the columns of panels and the heights of their rows, in inches."""
+    usual = ALONE if len(chart.panels) == 1 else PANEL
+    sizes = [panel.size or usual for panel in chart.panels]
+    rows = [sizes[k : k + chart.across] for k in range(0, len(sizes), chart.across)]
+    return [width for width, _ in rows[0]], [max(height for _, height in row) for row in rows]
 
 
 def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
@@ -89,9 +109,7 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
 
     number = len(chart.panels)
     columns = min(number, chart.across)
-    sizes = [panel.size or (ALONE if number == 1 else PANEL) for panel in chart.panels]
-    widths = [width for width, _ in sizes[:columns]]
-    heights = [max(h for _, h in sizes[k : k + columns]) for k in range(0, number, columns)]
+    widths, heights = chart_size(chart)
     with mpl.rc_context(STYLE):
         layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
         figure = Figure(figsize=(sum(widths), sum(heights)), layout=layout)
@@ -113,8 +131,10 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
 
 
 def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
+    if panel.ruler is not None:
+        _draw_ruler(axes, panel.ruler)
     if panel.heat is not None:
-        _draw_heat(axes, panel)
+        (_draw_cells if panel.heat.edges else _draw_heat)(axes, panel.heat)
     bars = [series for series in panel.series if series.kind == "bars"]
     names = _names(panel)
     tones = (place % TAKEN_IN_TURN for place in count())
@@ -126,6 +146,12 @@ def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             name, (0.01, height), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", fontsize=8, alpha=0.8,
         )  # fmt: skip
+    for name, place in panel.places:
+        axes.axvline(place, color=PALE, linewidth=1.4, zorder=0.5)
+        axes.annotate(
+            name, (place, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -3),
+            textcoords="offset points", va="top", fontsize=8, color=SOFT,
+        )  # fmt: skip
     if names:
         _name_places(axes, names, panel, bars)
     _dress(axes, panel)
@@ -135,9 +161,10 @@ def _name_places(axes: Any, names: list[str], panel: Panel, bars: list[Series]) 
     """Write the names below or beside the places of an axis, and leave room around few bars."""
     along = "y" if panel.sideways else "x"
     turned = not panel.sideways and sum(map(len, names)) > LONGEST_NAMES
+    every = 1 if panel.sideways else -(-len(names) // MOST_NAMES)
     getattr(axes, f"set_{along}ticks")(
-        range(len(names)),
-        names,
+        range(0, len(names), every),
+        names[::every],
         rotation=35 if turned else 0,
         ha="right" if turned or panel.sideways else "center",
     )
@@ -150,7 +177,7 @@ def _name_places(axes: Any, names: list[str], panel: Panel, bars: list[Series]) 
         axes.grid(visible=False, axis=along)
         axes.tick_params(axis=along, length=0)
         if any(series.labels for series in bars):
-            axes.margins(**{"x" if panel.sideways else "y": 0.12})
+            axes.margins(**{"x": 0.2} if panel.sideways else {"y": 0.12})
 
 
 def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
@@ -161,9 +188,14 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             _number_powers(getattr(axes, f"{name}axis"))
     heights = {y for series in panel.series for y in series.y}
     bars = any(series.kind == "bars" for series in panel.series)
+    if not panel.y_log and max(heights, default=0) >= LONG_NUMBER and not panel.sideways:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     if bars and not panel.y_log and all(float(height).is_integer() for height in heights):
         _count_whole(axes.xaxis if panel.sideways else axes.yaxis)
-    if heights == {0.0}:
+    if panel.sideways and bars:  # no number stands where no bar can be
+        ticks = axes.get_xticks()
+        axes.set_xticks([tick for tick in ticks if 0 <= tick <= max(heights) or not tick])
+    if heights == {0.0} and not panel.sideways:
         axes.set_ylim(
             -0.02, 1
         )  # if all values are 0, matplotlib's default axis has meaningless numbers
@@ -269,20 +301,77 @@ def _draw_series(
         )  # fmt: skip
 
 
-def _draw_heat(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
+def _draw_ruler(axes: Any, ruler: Ruler) -> None:  # noqa: ANN401 - untyped
+    """Draw cells as a strip; or those around one edge, and how far a person moves the number."""
+    from matplotlib.collections import PolyCollection
+
+    axes.grid(visible=False)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlim(ruler.low, ruler.high)
+    axes.set_ylim(0, 1)
+    if ruler.reach is None:
+        edges = ruler.edges if 1 < len(ruler.edges) <= MOST_EDGES else (ruler.low, ruler.high)
+        cells = list(pairwise(edges))
+        corners = [[(a, 0.1), (b, 0.1), (b, 0.9), (a, 0.9)] for a, b in cells]
+        pale = 0 if len(cells) == 1 == ruler.levels else 1
+        colours = [PALE_CELL if k % 2 == pale else TONES[8] for k in range(len(cells))]
+        axes.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="none"))
+        return
+    edges = ruler.edges
+    middle = edges[len(edges) // 2] if edges else (ruler.low + ruler.high) / 2
+    for edge in edges[:: max(1, len(edges) // 40)]:
+        axes.plot([edge, edge], [0.0, 0.5], color=TONES[8], linewidth=1)
+    ends = max(middle - ruler.reach / 2, ruler.low), min(middle + ruler.reach / 2, ruler.high)
+    axes.plot(ends, [0.25, 0.25], color=TONES[1], linewidth=5, solid_capstyle="butt")
+
+
+def _draw_cells(axes: Any, heat: Heat) -> None:  # noqa: ANN401 - untyped
+    """Draw the cells of a query over two columns, neighbours in different shades."""
+    import numpy as np
+    from matplotlib.colors import ListedColormap
+
+    values, last = np.array(heat.values), max(len(heat.edges) - 2, 1)
+    cells = np.clip(np.searchsorted(heat.edges, values, "right") - 1, 0, len(heat.edges) - 2)
+    shares = np.array([0.12 + 0.8 * k / last - 0.07 * (k % 2) for k in range(last + 1)])[:, None]
+    pale, deep = np.array([0.86, 0.91, 0.965]), np.array([0.145, 0.388, 0.659])
+    ends = (heat.left, heat.right, heat.bottom, heat.top)
+    axes.imshow(
+        cells,
+        origin="lower",
+        extent=ends,
+        cmap=ListedColormap(pale + (deep - pale) * shares.clip(0, 1)),
+        vmin=-0.5,
+        vmax=last + 0.5,
+        aspect="auto",
+        interpolation="nearest",
+    )
+    if len(heat.edges) > 2:
+        across, up = (
+            np.linspace(low, high, size)
+            for low, high, size in zip(ends[::2], ends[1::2], values.shape[::-1], strict=True)
+        )
+        axes.contour(across, up, values, heat.edges[1:-1], colors="white", linewidths=0.8)
+    axes.grid(visible=False)
+
+
+def _draw_heat(axes: Any, heat: Heat) -> None:  # noqa: ANN401 - untyped
     from matplotlib.ticker import MaxNLocator
 
-    heat = panel.heat
-    assert heat is not None  # checked by the caller
     ends = (heat.left, heat.right, heat.bottom, heat.top)
     shown = [value for row in heat.values for value in row]
     seen = sorted(set(shown))
     sparse = seen[0] == 0 and shown.count(0) > len(shown) / 2
-    norm = _between(seen) if 1 < len(seen) <= MOST_SHADES and not sparse else None
-    # Mostly zero counts: white for 0, darker for more.
-    colours = "Blues" if sparse else "viridis"
+    plain = sparse or heat.names is not None  # white for 0, darker for more
+    norm = _between(seen) if 1 < len(seen) <= MOST_SHADES and not plain else None
     shades = axes.imshow(
-        heat.values, origin="lower", extent=ends, aspect="auto", cmap=colours, norm=norm
+        heat.values,
+        origin="lower",
+        extent=ends,
+        aspect="auto",
+        cmap="Blues" if plain else "viridis",
+        norm=norm,
+        vmin=None if heat.names is None else 0.0,
     )
     axes.grid(visible=False)
     bar = axes.figure.colorbar(shades, ax=axes, label=heat.label, spacing="uniform")
@@ -294,6 +383,25 @@ def _draw_heat(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         bar.locator = MaxNLocator(integer=True)
         bar.update_ticks()
     bar.outline.set_edgecolor(PALE)
+    if heat.names is not None:
+        _name_cells(axes, heat, heat.names)
+
+
+def _name_cells(axes: Any, heat: Heat, names: tuple[tuple[str, ...], tuple[str, ...]]) -> None:  # noqa: ANN401 - untyped
+    """Name the rows and columns of a grid, and write the numbers of few cells into them."""
+    ends = (heat.bottom, heat.top), (heat.left, heat.right)
+    for axis, (low, high), listed in zip((axes.yaxis, axes.xaxis), ends, names, strict=True):
+        places = [low + (high - low) * (k + 0.5) / len(listed) for k in range(len(listed))]
+        every = -(-len(listed) // MOST_NAMES)
+        axis.set_ticks(places[::every], listed[::every], fontsize=8.5)
+        axis.set_tick_params(length=0)
+    if sum(map(len, names[1])) > LONGEST_NAMES:
+        axes.tick_params(axis="x", labelrotation=60)
+    if max(map(len, names)) <= MOST_WRITTEN:
+        middle = max(value for *_, value in heat.cells()) / 2
+        for x, y, value in heat.cells():
+            colour = ON_DARK if value > middle else ON_PALE
+            axes.text(x, y, f"{value:.3g}", ha="center", va="center", fontsize=8, color=colour)
 
 
 def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
@@ -303,122 +411,6 @@ def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
     middles = [(a + b) / 2 for a, b in pairwise(values)]
     ends = 2 * values[0] - middles[0], 2 * values[-1] - middles[-1]
     return BoundaryNorm([ends[0], *middles, ends[1]], ncolors=256)
-
-
-# --- classes and groups --------------------------------------------------------------------------
-
-BLUE, RED, AMBER = "#2563a8", "#b4232a", "#d97706"
-SHORT = 18
-"""Column names longer than this are shortened in a picture."""
-
-
-def plot_sizes(
-    bands: Sequence[Any], noun: str = "class", counts: Sequence[int] | None = None
-) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many records are in classes of each size.
-
-    Above each bar stands its number of classes, or the given count.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 3.4), layout="constrained")
-        _draw_sizes(figure.subplots(), bands, noun, counts)
-    return figure
-
-
-def plot_release(
-    bands: Sequence[Any],
-    losses: Sequence[tuple[str, float]],
-    *,
-    noun: str = "class",
-    lost: str = "of its variation",
-) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the sizes, and the loss of every column."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        height = max(3.4, 0.34 * len(losses) + 1.2)
-        figure = Figure(figsize=(7.6, height), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _draw_sizes(left, bands, noun)
-        _draw_losses(right, losses, lost)
-    return figure
-
-
-def _draw_sizes(
-    axes: Any,  # noqa: ANN401 - untyped
-    bands: Sequence[Any],
-    noun: str,
-    counts: Sequence[int] | None = None,
-) -> None:
-    places = range(len(bands))
-    counts = [band.classes for band in bands] if counts is None else counts
-    axes.bar(
-        places,
-        [band.records for band in bands],
-        color=[RED if band.high == 1 else BLUE for band in bands],
-        width=0.78,
-    )
-    for place, band, number in zip(places, bands, counts, strict=True):
-        if number:
-            axes.annotate(
-                f"{number:,}",
-                (place, band.records),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8,
-                color="#64748b",
-            )
-    crowded = sum(len(band.label) for band in bands) > 40
-    axes.set_xticks(
-        places,
-        [band.label for band in bands],
-        rotation=35 if crowded else 0,
-        ha="right" if crowded else "center",
-        fontsize=8.5,
-    )
-    spare = max(LEAST_BARS - len(bands), 0) / 2
-    axes.set_xlim(-0.7 - spare, len(bands) - 0.3 + spare)
-    axes.margins(y=0.12)
-    axes.yaxis.get_major_locator().set_params(integer=True)  # nobody is half a record
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel(f"records in a {noun}")
-    axes.set_ylabel(f"records in {noun}{'es' if noun.endswith('s') else 's'} of that size")
-    axes.grid(visible=False, axis="x")
-    axes.tick_params(axis="x", length=0)
-
-
-def _draw_losses(axes: Any, losses: Sequence[tuple[str, float]], lost: str) -> None:  # noqa: ANN401 - untyped
-    names = [_short(name) for name, _ in reversed(losses)]
-    shares = [100 * share for _, share in reversed(losses)]
-    axes.barh(range(len(names)), shares, color=AMBER, height=0.62)
-    for place, share in enumerate(shares):
-        axes.annotate(
-            f"{share:.3g} %",
-            (share, place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8.5,
-        )
-    axes.set_yticks(range(len(names)), names)
-    largest = max(shares) or 100.0
-    axes.set_xlim(0, largest * 1.35)
-    if largest > 74:  # matplotlib would number the room for the labels too, up to 125 %
-        axes.set_xticks(range(0, 101, 25))
-    spare = max(LEAST_BARS - 1 - len(names), 0) / 2
-    axes.set_ylim(-0.7 - spare, len(names) - 0.3 + spare)
-    axes.set_xlabel(f"lost {lost} (%)")
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= SHORT else f"{name[: SHORT - 1]}…"
 
 
 # --- pictures on pages --------------------------------------------------------------------------

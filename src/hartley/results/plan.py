@@ -25,7 +25,7 @@ from hartley.files import (
 )
 from hartley.results.answer import SLACK, check_same, reading_reply
 from hartley.results.quote import (
-    Useful,
+    UsefulPrice,
     Wish,
     read_errors,
     read_errors_if,
@@ -170,12 +170,11 @@ class PlannedQuestion:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> PlannedQuestion:
         """Read a question of a reply; its wish is written in texts."""
-        wished = {name: or_none(as_text)(content[name]) for name in ("error", "bits", "min_rows")}
-        require(all(as_error(value) >= 0 for value in wished.values() if value is not None))
+        wished = [content[name] for name in ("error", "bits", "min_rows")]
+        each(or_none(as_error))(wished)  # texts of exact numbers
+        wish = Wish(as_text(content["question"]), *wished)
         question = cls(
-            entry=WorkloadEntry(
-                Wish(as_text(content["question"]), **wished), as_error(content["weight"])
-            ),
+            entry=WorkloadEntry(wish, as_error(content["weight"])),
             chosen=as_truth(content["chosen"]),
             cells=as_cells(content["cells"]),
             errors=read_errors(content["worst_errors"]),
@@ -606,7 +605,7 @@ class PriceCurve:
         point, now = self.next_point, marked_bits(bits_at_least(self.asked))
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
-            words = useful_words([Useful(point.cells, point.full_errors, rows)])
+            words = useful_words([UsefulPrice(point.cells, point.full_errors, rows)])
             less = point.bits < point.bits_alone
             charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
             return f"Next useful price after {now}: {words}{charged}."

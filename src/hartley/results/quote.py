@@ -6,7 +6,7 @@ import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from hartley.exact import bits_at_least, write_integer
 from hartley.files import (
@@ -24,11 +24,13 @@ from hartley.results.answer import SLACK, check_same, read_promise, reading_repl
 from hartley.text import first_of, marked_bits, price_words, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.table import Table
 
     from hartley.guarantees.promise import Certificate
+
+    T = TypeVar("T")
 
 
 # --- wish ---
@@ -106,12 +108,12 @@ def _roughly(error: Fraction) -> str:
     return rounded(Fraction(-(-whole // cut) * cut, size))
 
 
-def useful_words(prices: Sequence[Useful]) -> str:
+def useful_words(prices: Sequence[UsefulPrice]) -> str:
     """Describe the prices at which answers say more than the schema, and their errors.
 
     Example:
         >>> from fractions import Fraction
-        >>> print(useful_words([Useful(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
+        >>> print(useful_words([UsefulPrice(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
         2 bits give ±10 if all 5,000 rows count
     """
     rows = next((useful.rows for useful in prices if useful.rows is not None), None)
@@ -119,12 +121,12 @@ def useful_words(prices: Sequence[Useful]) -> str:
 
 
 @dataclass(frozen=True)
-class Useful:
+class UsefulPrice:
     """A price from which answers say more than the schema, and their errors at that price.
 
     Example:
         >>> from fractions import Fraction
-        >>> print(Useful(4, (("AVG(income)", Fraction("9.99")),)))
+        >>> print(UsefulPrice(4, (("AVG(income)", Fraction("9.99")),)))
         2 bits give ±10
     """
 
@@ -155,7 +157,7 @@ class Useful:
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Useful:
+    def from_dict(cls, content: Mapping[str, Any]) -> UsefulPrice:
         """Read a price of a reply."""
         rows = or_none(as_whole)(content["if_so_many_rows_count"])
         return cls(as_cells(content["cells"]), read_errors(content["errors"]), rows)
@@ -177,8 +179,8 @@ class Useful:
 class NextPrices(NamedTuple):
     """The next prices of a question at which some error changes; None where there is none."""
 
-    below: Useful | None = None
-    above: Useful | None = None
+    below: UsefulPrice | None = None
+    above: UsefulPrice | None = None
 
     def __str__(self) -> str:
         return self.sentence()
@@ -200,7 +202,7 @@ class NextPrices(NamedTuple):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> NextPrices:
         """Read the prices of a reply."""
-        return cls(*(or_none(Useful.from_dict)(content[name]) for name in cls._fields))
+        return cls(*(or_none(UsefulPrice.from_dict)(content[name]) for name in cls._fields))
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class Quote:
     vacuous: tuple[tuple[str, ...], ...] = ()
     """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
     such a text unless called with ``vacuous=True``."""
-    useful: tuple[tuple[Useful, ...], ...] = ()
+    useful: tuple[tuple[UsefulPrice, ...], ...] = ()
     """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
     """Why it would be refused, in words; None if it would not."""
@@ -299,19 +301,23 @@ class Quote:
         ``explanation`` is empty unless the reply has one.
         """
         questions = content["questions"]
+
+        def of_each(name: str, read: Callable[[Any], T]) -> tuple[T, ...]:
+            return tuple(read(asked[name]) for asked in questions)
+
         quote = cls(
-            texts=tuple(as_text(asked["text"]) for asked in questions),
+            texts=of_each("text", as_text),
             cells=as_cells(content["cells"]),
             bits_alone=as_bits(content["bits_alone"]),
             bits=as_bits(content["bits"]),
             affordable=or_none(as_truth)(content["affordable"]),
-            errors=tuple(read_errors(asked["worst_errors"]) for asked in questions),
-            levels=tuple(each(as_cells)(asked["levels"]) for asked in questions),
+            errors=of_each("worst_errors", read_errors),
+            levels=of_each("levels", each(as_cells)),
             remaining=or_none(as_bits)(content["remaining_bits"]),
             explanation=as_text(content.get("explanation", "")),
             certificate=read_promise(content["certificate"]),
-            vacuous=tuple(each(as_text)(asked["vacuous"]) for asked in questions),
-            useful=tuple(each(Useful.from_dict)(asked["useful_prices"]) for asked in questions),
+            vacuous=of_each("vacuous", each(as_text)),
+            useful=of_each("useful_prices", each(UsefulPrice.from_dict)),
             refusal=or_none(as_text)(content["refusal"]),
             exceeded=as_truth(content["exceeded"]),
             given=each(lambda row: row if type(row) is int else as_text(row))(content["given"]),
@@ -319,7 +325,7 @@ class Quote:
                 read_errors_if(asked["errors_if_rows_count"], {*asked["worst_errors"]})
                 for asked in questions
             ),
-            next_prices=tuple(NextPrices.from_dict(asked["next_prices"]) for asked in questions),
+            next_prices=of_each("next_prices", NextPrices.from_dict),
         )
         check_same(quote.to_dict(), content)
         check_same(bits_at_least(quote.cells), quote.bits_alone)

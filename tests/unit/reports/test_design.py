@@ -5,14 +5,16 @@ import pytest
 
 import hartley
 from hartley.errors import OptionError
-from hartley.policies.document import PolicyDocument
 from hartley.reports.document import render_html
 from hartley.reports.draw import figure_svg
-from hartley.studies.release.design import draw
-from hartley.studies.release.drafting import draft
-from hartley.studies.release.specification import Specification
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
+
+
+def pictures(design):
+    """Return the panels of the picture of a design."""
+    charts = [section.chart for section in design.report().sections if section.chart is not None]
+    return charts[0].panels if charts else ()
 
 
 @pytest.fixture(scope="module", params=EXAMPLES, ids=lambda path: path.name.split(".")[0])
@@ -89,16 +91,22 @@ def test_the_band_is_drawn_around_its_line():
     (line,) = axes.lines
     for height, weight in zip(line.get_xdata(), line.get_ydata(), strict=True):
         assert weight == pytest.approx(30 * (height / 100) ** 2)
+    (panel,) = pictures(hartley.design(path))
+    band, _ = panel.series
+    for low, y, high in zip(band.low, band.y, band.high, strict=True):
+        assert low == max(y - 5, 0)
+        assert high == min(y + 5, 200)
 
 
 def test_a_line_over_several_columns_names_what_the_others_are_taken_to_be():
-    wanted = Specification.read({
+    found = hartley.design({
         "objective": "hypothesis", "hypothesis": "a >= b*c", "error": 1,
         "columns": {"a": {"range": [0, 9]}, "b": {"range": [0, 3]}, "c": {"range": [0, 2]}},
     })  # fmt: skip
-    (band,) = draw(wanted, PolicyDocument(draft(wanted)))
-    assert (band.across, band.note) == ("b", "c = 1")
-    assert list(band.line) == pytest.approx(list(band.at))
+    (panel,) = pictures(found)
+    assert panel.x_label == "b (c = 1)"
+    _, line = panel.series
+    assert line.y == pytest.approx(line.x)
 
 
 def test_a_line_without_columns_is_a_page_without_a_picture():
@@ -106,7 +114,7 @@ def test_a_line_without_columns_is_a_page_without_a_picture():
         "objective": "hypothesis", "hypothesis": "a >= 4", "error": 1,
         "columns": {"a": {"range": [0, 9]}},
     })  # fmt: skip
-    assert found.pictures == ()
+    assert pictures(found) == ()
     assert "<svg" not in render_html(found)
 
 

@@ -14,7 +14,7 @@ from hartley.errors import OptionError
 from hartley.exact import floor_power
 from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
-from hartley.studies.release.design import Band, Groups, Plane, Ruler, design
+from hartley.studies.release.design import design
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
 SQUARE = {"x1": {"range": [-2, 2]}, "x2": {"range": [-2, 2]}}
@@ -313,15 +313,24 @@ def test_an_answer_may_be_named():
 
 @pytest.mark.slow
 def test_every_kind_of_design_has_its_picture():
-    kinds = {
-        path.name.split(".")[0]: [type(part) for part in example(path).pictures]
-        for path in EXAMPLES
-    }
-    assert kinds == {
-        "bmi": [Band],
-        "ellipse": [Ruler, Plane],
-        "height": [Ruler],
-        "people": [Ruler, Groups, Groups],
+    drawn = {}
+    for path in EXAMPLES:
+        sections = {section.title: section for section in example(path).report().sections}
+        (chart,) = [section.chart for section in sections.values() if section.chart is not None]
+        kinds = ["ruler" if one.ruler else "plane" if one.heat else "band" for one in chart.panels]
+        groups = sections["The groups"].points if "The groups" in sections else ()
+        drawn[path.name.split(".")[0]] = kinds, groups
+    assert drawn == {
+        "bmi": (["band"], ()),
+        "ellipse": (["plane", "ruler"], ()),
+        "height": (["ruler", "ruler"], ()),
+        "people": (
+            ["ruler"],
+            (
+                "sex: F; M",
+                "region: coast (north, west, islands); inland (east, south, centre)",
+            ),
+        ),
     }
 
 

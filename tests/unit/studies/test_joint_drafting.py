@@ -8,7 +8,7 @@ import pytest
 
 import hartley
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.reports.pages.design import render_design
+from hartley.reports.document import render_html
 
 BOTH = ["mean(height)", "mean(weight)"]
 PEOPLE = {
@@ -185,10 +185,11 @@ def test_the_certificate_counts_what_one_person_can_produce():
 @pytest.mark.slow
 def test_a_design_of_several_queries_is_drawn_and_written_as_a_page():
     design = designed(error=10)
-    assert [picture.name for picture in design.pictures] == BOTH
-    assert design.pictures[0].reach == 37.5
+    (chart,) = [section.chart for section in design.report().sections if section.chart is not None]
+    assert [panel.ruler.name for panel in chart.panels] == [BOTH[0]] * 2 + [BOTH[1]] * 2
+    assert chart.panels[1].ruler.reach == 37.5
     assert ("72", "cells") in design.figures
-    page = render_design(design)
+    page = render_html(design)
     assert "mean(height) and mean(weight) are released together" in page
     assert design.title == "Design of a release of mean(height) and mean(weight)"
 

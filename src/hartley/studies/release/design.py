@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,21 @@ from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
 from hartley.policies.quantizer import levels_for_error
-from hartley.report import Groups, ReadableResult, Ruler
+from hartley.report import (
+    Cell,
+    Chart,
+    Grid,
+    Groups,
+    Heading,
+    Heat,
+    Panel,
+    Readable,
+    Report,
+    Ruler,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.studies.release.drafting import (
     draft,
     draft_together,
@@ -39,7 +53,7 @@ from hartley.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -50,127 +64,11 @@ if TYPE_CHECKING:
     from hartley.policies.quantizer import Quantizer
 
 
-# --- picture --------------------------------------------------------------------------------------
-# The pictures of a design as plain numbers: rulers, groups, planes and bands.
-
-GRID = 240
-
-
-@dataclass(frozen=True)
-class Plane:
-    """The cell of a query at every point of a plane of two columns."""
-
-    names: tuple[str, str]
-    ends: tuple[float, float, float, float]
-    """Left, right, bottom and top."""
-    values: NDArray[np.float64]
-    """The query at the points of a grid, row by row from the bottom."""
-    edges: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Band:
-    """A line over one column, and how far around it another column is hidden."""
-
-    across: str
-    column: str
-    at: NDArray[np.float64]
-    line: NDArray[np.float64]
-    reach: float
-    low: float
-    high: float
-    kind: str
-    note: str
-    """The values assumed for the other columns of the line, if there are any."""
-
-
-Picture: TypeAlias = Ruler | Groups | Plane | Band
-
-
-def draw(wanted: Specification, document: PolicyDocument) -> tuple[Picture, ...]:
-    """Return what there is to draw of a design.
-
-    Example:
-        >>> from hartley.policies.document import PolicyDocument
-        >>> from hartley.studies.release.drafting import draft
-        >>> from hartley.studies.release.specification import Specification
-        >>> wanted = Specification.read({
-        ...     "objective": "maximin", "query": "age", "error": 5,
-        ...     "columns": {"age": {"range": [0, 30]}},
-        ... })
-        >>> draw(wanted, PolicyDocument(draft(wanted)))[0].edges
-        (0.0, 10.0, 20.0, 30.0)
-    """
-    if wanted.hypothesis is not None:
-        band = None if wanted.threshold is None else _band(wanted, document)
-        return () if band is None else (band,)
-    asked = wanted.parts or (wanted,) * len(document.columns)
-    pictures: list[Picture] = []
-    for column, part in zip(document.columns, asked, strict=True):
-        picture = column.picture(float(part.reach) if part.aggregate is not None else None)
-        if picture is not None:
-            pictures.append(picture)
-        has_plane = wanted.expression is not None and len(wanted.expression.names) == 2
-        if has_plane and column.cells is not None:
-            pictures += _plane(wanted, column.cells)
-    return tuple(pictures)
-
-
-def _plane(wanted: Specification, cells: Quantizer) -> list[Picture]:
-    assert wanted.expression is not None  # checked by the caller
-    first, second = wanted.expression.names
-    if cells.levels > 60:
-        return []
-    x_values, y_values = (np.linspace(*_ends(wanted.box, name), GRID) for name in (first, second))
-    across, up = (grid.ravel() for grid in np.meshgrid(x_values, y_values))
-    values = _at(wanted.expression, {first: across, second: up}).reshape(GRID, GRID)
-    ends = (*_ends(wanted.box, first), *_ends(wanted.box, second))
-    edges = tuple(map(float, cells.edges))
-    return [Plane((first, second), ends, values, edges)]
-
-
-def _band(wanted: Specification, document: PolicyDocument) -> Band | None:
-    threshold, error = wanted.threshold, wanted.error
-    assert threshold is not None  # a design about a hypothesis has both
-    assert error is not None
-    names = threshold.line.names
-    if not names:
-        return None
-    at = np.linspace(*_ends(wanted.box, names[0]), GRID)
-    others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
-    low, high = _ends(wanted.box, threshold.column)
-    opened = [column.leaves_open() for column in document.stepped.values()]
-    apart = [record.apart[0] for record in opened if record is not None and record.apart]
-    note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
-    return Band(
-        across=names[0],
-        column=threshold.column,
-        at=at,
-        line=_at(threshold.line, {names[0]: at} | others),
-        reach=float(max(apart, default=error)),
-        low=low,
-        high=high,
-        kind=wanted.policy,
-        note=note,
-    )
-
-
-def _ends(box: Box, name: str) -> tuple[float, float]:
-    return float(box[name].low), float(box[name].high)
-
-
-def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return a query at many points, to draw it: accurate to many digits, but not certified."""
-    low, high = enclose(expression, points, points)
-    size = next(iter(points.values())).size
-    return np.broadcast_to((low + high) / 2, size)
-
-
 # --- design ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Design(ReadableResult):
+class Design(Readable):
     """A policy that serves an objective best, what it promises, and why, in plain sentences."""
 
     specification: Specification
@@ -184,7 +82,7 @@ class Design(ReadableResult):
         wanted = self.specification
         return wanted.title or f"Design of a release of {_what(wanted)}"
 
-    @cached_property
+    @property
     def headline(self) -> str:
         """The design in one sentence."""
         wanted, columns = self.specification, self.document.columns
@@ -218,7 +116,7 @@ class Design(ReadableResult):
             )
         return f"{accuracy}: at most {bits} about any one person."
 
-    @cached_property
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         wanted = self.specification
@@ -278,10 +176,56 @@ class Design(ReadableResult):
             found.append((f"{wanted.people:,}", "people"))
         return tuple(found)
 
-    @cached_property
-    def pictures(self) -> tuple[Picture, ...]:
-        """What there is to draw: cells along a line or in a plane, or the band around a line."""
-        return draw(self.specification, self.document)
+    def report(self) -> Report:
+        """Return the design in sections: what is released, its picture, what is promised."""
+        return Report(
+            self.title,
+            self.headline,
+            tuple(
+                Tile(number, what, warn=not self.certificate.sound and not place)
+                for place, (number, what) in enumerate(self.figures)
+            ),
+            tuple(self._sections()),
+            "The certificate is computed from the finished policy, independently of the search "
+            "that found it. Promised numbers are rounded so that the promise stays true.",
+        )
+
+    def _sections(self) -> Iterator[Section]:
+        wanted, promised = self.specification, self.certificate
+        if not promised.sound:
+            unsound = (
+                "It does not give the protection that was asked for. It is shown for comparison."
+            )
+            yield Section("Do not rely on this policy", (unsound,), page_only=True, warning=True)
+        yield Section("What is released", points=self.sentences)
+        drawn = _drawn(wanted, self.document)
+        panels = tuple(part for part in drawn if isinstance(part, Panel))
+        if panels:
+            chart = Chart("", panels, across=1)
+            yield Section(
+                "The band" if wanted.hypothesis else "The cells", chart=chart, page_only=True
+            )
+        groups = tuple(_group_text(part) for part in drawn if isinstance(part, Groups))
+        if groups:
+            yield Section("The groups", points=groups, page_only=True)
+        number = "exact" if promised.certainty == "exact" else "a bound"
+        rule = "corrected" if promised.rule == "corrected" else "as printed"
+        proof = f"The number is {number}, by {promised.theorem}, {rule}."
+        yield Section("The certificate", points=(promised.claim, proof), page_only=True)
+        if promised.assumptions:
+            yield Section("What it assumes", points=promised.assumptions, page_only=True)
+        if promised.consequences:
+            headings = Heading("consequence", "name"), Heading("what it means", "meaning")
+            followed = tuple(
+                (one.name.capitalize(), Cell(one.sentence, one.theorem))
+                for one in promised.consequences
+            )
+            yield Section("What follows from it", table=Grid(headings, followed), page_only=True)
+        policy = (
+            "This is the file that hartley release reads. The certificate holds for exactly these "
+            f"bytes.\n{self.document.to_toml()}"
+        )
+        yield Section("The policy file", (policy,), page_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, ready for JSON; exact numbers become text."""
@@ -340,6 +284,116 @@ def design(
     document = PolicyDocument(columns, title=wanted.title, design=_record(wanted))
     with volumes_reported(None if progress is None else partial(progress, "measure")):
         return Design(wanted, document, certify(document))
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+GRID = 240
+"""Points along a side at which a query or a line is drawn."""
+
+
+def _drawn(wanted: Specification, document: PolicyDocument) -> tuple[Panel | Groups, ...]:
+    """Return what there is to draw: cells along a line or in a plane, a band, groups."""
+    if wanted.hypothesis is not None:
+        return () if wanted.threshold is None else _band(wanted, document)
+    asked = wanted.parts or (wanted,) * len(document.columns)
+    found: list[Panel | Groups] = []
+    for column, part in zip(document.columns, asked, strict=True):
+        picture = column.picture(float(part.reach) if part.aggregate is not None else None)
+        found += _rulers(picture) if isinstance(picture, Ruler) else [picture] if picture else []
+        has_plane = wanted.expression is not None and len(wanted.expression.names) == 2
+        if has_plane and column.cells is not None and column.cells.levels <= 60:
+            found.insert(0, _plane(wanted, column.cells))
+    return tuple(found)
+
+
+def _rulers(ruler: Ruler) -> list[Panel]:
+    """Return the cells as a strip; and those around one edge, with the reach of one person."""
+    cells = counted(ruler.levels, "cell")
+    strip = Panel(f"{ruler.name}: {cells}", "", ruler=replace(ruler, reach=None), size=(7.2, 1.5))
+    if ruler.reach is None or ruler.levels == 1:
+        return [strip]
+    view = 1.3 * max(ruler.reach, 3 * ruler.width)
+    edges = ruler.edges
+    middle = edges[len(edges) // 2] if edges else (ruler.low + ruler.high) / 2
+    low, high = max(middle - view / 2, ruler.low), min(middle + view / 2, ruler.high)
+    near = tuple(edge for edge in edges if low <= edge <= high)
+    moved = f"one person moves it by {ruler.reach:.3g}, a cell is {ruler.width:.3g} wide"
+    around = replace(ruler, low=low, high=high, edges=near)
+    return [strip, Panel(ruler.name, "", title=f"enlarged: {moved}", ruler=around, size=(7.2, 1.5))]
+
+
+def _plane(wanted: Specification, cells: Quantizer) -> Panel:
+    """Return the cells of a query in the plane of its two columns."""
+    assert wanted.expression is not None  # checked by the caller
+    first, second = wanted.expression.names
+    ends = (*_ends(wanted.box, first), *_ends(wanted.box, second))
+    x_values, y_values = np.linspace(*ends[:2], GRID), np.linspace(*ends[2:], GRID)
+    across, up = (grid.ravel() for grid in np.meshgrid(x_values, y_values))
+    values = _at(wanted.expression, {first: across, second: up}).reshape(GRID, GRID)
+    heat = Heat("", tuple(map(tuple, values.tolist())), *ends, edges=tuple(map(float, cells.edges)))
+    title = "all records of one shade give the same release"
+    return Panel(first, second, heat=heat, title=title, size=(7.2, 4.4))
+
+
+def _band(wanted: Specification, document: PolicyDocument) -> tuple[Panel, ...]:
+    """Return a line over one column, and how far around it another column is hidden."""
+    threshold, error = wanted.threshold, wanted.error
+    assert threshold is not None  # a design about a hypothesis has both
+    assert error is not None
+    names = threshold.line.names
+    if not names:
+        return ()
+    at = np.linspace(*_ends(wanted.box, names[0]), GRID)
+    others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
+    line = _at(threshold.line, {names[0]: at} | others)
+    low, high = _ends(wanted.box, threshold.column)
+    opened = [one for column in document.stepped.values() for one in column.all_left_open()]
+    apart = [one.distance_to_partner[0] for one in opened if one.distance_to_partner]
+    reach = float(max(apart, default=error))
+    note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
+    crossed = (line >= low) & (line <= high)
+    x, y = tuple(at[crossed].tolist()), tuple(line[crossed].tolist())
+    blurred = wanted.policy == "blur"
+    series = (
+        Series(
+            "collapses onto the line" if blurred else "does not show on which side",
+            x,
+            y,
+            "band",
+            low=tuple(max(value - reach, low) for value in y),
+            high=tuple(min(value + reach, high) for value in y),
+            tone=1 if blurred else 0,
+        ),
+        Series("the line", x, y, tone=5),
+    )
+    across = names[0] + (f" ({note})" if note else "")
+    return (Panel(across, threshold.column, series, size=(7.2, 4.4)),)
+
+
+def _group_text(groups: Groups) -> str:
+    """Return the labels of groups, each with its members if they are several."""
+    shown = (
+        label
+        if len(members) == 1 or ", ".join(members) == label
+        else f"{label} ({', '.join(members)})"
+        for label, members in groups.groups
+    )
+    return f"{groups.name}: {'; '.join(shown)}"
+
+
+def _ends(box: Box, name: str) -> tuple[float, float]:
+    return float(box[name].low), float(box[name].high)
+
+
+def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return a query at many points, to draw it: accurate to many digits, but not certified."""
+    low, high = enclose(expression, points, points)
+    size = next(iter(points.values())).size
+    return np.broadcast_to((low + high) / 2, size)
+
+
+# --- what it says ---------------------------------------------------------------------------------
 
 
 NO_STEP = (
