@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     """All results that have a page."""
 
 PAGES = {
-    "Tradeoff": ("tradeoff", "tradeoff"),
-    "CurveReport": ("curve", "curve"),
     "GaussianReport": ("gaussian", "gaussian"),
     "AnonymityReport": ("anonymity", "anonymity"),
     "AnonymizedTable": ("anonymity", "anonymized"),
