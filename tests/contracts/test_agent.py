@@ -13,12 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Wish, open_table
 from hartley.agent.replay import verify_prices
 from hartley.engines.coded_table import holds_copy
 from hartley.errors import InputError, Refused
-from hartley.results.quote import Wish
-from hartley.tables.opening import open_table
 from hartley.trusted.data import place_of
 
 pytestmark = pytest.mark.needs("keeps_copies")

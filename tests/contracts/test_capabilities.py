@@ -9,13 +9,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hartley import open_table
-from hartley.agent.agent import Agent
+from hartley import Agent, Schema, open_table
 from hartley.engines.coded_table import code_table, holds_copy, open_coded
 from hartley.engines.probes import probe_engine, require_tried
 from hartley.engines.registry import DIALECTS, dialect_of
 from hartley.errors import EngineError, OptionError
-from hartley.schema.schema import Schema
 
 SCHEMA = {
     "table": {"name": "people"},

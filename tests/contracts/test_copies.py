@@ -11,12 +11,12 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from hartley import open_table
 from hartley.engines.coded_table import code_table
 from hartley.engines.codes import ColumnCoding
 from hartley.engines.dialect import StatementStop
 from hartley.engines.postgres import PostgresStore
 from hartley.errors import ColumnError, InputError, TableError
-from hartley.tables.opening import open_table
 from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
 from hartley.trusted.statistics import totals
 

@@ -9,10 +9,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from hartley import PolicyDocument, open_table
 from hartley.errors import ColumnError
-from hartley.policies.document import PolicyDocument
 from hartley.tables.column_map import apply_map
-from hartley.tables.opening import open_table
 
 OBESE = "kg >= 30*(cm/100)**2"
 WEIGHT = {"name": "kg", "low": "30", "high": "200", "step": "0.1", "reach": "4.3"}

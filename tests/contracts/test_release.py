@@ -14,22 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.boxes.expression import parse_expression
+from hartley import PolicyDocument, open_table
+from hartley.boxes import parse_expression
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import ColumnError
 from hartley.policies import KeptColumn, LineColumn
-from hartley.policies.document import PolicyDocument
 from hartley.policies.vector import arithmetic_tree
-from hartley.tables.column_map import (
-    CutCells,
+from hartley.tables.column_map import apply_map
+from hartley.tables.release_rules import (
     Formula,
     Keep,
     Lookup,
     Quantized,
-    UniformCells,
-    apply_map,
-)
-from hartley.tables.opening import open_table
-from hartley.tables.release_rules import (
     count_at_ends,
     least_distance,
     lie_on_lattice,

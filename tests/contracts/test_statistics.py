@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from hartley import Schema, open_table
 from hartley.engines.coded_table import code_table, holds_copy, open_coded
 from hartley.engines.codes import ColumnCoding
 from hartley.engines.dialect import Store
 from hartley.engines.registry import EMBEDDED
 from hartley.errors import InputError
-from hartley.schema.schema import Schema
-from hartley.tables.opening import open_table
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.trusted.statistics import fits, totals
 

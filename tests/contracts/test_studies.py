@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from hartley import anonymity, audit, design, pram, release
+from hartley import PolicyDocument, Pram, anonymity, audit, design, pram, release
 from hartley.policies import KeptColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.random.pram import Pram
 
 FLAG = Pram.retaining("0.8", [False, True], column="flag")
 

@@ -9,13 +9,10 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
+from hartley import PolicyDocument, UniformQuantizer, open_table, release
 from hartley.errors import ColumnError
 from hartley.policies import QuantizedColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.studies.release.release import release
 from hartley.tables.counts import TotalsGrid, exact_totals
-from hartley.tables.opening import open_table
 
 RANGES = {
     "real": (Fraction("-1.3"), Fraction(2)),

@@ -421,8 +421,8 @@ class Swap(ColumnPolicy):
     def range(self):
         return Fraction(self.low), Fraction(self.high)
 
-    def hidden_side(self):
-        return HiddenSide(f"{self.line} >= 0", (">=", parse_expression(self.line)))
+    def hidden_sides(self):
+        return (HiddenSide(f"{self.line} >= 0", (">=", parse_expression(self.line))),)
 
 
 def substitute(tree, values):

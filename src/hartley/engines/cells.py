@@ -25,17 +25,19 @@ if TYPE_CHECKING:
     """Each step names new columns and receives the rows that have them."""
 
 
-# --- cell rules -----------------------------------------------------------------------------------
-# Cells of numbers as data: equal ones over a range, and those between explicit edges.
-#
-# Releases put numbers into cells, and so does the coding of a table for an agent. ``cells.py``
-# executes them on every engine.
-
 LARGEST_CELL = 2**48
 """Integers up to here: cells are guessed within one and their edges are exact quotients."""
-
 MOST_CUTS = 2**16
 """The largest number of cells that are listed one by one."""
+MOST_NESTED = 4
+"""More cells than this are searched in lists on engines that search lists."""
+MOST_COMPARED = 32
+"""More values than this are searched in a list on engines that are slow at cases."""
+MOST_BUCKETS = 2**12
+"""The finest grid: an engine pays for the length of a list."""
+
+
+# --- cells as data: what releases, and the coding of a table for an agent, put numbers into -------
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,6 @@ class UniformCells:
     Value v lies in cell k when edge_k <= v < edge_(k+1), the last cell being closed, where edge_k
     is the double nearest to low + k (high - low) / levels; the double nearest to the exact middle
     is released. Values outside are clamped. Constant work per row for any number of cells.
-
-    Example:
-        >>> cells = UniformCells("age", Fraction(0), Fraction(100), 20)
-        >>> cells.edge(3), cells.middle(3)
-        (Fraction(15, 1), Fraction(35, 2))
     """
 
     column: str
@@ -83,12 +80,7 @@ class UniformCells:
         return max(map(abs, self.integers())) <= LARGEST_CELL
 
     def integers(self) -> tuple[int, int, int, int]:
-        """Return A, W, D and B with edge_k = (A + k W) / D exactly, and B = A + levels W.
-
-        Example:
-            >>> UniformCells("x", Fraction(1, 10), Fraction(7, 10), 4).integers()
-            (2, 3, 20, 14)
-        """
+        """Return A, W, D and B with edge_k = (A + k W) / D exactly, and B = A + levels W."""
         width = (self.high - self.low) / self.levels
         divisor = math.lcm(self.low.denominator, width.denominator)
         first, step = int(self.low * divisor), int(width * divisor)
@@ -118,10 +110,6 @@ class CutCells:
     Value v lies in cell k when edge_k <= v < edge_(k+1), edges rounded to the nearest double and
     the last cell closed. Values outside are clamped. The comparisons per row are as many as the
     number of cells has binary digits.
-
-    Example:
-        >>> CutCells("income", (Fraction(0), Fraction(20), Fraction(100)), (10.0, 60.0)).low
-        Fraction(0, 1)
     """
 
     column: str
@@ -216,17 +204,7 @@ def nearest_double(number: Any, *, column: str) -> float:
         ) from None
 
 
-# --- cells ----------------------------------------------------------------------------------------
-
-
-MOST_NESTED = 4
-"""More cells than this are searched in lists on engines that search lists."""
-
-MOST_COMPARED = 32
-"""More values than this are searched in a list on engines that are slow at cases."""
-
-MOST_BUCKETS = 2**12
-"""The finest grid: an engine pays for the length of a list."""
+# --- cells on every engine ------------------------------------------------------------------------
 
 
 def as_doubles(table: Table, name: str) -> Any:
@@ -235,16 +213,10 @@ def as_doubles(table: Table, name: str) -> Any:
 
 
 def clamp(value: Any, low: float, high: float, *, whole: bool = False) -> Any:
-    """Return a number moved into a range; NULL stays NULL and NaN becomes it.
+    """Return a number moved into a range; NULL stays NULL and NaN, of no whole number, becomes it.
 
     NaN is never found by a comparison: DuckDB answers one from the statistics of a Parquet file
     where it can, and those leave NaN out.
-
-    Args:
-        value: the column.
-        low: the lower end.
-        high: the upper end.
-        whole: whether the column holds integers, of which none is NaN.
     """
     import ibis
 
@@ -267,12 +239,9 @@ def is_whole(table: Table, name: str) -> bool:
 
 
 def put_into_cells(table: Table, cells: Mapping[str, UniformCells | CutCells]) -> Any:
-    """Return the rows of a table with the cell of every value, named after what it is put into.
+    """Return the rows of a table with the cell of every value, under the names of the cells.
 
-    Args:
-        table: the table.
-        cells: the cells by the names of the results; cells that are too fine are listed. Values
-            outside are clamped, NULL and NaN are in no cell.
+    Values outside are clamped, NULL and NaN are in no cell.
     """
     named = cells.items()
     rows = table.expression.mutate(
@@ -285,15 +254,15 @@ def put_into_cells(table: Table, cells: Mapping[str, UniformCells | CutCells]) -
         for key, items in cut_lists(table, rule).items()
     }
     rows = with_lists(rows, lists)
-    rows = rows.mutate(
-        **{f"c_{name}": _clamped(table, rows[f"v_{name}"], rule) for name, rule in named}
-    )
+    clamped = {}
+    for name, rule in named:
+        ends = (
+            float(rule.low),
+            below_last(rule) if isinstance(rule, UniformCells) else float(rule.high),
+        )
+        clamped[f"c_{name}"] = clamp(rows[f"v_{name}"], *ends, whole=is_whole(table, rule.column))
+    rows = rows.mutate(**clamped)
     return execute(rows, [cell_steps(table, rule, f"c_{name}", name) for name, rule in named])
-
-
-def _clamped(table: Table, value: Any, cells: UniformCells | CutCells) -> Any:
-    high = below_last(cells) if isinstance(cells, UniformCells) else float(cells.high)
-    return clamp(value, float(cells.low), high, whole=is_whole(table, cells.column))
 
 
 def execute(rows: Any, programs: list[Steps]) -> Any:
@@ -325,14 +294,11 @@ def uniform_steps(dialect: Dialect, cells: UniformCells, value: str, result: str
 
     With every integer up to 2^48 the sum below is off by less than 0.19 of a cell, rounded edges
     included, so its floor is the right cell or the next one. Both the edge and the middle are one
-    correctly rounded quotient of integers that a double holds exactly.
-
-    Args:
-        dialect: of the engine, which divides and rounds down.
-        cells: the cells.
-        value: the column with the values, clamped to below the last edge.
-        result: the column to name.
+    correctly rounded quotient of integers that a double holds exactly. The values in the column
+    ``value`` are below the last edge.
     """
+    import ibis
+
     first, width, divisor, _ = cells.integers()
     rows = yield {}
     if width == 0:
@@ -345,7 +311,7 @@ def uniform_steps(dialect: Dialect, cells: UniformCells, value: str, result: str
     edge = f"{result}_edge"
     rows = yield {edge: dialect.floor(guess) * number(float(width)) + number(float(first))}
     quotient = rows[edge] if divisor == 1 else dialect.divide(rows[edge], number(float(divisor)))
-    offset = _either(rows[value] < quotient, -float(width), float(width))
+    offset = ibis.ifelse(rows[value] < quotient, number(-float(width)), number(float(width)))
     doubled = rows[edge] + rows[edge] + offset
     yield {result: dialect.divide(doubled, number(float(2 * divisor)))}
 
@@ -375,11 +341,6 @@ class EqualCellGrid:
     The bucket of a number is floor(number * slope + shift) in doubles, which never decreases as
     the number grows. Hence an edge in an earlier bucket is not above a number, an edge in a later
     one is, and only the edges of its own bucket need to be compared, despite any rounding.
-
-    Example:
-        >>> grid = EqualCellGrid.over([0.0, 1.0, 2.0, 8.0, 10.0])
-        >>> grid.starts, grid.most
-        ((1, 2, 3, 3, 3, 3, 3, 4, 4), 1)
     """
 
     slope: float
@@ -414,14 +375,7 @@ class EqualCellGrid:
     def direct(
         self, edges: Sequence[float], values: Sequence[float]
     ) -> dict[str, Sequence[float]] | None:
-        """Return for every bucket its edge and what lies below and above; None of a fuller one.
-
-        Example:
-            >>> edges = [0.0, 1.0, 2.0, 8.0, 10.0]
-            >>> lists = EqualCellGrid.over(edges).direct(edges, [5.0, 6.0, 7.0, 8.0])
-            >>> lists["limits"][:3], lists["below"][:3], lists["above"][:3]
-            ([1.0, 2.0, inf], [5.0, 6.0, 7.0], [6.0, 7.0, 7.0])
-        """
+        """Return for every bucket its edge and what lies below and above; None of a fuller one."""
         if self.most > 1:
             return None
         after = (*self.starts[1:], len(values))
@@ -441,11 +395,7 @@ class EqualCellGrid:
 def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: str) -> Steps:
     """Put clamped numbers into cells, in the fastest way that an engine has.
 
-    Args:
-        table: the table.
-        rule: the cells.
-        value: the column with the values, clamped; of equal cells to below the last edge.
-        result: the column to name.
+    The lists of ``cut_lists`` stand in columns named after the result.
     """
     if isinstance(rule, UniformCells):
         return uniform_steps(table.dialect, rule, value, result)
@@ -475,15 +425,7 @@ def below_last(cells: UniformCells) -> float:
 
 
 def grid_steps(dialect: Dialect, grid: EqualCellGrid, value: str, result: str) -> Steps:
-    """Find a cell by its bucket and a comparison with the one edge there.
-
-    Args:
-        dialect: of the engine.
-        grid: a grid that parts all edges.
-        value: the column with the values, within the edges.
-        result: the column to name; with ``_limits``, ``_below`` and ``_above`` appended, the
-            columns that hold the lists.
-    """
+    """Find a cell by its bucket and a comparison with the one edge there."""
     import ibis
 
     at, item = f"{result}_at", list_item("float64")
@@ -496,15 +438,7 @@ def grid_steps(dialect: Dialect, grid: EqualCellGrid, value: str, result: str) -
 
 
 def search_cell_steps(dialect: Dialect, grid: EqualCellGrid, value: str, result: str) -> Steps:
-    """Find a cell by its bucket and a search among the edges there.
-
-    Args:
-        dialect: of the engine.
-        grid: the grid over the edges.
-        value: the column with the values, within the edges.
-        result: the column to name; with ``_keys``, ``_values`` and ``_starts`` appended, the
-            columns that hold the lists.
-    """
+    """Find a cell by its bucket and a search among the edges there."""
     at = f"{result}_at"
     rows = yield {}
     columns = value, f"{result}_keys", f"{result}_starts"
@@ -517,12 +451,7 @@ def locate_steps(
 ) -> Generator[dict[str, Any], Any, Any]:
     """Name a position, from 1: that of the last lower edge that is not above a value.
 
-    Args:
-        dialect: of the engine.
-        rows: the rows.
-        grid: the grid over the edges.
-        columns: the columns with the value, with the list of lower edges and with the starts.
-        at: the column to name.
+    The columns are those with the value, with the list of lower edges and with the starts.
     """
     value, keys, starts = columns
     rows = yield {at: list_item("int64")(rows[starts], _bucket(dialect, rows[value], grid))}
@@ -535,11 +464,8 @@ def search_steps(
 ) -> Generator[dict[str, Any], Any, Any]:
     """Move a position in a sorted list to the last key that is not above a value, by bisection.
 
-    Args:
-        rows: the rows.
-        most: how many places a position may have to move.
-        kind: the type of the keys.
-        columns: the columns with the value, with the list and with the position, from 1.
+    The columns are those with the value, with the list and with the position, from 1, which may
+    have to move by ``most`` places.
     """
     import ibis
 
@@ -560,9 +486,3 @@ def _bucket(dialect: Dialect, value: Any, grid: EqualCellGrid) -> Any:
 def list_item(kind: str) -> Any:
     """Return the access to a list, which counts from 1, of an engine that searches lists."""
     return builtin("list_extract", (f"array<{kind}>", "int64"), kind)
-
-
-def _either(condition: Any, value: float, other: float) -> Any:
-    import ibis
-
-    return ibis.ifelse(condition, number(value), number(other))

@@ -8,7 +8,6 @@ import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -26,6 +25,7 @@ from hartley.engines.dialect import relation_of
 from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import run
 from hartley.errors import ColumnError, EngineError, InputError, TableError
+from hartley.text import counted, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
     from hartley.engines.dialect import Dialect, Place, Store
     from hartley.engines.table import Table
 
-
-# --- coded copy -----------------------------------------------------------------------------------
-# The integer-coded copy of a table, and the one gate through which statements reach it.
-#
-# A statement is a tree: one SELECT of counts and sums of codes. It becomes text here alone. What
-# has no words here cannot be written, so nothing else reaches an engine; and of values only whole
-# numbers can.
 
 T = TypeVar("T")
 
@@ -70,6 +63,19 @@ WORDS = {
 """The parts of statements that all engines write alike."""
 INTEGERS = ("INT", "BIGINT")
 """The types that all engines have under these names."""
+FORMAT = 1
+UNREADABLE = LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError
+"""What a note of another form raises where it is read."""
+MARK = 12
+"""The number of digits of a version's random name in the name of its copy."""
+SOME_MARK = rf"[0-9a-f]{{{MARK}}}"
+
+
+# --- the one gate through which statements reach a copy -------------------------------------------
+#
+# A statement is a tree: one SELECT of counts and sums of codes. It becomes text here alone. What
+# has no words here cannot be written, so nothing else reaches an engine; and of values only whole
+# numbers can.
 
 
 class CodeColumn(NamedTuple):
@@ -103,13 +109,7 @@ class CodeStatement(NamedTuple):
     where: Term | None = None
 
     def text(self, dialect: Dialect, relation: str, columns: int) -> str:
-        """Return the statement in the SQL of an engine.
-
-        Args:
-            dialect: the engine.
-            relation: the copy, as that engine writes it.
-            columns: how many columns the copy has.
-        """
+        """Return the statement in the SQL of an engine."""
         quote = dialect.quote
         types = {*INTEGERS, dialect.wide_factor, dialect.wide_sum or "BIGINT"}
 
@@ -146,9 +146,6 @@ def _not_allowed() -> EngineError:
         "A statement was stopped before it reached the engine",
         hint="only counts and sums over the coded copy are run; report this as a fault",
     )
-
-
-# --- the copy ---------------------------------------------------------------------------------
 
 
 class Stopped(EngineError):  # noqa: N818 - reads as what it says: the statement was stopped
@@ -192,7 +189,7 @@ class CodedTable:
         """The name of that engine, as Ibis calls it."""
         return self.dialect.name
 
-    @cached_property
+    @property
     def places(self) -> dict[str, int]:
         """The number of every column, by its name."""
         return {coding.column: i for i, coding in enumerate(self.codings)}
@@ -211,25 +208,23 @@ class CodedTable:
 
     def run_for_row(self, query: CodeStatement) -> list[int | None]:
         """Run one statement without keys and return its only row: whole numbers, or None."""
-        return [self._whole(value) for value in self._fetched(query, self.store.fetch_row)]
-
-    def _whole(self, value: object) -> int | None:
-        """Return a number as an engine gives it back; anything that is not whole is an error."""
-        if value is None or type(value) is int:
-            return value
-        if isinstance(value, Decimal) and value.is_finite() and value == int(value):
-            return int(value)
-        raise EngineError(
-            f"The engine {self.engine} did not answer with whole numbers",
-            hint="look at the engine with hartley doctor; what was charged stays paid",
-        )
+        row: list[int | None] = []
+        for value in self._fetched(query, self.store.fetch_row):
+            if value is None or type(value) is int:
+                row.append(value)
+            elif isinstance(value, Decimal) and value.is_finite() and value == int(value):
+                row.append(int(value))
+            else:
+                raise EngineError(
+                    f"The engine {self.engine} did not answer with whole numbers",
+                    hint="look at the engine with hartley doctor; what was charged stays paid",
+                )
+        return row
 
     def _fetched(self, query: CodeStatement, fetch: Callable[[str], T]) -> T:
-        """Run one statement: the only way to the engine.
-
-        A statement is a tree, never text: a single SELECT over the coded copy that counts, adds and
-        compares codes with whole numbers. Nothing else can be written.
-        """
+        """Run one statement: the only way to the engine."""
+        # A statement is a tree, never text: a single SELECT over the coded copy that counts, adds
+        # and compares codes with whole numbers. Nothing else can be written.
         if type(query) is not CodeStatement:
             raise _not_allowed()
         text = query.text(self.dialect, relation_of(self.store), len(self.codings))
@@ -265,15 +260,7 @@ class CodedTable:
         self.store.close()
 
 
-# --- copying --------------------------------------------------------------------------------------
-# Making the integer-coded copy of a table in a place that the owner names, and opening it.
-
-FORMAT = 1
-UNREADABLE = LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError
-"""What a note of another form raises where it is read."""
-MARK = 12
-"""The number of digits of a version's random name in the name of its copy."""
-SOME_MARK = rf"[0-9a-f]{{{MARK}}}"
+# --- making a copy in a place that the owner names, and opening it --------------------------------
 
 
 @dataclass(frozen=True)
@@ -346,30 +333,11 @@ def code_table(  # noqa: PLR0913 - each is a promise of the schema, by its name
 ) -> CodedTable:
     """Copy a table as whole numbers, and check what its schema promises.
 
-    Args:
-        table: the table, on any engine.
-        codings: how each column is coded.
-        place: the place of the copy. A name that ends in .duckdb is a file, for any engine;
-            ``schema.table`` is a table of the same PostgreSQL database; on Spark a name is a
-            table and anything with a slash a folder of Parquet files. By default, the copy lives
-            as long as the connection: in memory, in a temporary table or in a checkpoint.
-        unit: the column that names the person; it is not copied.
-        rows_per_unit: the largest number of rows of a person.
-        max_rows: the largest number of rows of the table.
-        version: a name for this state of the data. By default, a random one.
-        owner: the ledger that the copy is made for; it recognises the copy by its digest.
-
-    Raises:
-        ColumnError: if the data break a promise of the schema, with the column and a count.
-        EngineError: if the copy does not hold the rows of the coding statement.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.engines.codes import ColumnCoding
-        >>> from hartley.tables.opening import open_table
-        >>> age = ColumnCoding("age", 11, low=Fraction(0), step=Fraction(10))
-        >>> code_table(open_table({"age": [17, 30]}), [age]).rows
-        2
+    A place that ends in .duckdb is a file, for any engine; ``schema.table`` is a table of the same
+    PostgreSQL database; on Spark a name is a table and anything with a slash a folder of Parquet
+    files. By default, the copy lives as long as the connection: in memory, in a temporary table or
+    in a checkpoint. The unit, which names the person, is not copied. A version, a name for this
+    state of the data, is random by default; the owner recognises the copy by its digest.
     """
     if not table.dialect.keeps_copies:
         table.dialect.refuse_copies()
@@ -408,15 +376,7 @@ def open_coded(
     near: Table | None = None,
     owner: Owner | None = None,
 ) -> CodedTable:
-    """Open an existing coded copy for reading.
-
-    Args:
-        place: the place that was given to ``code_table``.
-        codings: how each column is coded; an error is raised for a copy that is coded otherwise.
-        version: the wanted version; an error is raised for a copy of another version.
-        near: a table on the PostgreSQL or the Spark that holds the copy.
-        owner: the ledger that opens it, which compares the digest of the copy.
-    """
+    """Open an existing coded copy for reading."""
     digest = watch = None
     try:
         if owner is not None and version is not None:
@@ -450,20 +410,9 @@ def open_coded(
 def holds_rows_of(coded: CodedTable, table: Table, *, thorough: bool = False) -> bool:
     """Tell whether a copy holds the rows of a table, in any order.
 
-    Args:
-        coded: the copy.
-        table: the table to compare it with.
-        thorough: whether to read every row. Otherwise untouched files are not read again, and on
-            engines other than the embedded one, where a table may be too large to be read every
-            time, only the number of rows is compared.
-
-    Example:
-        >>> from hartley.engines.codes import ColumnCoding
-        >>> from hartley.tables.opening import open_table
-        >>> sex = ColumnCoding("sex", 2, values=("f", "m"))
-        >>> copy = code_table(open_table({"sex": ["f", "m"]}), [sex])
-        >>> [holds_rows_of(copy, open_table({"sex": sexes})) for sexes in (["m", "f"], ["f", "f"])]
-        [True, False]
+    Unless it is ``thorough``, untouched files are not read again, and on engines other than the
+    embedded one, where a table may be too large to be read every time, only the number of rows is
+    compared.
     """
     if not thorough and table.paths and _states(table) == coded.sources:
         return True
@@ -489,9 +438,6 @@ def _described(codings: Sequence[ColumnCoding]) -> list[dict[str, Any]]:
     return plain
 
 
-# --- places -----------------------------------------------------------------------------------
-
-
 def is_database(place: Place | None) -> bool:
     """Tell whether a place is a file of the embedded engine."""
     return place is not None and EMBEDDED.claims(place)
@@ -503,33 +449,17 @@ def is_file(place: Place, near: Table | None) -> bool:
 
 
 def holds_copy(place: Place, near: Table | None = None) -> bool:
-    """Tell whether a place holds a finished copy.
-
-    Args:
-        place: as it was given to ``code_table``.
-        near: a table on the server that would hold it.
-    """
+    """Tell whether a place holds a finished copy."""
     return keeper(place, near).holds_copy(place, near)
 
 
 def drop_copy(place: Place, near: Table | None = None, *, seconds: int = 0) -> None:
-    """Remove a copy that is no longer used; open files can still be read.
-
-    Args:
-        place: as it was given to ``code_table``.
-        near: a table on the server that holds it.
-        seconds: how long to wait for readers of a table; 0 is no limit.
-    """
+    """Remove a copy that is no longer used; open files can still be read."""
     keeper(place, near).drop_copy(place, near, seconds=seconds)
 
 
 def place_of(place: Place, version: str, near: Table | None) -> str:
-    """Return the place of the copy of one version.
-
-    Example:
-        >>> place_of("copies/people.duckdb", "0123456789abcdef", None)
-        'copies/people.0123456789ab.duckdb'
-    """
+    """Return the place of the copy of one version."""
     return keeper(place, near).copy_place(place, version[:MARK])
 
 
@@ -563,9 +493,6 @@ def unfinished_folders(place: Place, ledger: str) -> list[Path]:
     return [entry for entry in folder.iterdir() if re.fullmatch(wanted, entry.name)]
 
 
-# --- checks -----------------------------------------------------------------------------------
-
-
 def _check_units(
     table: Table, rows: Any, codings: Sequence[ColumnCoding], unit: str, most: int
 ) -> None:
@@ -591,20 +518,20 @@ def _check_units(
     counts = run(table, grouped.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
     if counts["missing"]:
         raise ColumnError(
-            f"The unit '{unit}' of {table.name} is missing in {_counted(counts['missing'], 'row')}",
+            f"The unit '{unit}' of {table.name} is missing in {counted(counts['missing'], 'row')}",
             hint="give every row a unit, or drop the rows",
         )
     if counts["crowded"]:
         raise ColumnError(
-            f"More than {_counted(most, 'row')} of {table.name} belong to one '{unit}' in "
-            f"{_counted(counts['crowded'], 'case')}",
+            f"More than {counted(most, 'row')} of {table.name} belong to one '{unit}' in "
+            f"{counted(counts['crowded'], 'case')}",
             hint="raise rows_per_unit, or keep fewer rows of them",
         )
     for i, column in public.items():
         if counts[f"varied{i}"]:
             raise ColumnError(
                 f"The public column '{column}' of {table.name} varies within "
-                f"{_counted(counts[f'varied{i}'], 'unit')}",
+                f"{counted(counts[f'varied{i}'], 'unit')}",
                 hint="make it open or private, or give every unit one value",
             )
 
@@ -622,27 +549,20 @@ def _check_codes(
     for i, coding in enumerate(codings):
         present, strange, largest = counts[3 * i : 3 * i + 3]
         assert largest is None or largest < coding.points
-        _refuse(
-            table, coding, strange, "outside the values of the schema", "list them or add other"
-        )
         missing = 0 if coding.nullable else rows - present
-        _refuse(table, coding, missing, "missing", "fill them in or write nullable = true")
+        for count, what, hint in (
+            (strange, "outside the values of the schema", "list them or add other"),
+            (missing, "missing", "fill them in or write nullable = true"),
+        ):
+            if count:
+                raise ColumnError(
+                    f"{counted(count, 'value')} of column '{coding.column}' of {table.name} "
+                    f"{verb_for(count, 'is')} {what}",
+                    hint=hint,
+                )
     if max_rows is not None and rows > max_rows:
         raise TableError(
-            f"{table.name} has {_counted(rows, 'row')}, more than the schema's max_rows",
+            f"{table.name} has {counted(rows, 'row')}, more than the schema's max_rows",
             hint="raise max_rows, which is public, or keep fewer rows",
         )
     return int(rows)
-
-
-def _refuse(table: Table, coding: ColumnCoding, count: int, what: str, hint: str) -> None:
-    if count:
-        verb = "is" if count == 1 else "are"
-        raise ColumnError(
-            f"{_counted(count, 'value')} of column '{coding.column}' of {table.name} {verb} {what}",
-            hint=hint,
-        )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number:,} {what}s"

@@ -7,7 +7,6 @@ import hmac
 import os
 import secrets
 from dataclasses import dataclass, field, replace
-from fractions import Fraction  # noqa: TC003 - the examples use it
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,18 +20,10 @@ from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from fractions import Fraction
 
-    from hartley.engines.dialect import Dialect, Place, Store
+    from hartley.engines.dialect import Dialect, Place
 
-
-# --- coding ---------------------------------------------------------------------------------------
-# Coding of columns: values become whole numbers, in the same way on every engine.
-#
-# A numeric column becomes the number of the nearest point of its grid. The cell of point k lies
-# between the doubles nearest to low + (k - 1/2) step and low + (k + 1/2) step, the lower one
-# being inside, so a tie goes up; values outside and infinite ones are clamped, NULL and NaN have
-# no code. A category becomes its place in the list; categories are compared as the bytes of their
-# text.
 
 TINY = 1e-200
 """Numbers closer to zero are replaced by this or zero; PostgreSQL would refuse to scale them."""
@@ -42,17 +33,25 @@ UNIT = "hartley_unit"
 LARGEST_INTEGER, MOST_DIGITS = 2**63 - 1, 18
 """What an integer of 64 bits holds, and how many digits always fit into one."""
 INTEGERS = ((2**7, "int8"), (2**15, "int16"), (2**31, "int32"), (2**63, "int64"))
+PART = 2**30
+"""Codes are packed into parts below this, so that a product of two parts fits into 64 bits."""
+PRIME = 2**31 - 1
+Seeds = tuple[int, int, int, int]
+FileMark = tuple[int, int, int, int]
+
+
+# --- coding: values become whole numbers, in the same way on every engine -------------------------
+#
+# A numeric column becomes the number of the nearest point of its grid. The cell of point k lies
+# between the doubles nearest to low + (k - 1/2) step and low + (k + 1/2) step, the lower one
+# being inside, so a tie goes up; values outside and infinite ones are clamped, NULL and NaN have
+# no code. A category becomes its place in the list; categories are compared as the bytes of their
+# text.
 
 
 @dataclass(frozen=True)
 class ColumnCoding:
-    """How one column becomes codes 0 to points - 1.
-
-    Example:
-        >>> height = ColumnCoding("height", 301, low=Fraction(100), step=Fraction(1, 2))
-        >>> height.cells().edge(1), height.integer
-        (Fraction(401, 4), 'int16')
-    """
+    """How one column becomes codes 0 to points - 1."""
 
     column: str
     points: int
@@ -86,16 +85,6 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
 
     A category that is not listed, where others are not allowed, has the code -1. Nothing runs
     yet. A row costs a fixed number of operations a numeric column and a look-up a category.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"age": [17, 30, 120, None], "sex": ["M", "F", "X", "F"]})
-        >>> rows = coded_rows(table, [
-        ...     ColumnCoding("age", 11, low=Fraction(0), step=Fraction(10)),
-        ...     ColumnCoding("sex", 3, values=("F", "M"), other=True),
-        ... ])
-        >>> sorted(map(str, rows.to_pyarrow().to_pylist()))  # doctest: +NORMALIZE_WHITESPACE
-        ["{'c0': 10, 'c1': 2}", "{'c0': 2, 'c1': 1}", "{'c0': 3, 'c1': 0}", "{'c0': None, 'c1': 0}"]
     """
     table.require([coding.column for coding in codings])
     table.require([] if unit is None else [unit])
@@ -107,7 +96,7 @@ def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None =
         for i, coding in enumerate(codings)
         if coding.values is None
     }
-    base = _base(table).select(**prepared)
+    base = (table.expression if table.texts is None else table.texts).select(**prepared)
     rows, codes = put_into_cells(replace(table, expression=base, texts=None, blunt={}), cells), {}
     for i, coding in enumerate(codings):
         if coding.values is not None and len(coding.values) > MOST_COMPARED:
@@ -129,23 +118,14 @@ def _with_numbers(cells: UniformCells) -> UniformCells | CutCells:
 
 
 def _cell_code(dialect: Dialect, middle: Any, cells: UniformCells | CutCells) -> Any:
-    """Return the number of a cell: itself, or from the double nearest to the cell's middle.
-
-    The middle lies half a cell from either edge and the sum below is off by less than a tenth of
-    one, since every integer is at most 2^48; so its floor is the number.
-    """
+    """Return the number of a cell: itself, or from the double nearest to the cell's middle."""
     if isinstance(cells, CutCells):
         return middle
     first, width, divisor, _ = cells.integers()
+    # The middle lies half a cell from either edge and this sum is off by less than a tenth of one,
+    # since every integer is at most 2^48; so its floor is the number.
     place = middle * number(float(divisor)) - number(float(first))
     return dialect.divide(place, number(float(width))).floor()
-
-
-# --- sources ----------------------------------------------------------------------------------
-
-
-def _base(table: Table) -> Any:
-    return table.expression if table.texts is None else table.texts
 
 
 def _source(table: Table, name: str) -> Any:
@@ -212,10 +192,15 @@ def _days(table: Table, coding: ColumnCoding, column: Any) -> Any:
     kind = column.type()
     if not (kind.is_date() or kind.is_timestamp()):
         raise _misfit(table, coding, "dates", "convert it to dates first, or describe it otherwise")
-    if kind.is_timestamp() and _is_zoned(table, coding.column):
+    name = coding.column
+    if kind.is_timestamp() and (
+        table.expression[name].type().timezone is not None
+        or name in table.zoned
+        or table.dialect.takes_zone_of_session(table.expression, name)
+    ):
         raise ColumnError(
-            f"Column '{coding.column}' of {table.name} holds times with a time zone, whose day "
-            "depends on the place",
+            f"Column '{name}' of {table.name} holds times with a time zone, whose day depends on "
+            "the place",
             hint="convert it to dates, or to times without a zone, first",
         )
     assert coding.low is not None
@@ -230,12 +215,6 @@ def _days(table: Table, coding: ColumnCoding, column: Any) -> Any:
         (day > ibis.literal(high), ibis.literal(last, type="int64")),
         (day.notnull(), null_unless(inside, day).epoch_days().cast("int64")),
     )
-
-
-def _is_zoned(table: Table, name: str) -> bool:
-    """Tell whether times carry a zone, or take that of the session."""
-    zoned = table.expression[name].type().timezone is not None or name in table.zoned
-    return zoned or table.dialect.takes_zone_of_session(table.expression, name)
 
 
 def _label(table: Table, coding: ColumnCoding) -> Any:
@@ -295,9 +274,6 @@ def _misfit(table: Table, coding: ColumnCoding, wanted: str, hint: str) -> Colum
     )
 
 
-# --- categories -------------------------------------------------------------------------------
-
-
 def category_keys(table: Table, coding: ColumnCoding) -> list[str]:
     """Return the text by which each listed category is found."""
     assert coding.values is not None
@@ -329,8 +305,7 @@ def _category_code(rows: Any, keys: list[str], coding: ColumnCoding, i: int) -> 
     return ibis.cases((place.notnull(), place), (label.notnull(), ibis.literal(rest)))
 
 
-# --- digests --------------------------------------------------------------------------------------
-# Comparison of copies: sums over their rows, and digests under a key of their ledger.
+# --- comparison of copies: sums over their rows, and digests under a key of their ledger ----------
 #
 # Every row becomes two hashes of all its codes, and the hashes of all rows are added exactly, so
 # the sums say whether two tables hold the same rows, equally often, in any order. With random
@@ -341,11 +316,6 @@ def _category_code(rows: Any, keys: list[str], coding: ColumnCoding, i: int) -> 
 # the digest covers all bytes; for a table on a server, the rows in any order and the note with
 # them. With the key, a digest says something about the data, so neither of them leaves the
 # ledger's database.
-
-PART = 2**30
-"""Codes are packed into parts below this, so that a product of two parts fits into 64 bits."""
-PRIME = 2**31 - 1
-Seeds = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -380,18 +350,15 @@ def row_sums_query(
 ) -> str:
     """Return the statement that adds up the hashes of the rows of a relation.
 
-    Args:
-        codings: how its columns are coded; they are called c0, c1, ...
-        relation: the name of a table, or a query in parentheses.
-        seeds: the seeds of the hashes.
-        dialect: the dialect of the engine that runs it.
-        portable: whether the sums are compared with those of another engine, which needs hashes
-            made of plain arithmetic.
+    Sums that are compared with those of another engine need ``portable`` hashes, made of plain
+    arithmetic; others use the engine's own function, fast and of 64 bits.
     """
     parts = _packed([part for i, coding in enumerate(codings) for part in _parts(i, coding)])
     listed = ", ".join(f"{part} AS x{i}" for i, part in enumerate(parts))
     names = [f"x{i}" for i in range(len(parts))]
-    hashes = _arithmetic(names, seeds) if portable else _native(names, seeds, dialect)
+    halves = seeds[0] << 31 | seeds[1], seeds[2] << 31 | seeds[3]
+    native = (dialect.hashes(names, half) for half in halves)
+    hashes = _arithmetic(names, seeds) if portable else tuple(native)
     return (
         f"SELECT COUNT(*) AS n, SUM(CAST({hashes[0]} AS DECIMAL(38, 0))) AS a, "  # noqa: S608 - our own words
         f"SUM(CAST({hashes[1]} AS DECIMAL(38, 0))) AS b "
@@ -405,15 +372,10 @@ def read_sums(values: Sequence[object]) -> RowSums:
     return RowSums(rows, first, second)
 
 
-# --- rows as small numbers ------------------------------------------------------------------------
-
-
 def _parts(i: int, coding: ColumnCoding) -> list[tuple[str, int]]:
-    """Return a column as whole numbers from 0 on, each with its number of values.
-
-    Allowed codes from -1 on, a missing code and invalid codes all give different numbers, so that
-    a broken copy cannot look like a sound one.
-    """
+    """Return a column as whole numbers from 0 on, each with its number of values."""
+    # Allowed codes from -1 on, a missing code and invalid codes all give different numbers, so that
+    # a broken copy cannot look like a sound one.
     code, points = f"c{i}", coding.points
     if points + 3 < PART:
         text = (
@@ -442,21 +404,10 @@ def _packed(parts: list[tuple[str, int]]) -> list[str]:
     return [text for text, _ in packed]
 
 
-# --- hashes of rows ----------------------------------------------------------------------------
-
-
-def _native(parts: Sequence[str], seeds: Seeds, dialect: Dialect) -> tuple[str, str]:
-    """Hash with the engine's own function: fast, and of 64 bits."""
-    first, second = seeds[0] << 31 | seeds[1], seeds[2] << 31 | seeds[3]
-    return dialect.hashes(parts, first), dialect.hashes(parts, second)
-
-
 def _arithmetic(parts: Sequence[str], seeds: Seeds) -> tuple[str, str]:
-    """Hash with products and remainders, which are the same everywhere.
-
-    Four polynomials in the seeds modulo a prime below 2^31; a product of two of them depends on
-    no sum of columns alone, and fits into 64 bits.
-    """
+    """Hash with products and remainders, which are the same everywhere."""
+    # Four polynomials in the seeds modulo a prime below 2^31; a product of two of them depends on
+    # no sum of columns alone, and fits into 64 bits.
     polynomials = []
     for seed in seeds:
         value = f"CAST({seed} AS BIGINT)"
@@ -465,9 +416,6 @@ def _arithmetic(parts: Sequence[str], seeds: Seeds) -> tuple[str, str]:
         polynomials.append(value)
     first, second, third, fourth = polynomials
     return f"({first} * {second})", f"({third} * {fourth})"
-
-
-# --- digests ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -484,16 +432,9 @@ class Owner:
 
 
 def keeper(place: Place, near: Table | None) -> Dialect:
-    """Return the engine that keeps a copy at a place: DuckDB its files, else that of the table.
-
-    Args:
-        place: as it was given to ``code_table``.
-        near: a table on the server that holds the copy; None if there is only a file.
-    """
+    """Return the engine that keeps a copy at a place: DuckDB its files, else that of the table."""
     return EMBEDDED if near is None or EMBEDDED.claims(place) else near.dialect
 
-
-FileMark = tuple[int, int, int, int]
 
 _digests: dict[tuple[str, str, str], tuple[FileMark | None, str]] = {}
 """Digests computed by this process, by place, version and ledger; for files until they change."""
@@ -509,14 +450,6 @@ def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
     fresh: bool = False,
 ) -> str:
     """Return the digest of a copy under its owner's key; computed once per version and process.
-
-    Args:
-        place: the place of the copy.
-        codings: how its columns are coded.
-        version: the version of its data.
-        owner: the ledger that opens it.
-        near: a table on the PostgreSQL or the Spark that holds it.
-        fresh: whether it was just made; it is read again when it is first opened.
 
     A file is read before DuckDB opens it: closing it afterwards would end DuckDB's lock on it.
     """
@@ -535,7 +468,10 @@ def copy_digest(  # noqa: PLR0913 - what a copy is known by, each by name
             )
     else:
         store, note = keeper(place, near).open_copy(place, near)
-        digest = _rows_digest(store, note, codings, key)
+        text = row_sums_query(codings, relation_of(store), seeds_from(key), store.dialect)
+        sums = read_sums(store.fetch_row(text))
+        content = f"{sums.rows}|{sums.first}|{sums.second}|{note}"
+        digest = hmac.digest(key, content.encode(), "sha512").hex()
     if not fresh:
         _digests[key_in_cache] = mark, digest
     return digest
@@ -606,10 +542,3 @@ def sealed(  # noqa: PLR0913 - what a copy is known by, each by name
 def _file_digest(path: Path, key: bytes) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(key=key)).hexdigest()
-
-
-def _rows_digest(store: Store, note: str, codings: Sequence[ColumnCoding], key: bytes) -> str:
-    text = row_sums_query(codings, relation_of(store), seeds_from(key), store.dialect)
-    sums = read_sums(store.fetch_row(text))
-    content = f"{sums.rows}|{sums.first}|{sums.second}|{note}"
-    return hmac.digest(key, content.encode(), "sha512").hex()

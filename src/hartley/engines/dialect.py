@@ -1,4 +1,4 @@
-"""The Dialect class: what Hartley needs from an engine, and the only place that knows its quirks.
+"""What Hartley needs from an engine: the Dialect class, streams of rows, statements that stop.
 
 A new engine is a subclass of ``Dialect`` in a file of its own and one line in ``registry.py``. If
 an engine cannot do something, a capability is false; other code asks for the capability, never for
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     """The place of a coded copy: a file, a folder or the name of a table."""
 
 
-# --- streams --------------------------------------------------------------------------------------
-# Rows of a query in batches, in exactly the types that the query declares.
+STOPPED = ("interrupt", "cancel", "timeout", "timed out")
+"""Words in an engine's errors that mean that a user or a limit ended a statement."""
+LONGEST_NAME = 63 - len("_about_owner")
+"""PostgreSQL cuts longer names off."""
+AGAIN_SECONDS = 0.02
+"""After this time a statement is ended once more: an engine forgets what came before its start."""
+
+
+# --- rows of a query in batches, in exactly the types that the query declares ---------------------
 #
 # Ibis declares types that it inferred, and passes on what the engine sends without a check: a
 # CASE of small literals is declared as 8 bits and sent as 32. Code that reads the buffers by the
@@ -37,18 +44,6 @@ def batches(expression: Any, size: int) -> Iterator[Any]:
     """Yield the rows of an Ibis table as Arrow record batches of the declared types.
 
     On some engines Ibis fetches all rows first; ``Dialect.batches`` avoids that where it can.
-
-    Args:
-        expression: an Ibis table.
-        size: the largest number of rows in a batch.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> import ibis
-        >>> table = open_table({"a": [1, 2]}).expression
-        >>> few = table.select(b=ibis.cases((table.a == 1, 7), else_=9))  # inferred: 8 bits
-        >>> [batch.schema.field("b").type for batch in batches(few, 10)]
-        [DataType(int8)]
     """
     declared = declared_types(expression)
     for batch in expression.to_pyarrow_batches(chunk_size=size):
@@ -82,13 +77,7 @@ def as_declared(batch: Any, declared: Any) -> Any:
         ) from None
 
 
-# --- dialect --------------------------------------------------------------------------------------
-
-
-STOPPED = ("interrupt", "cancel", "timeout", "timed out")
-"""Words in an engine's errors that mean that a user or a limit ended a statement."""
-LONGEST_NAME = 63 - len("_about_owner")
-"""PostgreSQL cuts longer names off."""
+# --- engines, their tables and copies as the others see them --------------------------------------
 
 
 class Holder(Protocol):
@@ -421,20 +410,15 @@ def builtin(name: str, arguments: tuple[str, ...], result: str) -> Any:
     import ibis
     import ibis.expr.datatypes as dt
 
+    def of_one(_one: Any) -> Any:
+        """Stand for an engine's function of one argument."""
+
+    def of_two(_one: Any, _other: Any) -> Any:
+        """Stand for an engine's function of two arguments."""
+
     types = tuple(map(dt.dtype, arguments)), dt.dtype(result)
-    stand_in = _stands_for_one if len(arguments) == 1 else _stands_for_two
+    stand_in = of_one if len(arguments) == 1 else of_two
     return ibis.udf.scalar.builtin(stand_in, name=name, signature=types)
-
-
-def _stands_for_one(_one: Any) -> Any:
-    """Stand for an engine's function of one argument."""
-
-
-def _stands_for_two(_one: Any, _other: Any) -> Any:
-    """Stand for an engine's function of two arguments."""
-
-
-# --- names of copies on servers ----------------------------------------------------------------
 
 
 def sql_name(parts: Sequence[str], *, more: str = "", quote: str = '"') -> str:
@@ -487,11 +471,7 @@ def unwritable(target: Path) -> InputError:
     )
 
 
-# --- statement stop -------------------------------------------------------------------------------
-# Ending the statements of one piece of work from another thread, and those of no other.
-
-AGAIN_SECONDS = 0.02
-"""After this time a statement is ended once more: an engine forgets what came before its start."""
+# --- ending the statements of one piece of work from another thread, and those of no other --------
 
 _PRESENT: ContextVar[StatementStop | None] = ContextVar("statement_stop", default=None)
 
@@ -502,19 +482,6 @@ class StatementStop:
     The work runs inside ``present()``; any other thread may call ``stop()``. A statement is
     registered only while it runs and holds a connection of its own, so that no statement of
     another piece of work can be ended instead.
-
-    Example:
-        >>> import duckdb
-        >>> from hartley.engines.duckdb import EmbeddedStore
-        >>> stop, store = StatementStop(), EmbeddedStore(duckdb.connect())
-        >>> stop.stop()
-        >>> with stop.present():
-        ...     store.fetch("SELECT 1 AS n")
-        Traceback (most recent call last):
-            ...
-        InterruptedError: the work was stopped
-        >>> store.fetch("SELECT 1 AS n").to_pylist()  # of other work
-        [{'n': 1}]
     """
 
     def __init__(self) -> None:

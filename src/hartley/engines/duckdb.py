@@ -265,12 +265,7 @@ DUCKDB = DuckDB()
 
 
 def tried_versions() -> str:
-    """Return the tried versions as a requirement.
-
-    Example:
-        >>> tried_versions()
-        'duckdb>=1.4,<1.5'
-    """
+    """Return the tried versions as a requirement."""
     oldest, first_untried = (".".join(map(str, version)) for version in (OLDEST, FIRST_UNTRIED))
     return f"duckdb>={oldest},<{first_untried}"
 
@@ -301,11 +296,9 @@ def _close(connection: Any) -> None:
 
 @contextmanager
 def _limited_by_threads(backend: Any) -> Iterator[None]:
-    """Limit the engine's memory by the number of processors, not by the rows.
-
-    To write rows in order, the engine buffers those that are ready too early, in all the memory
-    that it may use.
-    """
+    """Limit the engine's memory by the number of processors, not by the rows."""
+    # To write rows in order, the engine buffers those that are ready too early, in all the memory
+    # that it may use.
     shown, threads, used = DUCKDB.fetch_row(
         backend,
         "SELECT current_setting('memory_limit'), current_setting('threads'), "
@@ -400,10 +393,8 @@ def _fill(connection: Any, job: Job) -> str:
 
 @contextmanager
 def _computed(job: Job) -> Iterator[tuple[str, Any]]:
-    """Yield the codes that the table's engine computes, to be added up and to be streamed.
-
-    DuckDB computes them once, into a temporary table; a server is asked twice, on one snapshot.
-    """
+    """Yield the codes that the table's engine computes, to be added up and to be streamed."""
+    # DuckDB computes them once, into a temporary table; a server is asked twice, on one snapshot.
     query, backend = job.query(), job.table.backend
     if job.source is not DUCKDB:
         with job.source.one_moment(backend):

@@ -42,16 +42,7 @@ class Probe:
 
 
 def require_tried(dialect: Dialect, backend: Any) -> None:
-    """Raise an error for an engine whose version was not tested or that fails a probe.
-
-    Args:
-        dialect: of the engine.
-        backend: an Ibis connection; it is probed once.
-
-    Example:
-        >>> from hartley.engines.registry import EMBEDDED
-        >>> require_tried(EMBEDDED, EMBEDDED.open())
-    """
+    """Raise an error for an engine whose version was not tested or that fails a probe."""
     if getattr(backend, "hartley_probed", False):
         return
     dialect.require_tried_version()
@@ -105,6 +96,8 @@ def sql_questions(dialect: Dialect) -> list[tuple[str, str, int]]:
     tenth = "CAST(n AS DOUBLE) / CAST('10.0' AS DOUBLE)"  # not -7 times the double nearest to 0.1
     half = "FLOOR(CAST(n AS DOUBLE) / CAST('2.0' AS DOUBLE))"
     residue = "CAST(2147483646 AS BIGINT) * CAST(2147483646 AS BIGINT) % 2147483647"
+    whole = "MAX(CAST(FLOOR(CAST('9007199254740991.0' AS DOUBLE)) AS BIGINT))"
+    case = "CASE WHEN n < 0 THEN 300 WHEN n = 0 THEN 2 ELSE -1 END"
     questions = [
         ("sums beyond 64 bits", f"SUM({exact})", 2**64),
         ("products beyond 64 bits", f"SUM({product})", 4 * (10**18 - 1) ** 2),
@@ -115,7 +108,7 @@ def sql_questions(dialect: Dialect) -> list[tuple[str, str, int]]:
         ("-7 modulo 2", "MIN(n % 2)", -1),
         ("remainders", f"MAX({residue})", 1),
         ("quotients rounded once", _count(f"{tenth} = CAST('-0.7' AS DOUBLE)"), 1),
-        ("large doubles as whole numbers", _whole_double(), 2**53 - 1),
+        ("large doubles as whole numbers", whole, 2**53 - 1),
         ("doubles read from text", _count(f"{third} = CAST('0.30000000000000004' AS DOUBLE)"), 4),
         ("NaN is one value", _count("x = CAST('NaN' AS DOUBLE)"), 1),
         ("NaN is above all numbers", _count("x > CAST('1e308' AS DOUBLE)"), 1),
@@ -124,7 +117,7 @@ def sql_questions(dialect: Dialect) -> list[tuple[str, str, int]]:
         ("OR of a missing value", _count("n > 0 OR t = 'a '"), 2),
         ("IN of a missing value", _count("NOT n IN (7, 8)"), 2),
         ("BETWEEN of a missing value", _count("n BETWEEN -7 AND 0"), 2),
-        ("small numbers of a CASE", _case_sum(), 300),
+        ("small numbers of a CASE", f"SUM(CAST({case} AS SMALLINT))", 300),
         ("different texts differ", _count("t = 'a'"), 1),
         ("different texts are counted apart", "COUNT(DISTINCT t)", 4),
         ("texts as bytes", _count("bytes_of_t = 'C3A4'"), 1),
@@ -132,14 +125,6 @@ def sql_questions(dialect: Dialect) -> list[tuple[str, str, int]]:
     if dialect.searches_lists:  # the others are never asked for an order of texts
         questions.append(("order of texts", _count("t < 'a' AND t >= 'A' OR t > 'z'"), 2))
     return questions
-
-
-def _whole_double() -> str:
-    return "MAX(CAST(FLOOR(CAST('9007199254740991.0' AS DOUBLE)) AS BIGINT))"
-
-
-def _case_sum() -> str:
-    return "SUM(CAST(CASE WHEN n < 0 THEN 300 WHEN n = 0 THEN 2 ELSE -1 END AS SMALLINT))"
 
 
 def _count(condition: str) -> str:

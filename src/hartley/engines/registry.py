@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
     from hartley.engines.dialect import Dialect
 
-DIALECTS: tuple[Dialect, ...] = (
-    DUCKDB,
-    POSTGRESQL,
-    SPARK,
-    POLARS,
-)
+DIALECTS: tuple[Dialect, ...] = (DUCKDB, POSTGRESQL, SPARK, POLARS)
 EMBEDDED = DUCKDB
 """The engine that reads files, and frames unless another is named."""
 
@@ -28,12 +23,7 @@ _BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def dialect_of(backend: Any) -> Dialect:
-    """Return the dialect of an Ibis connection; raise an error for other engines.
-
-    Example:
-        >>> dialect_of(EMBEDDED.open())
-        DuckDB()
-    """
+    """Return the dialect of an Ibis connection; raise an error for other engines."""
     dialect = _BY_NAME.get(str(backend.name))
     if dialect is None:
         raise EngineError(
@@ -45,12 +35,7 @@ def dialect_of(backend: Any) -> Dialect:
 
 
 def frame_dialect(name: str | None) -> Dialect:
-    """Return the engine for data frames by its name; DuckDB by default.
-
-    Example:
-        >>> frame_dialect("polars")
-        Polars()
-    """
+    """Return the engine for data frames by its name; DuckDB by default."""
     if name is None:
         return EMBEDDED
     able = {dialect.name: dialect for dialect in DIALECTS if dialect.holds_frames}
@@ -73,11 +58,6 @@ def dialect_at(address: str | os.PathLike[str]) -> Dialect | None:
 
 
 def listed() -> str:
-    """Name the engines.
-
-    Example:
-        >>> listed()
-        'DuckDB, PostgreSQL, Spark and Polars'
-    """
+    """Name the engines."""
     *first, last = (dialect.title for dialect in DIALECTS)
     return f"{', '.join(first)} and {last}"

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from hartley.engines.dialect import Dialect
 
 
-# --- table ----------------------------------------------------------------------------------------
-
-
 class Kind(StrEnum):
     """The kind of values in a column."""
 
@@ -125,8 +122,7 @@ class Table:
         for column in columns:
             if column not in self.columns:
                 raise ColumnError(
-                    f"Column '{column}' is not in {self.name}",
-                    hint=self._nearest(column),
+                    f"Column '{column}' is not in {self.name}", hint=self._nearest(column)
                 )
             if column in self.mixed:
                 raise mixed_types(column)
@@ -167,12 +163,7 @@ def mixed_types(column: str) -> ColumnError:
 
 
 def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:
-    """Return the names of columns, given as one name or several.
-
-    Example:
-        >>> names_of("age"), names_of(["age", "zip"])
-        (('age',), ('age', 'zip'))
-    """
+    """Return the names of columns, given as one name or several."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -191,8 +182,7 @@ def refuse_doubled(names: Iterable[str], table: str) -> None:
             )
 
 
-# --- failures -------------------------------------------------------------------------------------
-# Running a query; errors of an engine are reported without its texts, which may be private.
+# --- errors of an engine, reported without its texts, which may be private ------------------------
 
 
 def run(table: Table, action: Callable[[], Any]) -> Any:
@@ -249,12 +239,7 @@ def _not_utf8(path: str, why: str) -> TableError:
 
 
 def full_disk(error: BaseException) -> OSError | None:
-    """Return the error of a full disk, quota or file; DuckDB only has a text for it.
-
-    Example:
-        >>> full_disk(RuntimeError("IO Error: could not write: No space left on device")).errno
-        28
-    """
+    """Return the error of a full disk, quota or file; DuckDB only has a text for it."""
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         said = str(error).endswith(os.strerror(number))
         if getattr(error, "errno", None) == number or said:
@@ -266,10 +251,6 @@ def lack_of_room(error: BaseException, who: str, place: str) -> EngineError | No
     """Return the error for a full disk or a lack of memory, None for any other failure.
 
     Engines have their own types and texts for these; the texts may contain private values.
-
-    Example:
-        >>> print(lack_of_room(MemoryError(), "The engine duckdb", "over people.csv"))
-        The engine duckdb ran out of memory over people.csv; hint: raise the memory limit, ...
     """
     text, kind, full = str(error).lower(), type(error).__name__, full_disk(error)
     # A quota or a file size limit is left to the caller, which knows the place.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hartley.boxes.box import Interval
 from hartley.boxes.expression import Expression
-from hartley.engines.cells import released_double
+from hartley.engines.cells import MOST_CUTS, CutCells, UniformCells, released_double
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import floor_power, log_ratio, parse_number, parse_step
 from hartley.policies.column import (
@@ -30,7 +30,7 @@ from hartley.policies.optimal import CutQuantizer
 from hartley.policies.quantizer import Aggregate, UniformQuantizer, parse_query
 from hartley.policies.vector import arithmetic_tree
 from hartley.report import Ruler
-from hartley.tables.release_rules import MOST_CUTS, CutCells, Quantized, UniformCells
+from hartley.tables.release_rules import Quantized
 from hartley.text import counted, exactly, exactly_or_up, plain_decimal
 
 if TYPE_CHECKING:

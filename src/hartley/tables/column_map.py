@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.cells import (
+    CutCells,
+    UniformCells,
     as_doubles,
     below_last,
     cell_steps,
@@ -21,17 +23,15 @@ from hartley.engines.cells import (
 )
 from hartley.engines.dialect import null_unless, number
 from hartley.engines.table import Kind, run
-from hartley.errors import ColumnError, OptionError, TableError
+from hartley.errors import ColumnError, OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.tables.release_rules import (
     LARGEST,
-    CutCells,
     Formula,
     Keep,
     Lookup,
     ProgramRule,
     Quantized,
-    UniformCells,
     as_executed,
     check_tree,
     ends_of,
@@ -41,7 +41,7 @@ from hartley.tables.release_rules import (
     names_of,
     range_of,
 )
-from hartley.tables.view import as_texts, rounded_texts
+from hartley.tables.view import as_texts, no_rows, rounded_texts
 from hartley.text import counted, exactly, verb_for
 
 if TYPE_CHECKING:
@@ -55,8 +55,13 @@ if TYPE_CHECKING:
     Ends = tuple[float, float]
 
 
-# --- unfit values ---------------------------------------------------------------------------------
-# Values that a map cannot release unchanged: they are counted, and refused if necessary.
+UNFIT = ("missing", "below", "above", "between")
+"""Why a value has no index."""
+EXACT_DIGITS = 15
+"""Decimals of up to so many digits have a double each, so that doubles compare them exactly."""
+
+
+# --- values that a map cannot release unchanged: they are counted, and refused if necessary -------
 
 
 @dataclass(frozen=True)
@@ -106,22 +111,15 @@ class MapCounts:
 def measured(
     table: Table, rows: Any, rules: Mapping[int, Rule], read: Mapping[str, Read]
 ) -> dict[str, Any]:
-    """Return the expressions to count, by name: the fields of ``ColumnCounts`` for every rule.
-
-    Args:
-        table: the table.
-        rows: the rows with sources ``v``, inputs of formulas and what was computed of them.
-        rules: the rules of the map to count for, by their places.
-        read: the columns that formulas read.
-    """
-    counted: dict[str, Any] = {"rows": rows.count()}
+    """Return the expressions to count, by name: the fields of ``ColumnCounts`` for every rule."""
+    sums: dict[str, Any] = {"rows": rows.count()}
     for i, rule in rules.items():
         if isinstance(rule, Quantized):
             unfit = _unfit_by_query(rows, i, rule, read)
         else:
             unfit = _unfit(table, rows, i, rule)
-        counted |= {f"{what}{i}": condition.sum() for what, condition in unfit.items()}
-    return counted
+        sums |= {f"{what}{i}": condition.sum() for what, condition in unfit.items()}
+    return sums
 
 
 def column_counts(row: Mapping[str, Any], i: int, column: str) -> ColumnCounts:
@@ -148,10 +146,8 @@ def _unfit(table: Table, rows: Any, i: int, rule: Rule) -> dict[str, Any]:
 
 
 def _unfit_by_query(rows: Any, i: int, rule: Quantized, read: Mapping[str, Read]) -> dict[str, Any]:
-    """Look at the columns of a query; at its value only where a column declares no range.
-
-    Of columns within their ranges the value can lie outside by rounding alone.
-    """
+    """Look at the columns of a query; at its value only where a column declares no range."""
+    # Of columns within their ranges the value can lie outside by rounding alone.
     unfit: dict[str, list[Any]] = {"missing": [], "below": [], "above": []}
     columns = [read[name] for name in names_of(rule.tree)]
     per_column = [
@@ -188,26 +184,30 @@ def outside(value: Any, ends: Ends, *, whole: bool) -> dict[str, Any]:
     }
 
 
-def refuse_unfit(rule: Rule, counted: ColumnCounts, *, strict: bool) -> None:
+def refuse_unfit(rule: Rule, counts: ColumnCounts, *, strict: bool) -> None:
     """Raise an error for values that a strict map, or groups without ``other``, may not release."""
-    outside = counted.below + counted.above
     refused = [
-        (strict, counted.missing, "missing", "fill or drop them first"),
-        (strict, outside, "outside the declared range", "correct them first"),
-        (strict, counted.unknown, "in no group", "add them to a group"),
-        (strict, counted.between, "off the declared step or list", "declare them too"),
-        (strict, counted.undefined, "without a value of the formula", "see to its other columns"),
+        (counts.missing, "missing", "fill or drop them first"),
+        (counts.below + counts.above, "outside the declared range", "correct them first"),
+        (counts.unknown, "in no group", "add them to a group"),
+        (counts.between, "off the declared step or list", "declare them too"),
+        (counts.undefined, "without a value of the formula", "see to its other columns"),
     ]
-    if isinstance(rule, Lookup) and rule.other is None:
-        refused.append((True, counted.unknown, "in no group", "give a label for all others"))
-    for applies, rows, what, hint in refused:
-        if applies and rows:
-            values = "1 value" if rows == 1 else f"{rows:,} values"
-            verb = "is" if rows == 1 else "are"
-            raise ColumnError(
-                f"{values} of column '{counted.column}' {verb} {what}",
-                hint=hint + (", or release without strict" if strict else ""),
-            )
+    if not strict:
+        refused = []
+        if isinstance(rule, Lookup) and rule.other is None:
+            refused.append((counts.unknown, "in no group", "give a label for all others"))
+    for rows, what, hint in refused:
+        _refuse(counts.column, rows, what, hint + (", or release without strict" if strict else ""))
+
+
+def _refuse(column: str, rows: int, what: str, hint: str) -> None:
+    """Raise an error for values of a column that do not fit, if there are any."""
+    if rows:
+        raise ColumnError(
+            f"{counted(rows, 'value')} of column '{column}' {verb_for(rows, 'is')} {what}",
+            hint=hint,
+        )
 
 
 def check_rules(table: Table, rules: Sequence[Rule]) -> None:
@@ -225,7 +225,18 @@ def check_rules(table: Table, rules: Sequence[Rule]) -> None:
     check_numbers(table, (*numeric, *(name for tree in trees_of(rules) for name in names_of(tree))))
     for rule in rules:
         if isinstance(rule, Lookup):
-            _check_categories(table, rule)
+            kind, dtype = table.kind(rule.column), table.expression.schema()[rule.column]
+            fitting = {
+                str: dtype.is_string(),
+                int: kind.numeric,
+                bool: kind is Kind.BOOLEAN,
+            }[type(rule.groups[0][0])]
+            if not fitting and kind is not Kind.EMPTY:
+                raise ColumnError(
+                    f"Column '{rule.column}' of {table.name} holds {kind} values, unlike its "
+                    "groups",
+                    hint="write the values of the groups as the column has them",
+                )
 
 
 def refuse_rounded(
@@ -271,7 +282,7 @@ def check_numbers(table: Table, names: Iterable[str]) -> None:
 def refuse_no_rows(table: Table) -> None:
     """Raise an error for a table without rows."""
     if not run(table, table.expression.limit(1).count().to_pyarrow).as_py():
-        raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
+        raise no_rows(table)
 
 
 def trees_of(rules: Sequence[Rule]) -> list[Tree]:
@@ -279,35 +290,7 @@ def trees_of(rules: Sequence[Rule]) -> list[Tree]:
     return [rule.tree for rule in rules if isinstance(rule, (Formula, Quantized))]
 
 
-def _check_categories(table: Table, rule: Lookup) -> None:
-    kind, dtype = table.kind(rule.column), table.expression.schema()[rule.column]
-    fitting = {
-        str: dtype.is_string(),
-        int: kind.numeric,
-        bool: kind is Kind.BOOLEAN,
-    }[type(rule.groups[0][0])]
-    if not fitting and kind is not Kind.EMPTY:
-        raise ColumnError(
-            f"Column '{rule.column}' of {table.name} holds {kind} values, unlike its groups",
-            hint="write the values of the groups as the column has them",
-        )
-
-
-# --- column map -----------------------------------------------------------------------------------
-
-
-__all__ = [
-    "ColumnCounts",
-    "CutCells",
-    "Formula",
-    "Keep",
-    "Lookup",
-    "MapCounts",
-    "MappedTable",
-    "Quantized",
-    "UniformCells",
-    "apply_map",
-]
+# --- a table released by a map --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -329,12 +312,12 @@ class MappedTable:
             **{rule.column: self.rows[f"r{i}"] for i, rule in enumerate(self.rules)}
         )
 
-    @cached_property
+    @cached_property  # a query over the whole table, tens of milliseconds
     def counts(self) -> MapCounts:
         """The unfit values, counted by one query; raises an error if they may not be released."""
         return self._count(range(len(self.rules)))
 
-    @cached_property
+    @cached_property  # likewise
     def counts_before_writing(self) -> MapCounts:
         """The same, but for rules that write NULL for all that they refuse: these count as 0.
 
@@ -349,15 +332,13 @@ class MappedTable:
 
     def _count(self, places: Iterable[int]) -> MapCounts:
         looked_at = {i: self.rules[i] for i in places}
-        counted = measured(self.table, self.rows, looked_at, self.read)
+        sums = measured(self.table, self.rows, looked_at, self.read)
         for i, rule in looked_at.items():
             if isinstance(rule, ProgramRule):
-                counted |= rule.counted(self.table, self.rows, i)
-        row = run(self.table, self.rows.aggregate(**counted).to_pyarrow).to_pylist()[0]
+                sums |= rule.counted(self.table, self.rows, i)
+        row = run(self.table, self.rows.aggregate(**sums).to_pyarrow).to_pylist()[0]
         if not row["rows"]:
-            raise TableError(
-                f"{self.table.name} has no rows", hint="pass a table with at least one row"
-            )
+            raise no_rows(self.table)
         columns = tuple(column_counts(row, i, rule.column) for i, rule in enumerate(self.rules))
         for i, rule in looked_at.items():
             if isinstance(rule, ProgramRule):
@@ -375,21 +356,9 @@ def apply_map(
 ) -> MappedTable:
     """Return the release of a table by rules: only the columns that they name, in their order.
 
-    Args:
-        table: the table, on any engine.
-        rules: one rule per released column.
-        strict: raise an error, when counted or written, if any value is missing, outside its
-            range, in no group, or if a formula is undefined.
-        ranges: declared ranges of columns that formulas read, besides those that rules have.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"age": [17, 30, 120, None], "name": ["A", "B", "C", "D"]})
-        >>> mapped = apply_map(table, [UniformCells("age", 0, 100, 10)])
-        >>> mapped.expression.to_pyarrow().to_pydict()
-        {'age': [15.0, 35.0, 95.0, None]}
-        >>> mapped.counts.columns[0].above, mapped.counts.columns[0].missing
-        (1, 1)
+    A ``strict`` release raises an error, when counted or written, if any value is missing, outside
+    its range or in no group, or if a formula is undefined. ``ranges`` are declared ranges of
+    columns that formulas read, besides those that rules have.
     """
     listed = tuple(map(as_executed, rules))
     check_rules(table, listed)
@@ -415,10 +384,22 @@ def apply_map(
         },
     )
     rows = join_lists(table, rows, listed)
-    clamped = {column.clamped: _input(rows, column) for column in read.values()}
+    clamped = {}
+    for column in read.values():  # clamped if the map has a range, otherwise NULL if infinite
+        value = rows[column.held]
+        finite = ~value.isnan() & (value.abs() <= number(LARGEST))
+        clamped[column.clamped] = (
+            null_unless(finite, value)
+            if column.ends is None
+            else clamp(value, *column.ends, whole=column.whole)
+        )
     for i, rule in enumerate(listed):
         if _reads_own(rule) and not isinstance(rule, (Formula, ProgramRule)):
-            clamped[f"c{i}"] = _clamped(table, rows[f"v{i}"], rule)
+            value, ends = rows[f"v{i}"], range_of(rule)
+            if ends is not None:
+                high = below_last(rule) if isinstance(rule, UniformCells) else ends[1]
+                value = clamp(value, ends[0], high, whole=is_whole(table, rule.column))
+            clamped[f"c{i}"] = value
     held = {name: column.clamped for name, column in read.items()}
     programs = [_steps(table, i, rule, held) for i, rule in enumerate(listed)]
     programs += [
@@ -430,33 +411,12 @@ def apply_map(
     return MappedTable(table, listed, strict, execute(rows.mutate(**clamped), programs), read)
 
 
-# --- columns ----------------------------------------------------------------------------------
-
-
 def _source(table: Table, rule: Rule) -> Any:
     """Return the column that a rule reads, as doubles if it has a range."""
     if range_of(rule) is not None:
         return as_doubles(table, rule.column)
     column = table.expression[rule.column]
     return null_unless(~column.isnan(), column) if column.type().is_floating() else column
-
-
-def _clamped(table: Table, value: Any, rule: Rule) -> Any:
-    ends = range_of(rule)
-    if ends is None:
-        return value
-    low, high = ends
-    if isinstance(rule, UniformCells):
-        high = below_last(rule)
-    return clamp(value, low, high, whole=is_whole(table, rule.column))
-
-
-def _input(rows: Any, column: Read) -> Any:
-    """Return the input of a formula: clamped if the map has a range, otherwise NULL if infinite."""
-    value = rows[column.held]
-    if column.ends is not None:
-        return clamp(value, *column.ends, whole=column.whole)
-    return null_unless(~value.isnan() & (value.abs() <= number(LARGEST)), value)
 
 
 def _reads_own(rule: Rule) -> bool:
@@ -476,9 +436,6 @@ def _read(
         name: Read(f"x{j}", is_whole(table, name), declared.get(name))
         for j, name in enumerate(names)
     }
-
-
-# --- rules ------------------------------------------------------------------------------------
 
 
 def _steps(table: Table, i: int, rule: Rule, held: Mapping[str, str]) -> Steps:
@@ -509,35 +466,22 @@ def _query_steps(table: Table, i: int, rule: Quantized, held: Mapping[str, str])
 
 
 def _keep(value: str, result: str, ends: tuple[float, float] | None) -> Steps:
-    """Release a column unchanged, except minus zero as zero, since equal values must look equal.
-
-    Clamping moves minus zero to an end of the range unless the range has zero inside.
-    """
+    """Release a column unchanged, except minus zero as zero, since equal values must look equal."""
     rows = yield {}
     column = rows[value]
+    # Clamping moves minus zero to an end of the range unless the range has zero inside.
     if column.type().is_floating() and (ends is None or ends[0] < 0 < ends[1]):
         zero = number(0.0).cast(column.type())
         column = (column == zero).ifelse(zero, column)
     yield {result: column}
 
 
-# --- lattice index --------------------------------------------------------------------------------
-# Read the numbers of a column as indices on a step, and refuse those that do not lie on it.
-
-UNFIT = ("missing", "below", "above", "between")
-"""Why a value has no index."""
-EXACT_DIGITS = 15
-"""Decimals of up to so many digits have a double each, so that doubles compare them exactly."""
+# --- numbers of a column as indices on a step -----------------------------------------------------
 
 
 @dataclass(frozen=True)
 class LatticeSide:
-    """A column read as indices: index k stands for low + k step, k = 0, ..., last.
-
-    Example:
-        >>> LatticeSide("kg", Fraction(30), Fraction(1, 10), 1700).integers()
-        (300, 1, 10)
-    """
+    """A column read as indices: index k stands for low + k step, k = 0, ..., last."""
 
     column: str
     low: Fraction
@@ -639,11 +583,6 @@ class IndexFormula(ProgramRule):
     exceeds 2^53 all of it is exact, and equal indices give equal doubles. A table in which a value
     of one of the columns is missing, outside its range or off its step is refused, and so is one
     with a record that is declared impossible.
-
-    Example:
-        >>> side = LatticeSide("x", Fraction(0), Fraction(1, 2), 20)
-        >>> IndexFormula("x", side.value_tree(), (side,)).high
-        Fraction(10, 1)
     """
 
     column: str
@@ -725,16 +664,20 @@ class IndexFormula(ProgramRule):
 
     def refuse(self, row: Mapping[str, Any], i: int) -> None:
         """Refuse a table with values that have no index: the promise is about indices alone."""
+        hidden = "fill or drop them first: which are missing is not hidden"
+        wider = "declare a range that holds all"
         for j, side in enumerate(self.sides):
             missing, below, above, between = (int(row[f"{what}{i}_{j}"] or 0) for what in UNFIT)
             steps = "declare the step that they are recorded in"
             if side == self.own:
                 steps += ', or write round = "nearest" in the policy'
-            _refuse_values(side.column, missing, below + above)
+            _refuse(side.column, missing, "missing", hidden)
+            _refuse(side.column, below + above, "outside the declared range", wider)
             _refuse(side.column, between, f"off the declared step of {exactly(side.step)}", steps)
         for j, real in enumerate(self.reals):
             missing, below, above = (int(row[f"real_{w}{i}_{j}"] or 0) for w in UNFIT[:3])
-            _refuse_values(real.column, missing, below + above)
+            _refuse(real.column, missing, "missing", hidden)
+            _refuse(real.column, below + above, "outside the declared range", wider)
         impossible = int(row.get(f"impossible{i}") or 0)
         if impossible:
             raise ColumnError(
@@ -742,20 +685,6 @@ class IndexFormula(ProgramRule):
                 f"policy of column '{self.column}'",
                 hint="correct the records, or the condition in the field 'possible'",
             )
-
-
-def _refuse_values(column: str, missing: int, outside: int) -> None:
-    _refuse(column, missing, "missing", "fill or drop them first: which are missing is not hidden")
-    _refuse(column, outside, "outside the declared range", "declare a range that holds all")
-
-
-def _refuse(column: str, rows: int, what: str, hint: str) -> None:
-    """Raise an error for values of a column that do not fit, if there are any."""
-    if rows:
-        raise ColumnError(
-            f"{counted(rows, 'value')} of column '{column}' {verb_for(rows, 'is')} {what}",
-            hint=hint,
-        )
 
 
 def index_steps(
@@ -767,13 +696,8 @@ def index_steps(
     ``uniform_steps``). Hence the guess for a value on the step, half a step added, is its index,
     and one comparison with the double nearest to (A + k W) / D, a correctly rounded quotient of
     whole numbers, shows whether the value lies on the step. A value that is rounded to the step is
-    compared with the edge of its cell instead, which corrects the guess.
-
-    Args:
-        dialect: of the engine, which divides and rounds down.
-        side: the lattice.
-        columns: the column with the values as they are, and the column to name.
-        whole: whether the column holds integers, of which none is NaN.
+    compared with the edge of its cell instead, which corrects the guess. The columns are the one
+    with the values and the one to name; ``whole``: the values are integers, of which none is NaN.
     """
     import ibis
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.engines.cells import as_doubles, clamp, is_whole
 from hartley.engines.dialect import batches, number
 from hartley.engines.table import Kind
-from hartley.errors import ColumnError, OptionError, TableError
+from hartley.errors import ColumnError, OptionError
 from hartley.tables.column_map import (
     check_numbers,
     column_counts,
@@ -22,7 +22,7 @@ from hartley.tables.column_map import (
     refuse_unfit,
 )
 from hartley.tables.release_rules import Keep, range_of
-from hartley.tables.view import TINY, bin_numbers, clean_column, keep_texts, run
+from hartley.tables.view import TINY, bin_numbers, clean_column, keep_texts, no_rows, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,15 +38,22 @@ if TYPE_CHECKING:
     """A function that is called with the share of the work that is done."""
 
 
-# --- pairs ----------------------------------------------------------------------------------------
-# Distinct pairs and their counts: grouped by the engine, or streamed as codes to a kernel.
-
 WIDEST_CODE = 2**26
 """Integers with a wider range than this are numbered by the engine instead."""
-
 BATCH = 1_000_000
+FETCHED_ROWS = 100_000
+WIDEST_DIGIT = 1024
+"""Integers with a wider range than this are numbered, so that a cube has no empty planes."""
+WIDEST_KEY = 2**62
+DIGITS = 53
+"""Every number becomes an integer of this many binary digits, which a double holds exactly."""
+MOST_SHIFT = 960
+"""The largest shift of a number; all powers of two up to it are plain doubles."""
 
-_pair_serial = itertools.count()
+_serial = itertools.count()
+
+
+# --- distinct pairs and their counts: grouped by the engine, or streamed as codes to a kernel -----
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class CodedRows:
     @contextmanager
     def grouped(self) -> Iterator[GroupedCodes]:
         """Group the rows on the engine, which spills to disk if memory is short."""
-        name = f"hartley_pairs_{os.getpid()}_{next(_serial)}"
+        name = _temporary("pairs")
         grouped = _grouped(self._codes)
         try:
             yield GroupedCodes(self._view.table.backend.create_table(name, obj=grouped, temp=True))
@@ -111,15 +118,7 @@ class GroupedCodes:
 
 
 def distinct_counts(view: View) -> Any:
-    """Return the distinct rows of a view and how often each occurs, counted by the engine.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> from hartley.tables.view import prepare
-        >>> view = prepare(open_table({"a": [1, 1]}), ["a"])
-        >>> distinct_counts(view).to_pylist()
-        [{'c0': 1, 'n': 2}]
-    """
+    """Return the distinct rows of a view and how often each occurs, counted by the engine."""
     return run(view.table, _grouped(view.expression).to_pyarrow)
 
 
@@ -142,9 +141,8 @@ def coded_rows(
             for side, at in sides.items():
                 coding = _integer_coding([view.columns[i] for i in at], view)
                 if coding is None:
-                    name = f"hartley_{side}_{os.getpid()}_{next(_serial)}"
-                    made.append(name)
-                    coding, rows = _join_numbers(view, rows, side, at, name)
+                    made.append(_temporary(side))
+                    coding, rows = _numbered(view, rows, at, made[-1], f"{side}_code")
                 codings[side] = coding
             codes = {
                 side: rows[f"{side}_code"]
@@ -159,12 +157,7 @@ def coded_rows(
 
 
 def parse_memory(limit: int | str | None) -> int | None:
-    """Return a memory limit in bytes.
-
-    Example:
-        >>> parse_memory("2.5GB"), parse_memory(10**9), parse_memory(None)
-        (2500000000, 1000000000, None)
-    """
+    """Return a memory limit in bytes."""
     if limit is None:
         return None
     units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "B": 1}
@@ -181,12 +174,13 @@ def parse_memory(limit: int | str | None) -> int | None:
     return size
 
 
+def _temporary(what: str) -> str:
+    return f"hartley_{what}_{os.getpid()}_{next(_serial)}"
+
+
 def _grouped(rows: Any) -> Any:
     """Return the query for the distinct rows and their counts."""
     return rows.group_by([rows[name] for name in rows.columns]).aggregate(n=rows.count())
-
-
-# --- codes ----------------------------------------------------------------------------------
 
 
 def _integer_coding(columns: Sequence[ViewColumn], view: View) -> Coding | None:
@@ -208,28 +202,23 @@ def _integer_code(value: Any, coding: Coding) -> Any:
     return code.fill_null(coding.width - 1) if coding.holes else code
 
 
-def _join_numbers(
-    view: View, rows: Any, side: str, at: Sequence[int], name: str
-) -> tuple[Coding, Any]:
-    """Number the distinct values of some columns, in their order, and join the numbers."""
+def _numbered(view: View, rows: Any, at: Sequence[int], name: str, code: str) -> tuple[Coding, Any]:
+    """Number the distinct values of columns in their order, missing last, and join the numbers."""
     import ibis
 
     distinct = view.expression.select([f"c{i}" for i in at]).distinct()
-    code = ibis.row_number().over(order_by=[distinct[f"c{i}"] for i in at]).cast("int64")
-    made = view.table.backend.create_table(name, obj=distinct.mutate(code=code), temp=True)
-    values = made.order_by("code").to_pyarrow().drop_columns(["code"])
-    numbered = made.rename(**{f"{side}_code": "code"}, **{f"{side}_{i}": f"c{i}" for i in at})
-    joined = rows.join(numbered, [rows[f"c{i}"].identical_to(numbered[f"{side}_{i}"]) for i in at])
-    return Coding(tuple(view.columns[i] for i in at), values.num_rows, values=values), joined
-
-
-# --- streams --------------------------------------------------------------------------------
+    order = [ibis.asc(distinct[f"c{i}"], nulls_first=False) for i in at]
+    numbered = distinct.mutate(**{code: ibis.row_number().over(order_by=order).cast("int64")})
+    made = run(view.table, lambda: view.table.backend.create_table(name, obj=numbered, temp=True))
+    values = made.order_by(code).to_pyarrow().drop_columns([code])
+    named = made.rename(**{f"{code}_{i}": f"c{i}" for i in at})
+    joined = rows.join(named, [rows[f"c{i}"].identical_to(named[f"{code}_{i}"]) for i in at])
+    columns = tuple(view.columns[i] for i in at)
+    return Coding(columns, max(values.num_rows, 1), values=values), joined
 
 
 def _stream(
-    query: Any,
-    total: int,
-    progress: Progress | None,
+    query: Any, total: int, progress: Progress | None
 ) -> Iterator[tuple[NDArray[np.int64], ...]]:
     """Yield the columns of a query as arrays, in batches."""
     done = 0
@@ -240,10 +229,7 @@ def _stream(
             progress(done / max(total, 1))
 
 
-# --- classes --------------------------------------------------------------------------------------
-# Classes of equal records: counted by the engine, or streamed as one integer per record.
-
-FETCHED_ROWS = 100_000
+# --- classes of equal records: counted by the engine, or streamed as one integer per record -------
 
 
 def class_sizes(view: View) -> dict[int, int]:
@@ -251,12 +237,6 @@ def class_sizes(view: View) -> dict[int, int]:
 
     The engine groups the rows and then the sizes, so that few numbers leave it: at most the
     square root of twice the rows. One pass over the rows.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> from hartley.tables.view import prepare
-        >>> class_sizes(prepare(open_table({"a": [1, 1, 2, 3]}), ["a"]))
-        {1: 2, 2: 1}
     """
     return _sizes(view.table, view.expression)
 
@@ -265,40 +245,24 @@ def released_sizes(table: Table, columns: Sequence[str]) -> dict[int, int]:
     """Return how many classes of rows with equal values of some columns there are of each size.
 
     A missing value is a value like any other. One pass over the rows.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> released_sizes(open_table({"a": [1, 1, 2, None]}), ["a"])
-        {1: 2, 2: 1}
     """
     return _sizes(table, _cleaned(table, columns))
 
 
 def _sizes(table: Table, rows: Any) -> dict[int, int]:
-    classes = rows.group_by([rows[name] for name in rows.columns]).aggregate(size=rows.count())
-    sizes = classes.group_by("size").aggregate(classes=classes.count()).order_by("size")
-    grouped = run(table, sizes.to_pyarrow)
-    return {
-        int(size): int(number)
-        for size, number in zip(
-            grouped.column("size").to_pylist(), grouped.column("classes").to_pylist(), strict=True
-        )
-    }
+    classes = _grouped(rows)
+    sizes = classes.group_by("n").aggregate(classes=classes.count()).order_by("n")
+    grouped = run(table, sizes.to_pyarrow).to_pylist()
+    return {int(row["n"]): int(row["classes"]) for row in grouped}
 
 
 def count_alone(table: Table, columns: Sequence[str]) -> int:
     """Return how many rows have values of some columns that no other row has.
 
     A missing value is a value like any other. The engine groups the rows; one number leaves it.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> count_alone(open_table({"a": [1, 1, 2, None]}), ["a"])
-        2
     """
-    rows = _cleaned(table, columns)
-    classes = rows.group_by([rows[name] for name in rows.columns]).aggregate(size=rows.count())
-    return int(run(table, classes.filter(classes["size"] == 1).count().to_pyarrow).as_py())
+    classes = _grouped(_cleaned(table, columns))
+    return int(run(table, classes.filter(classes["n"] == 1).count().to_pyarrow).as_py())
 
 
 def secrets_by_class(table: Table, keys: Sequence[str], secret: str) -> list[tuple[int, int, int]]:
@@ -367,14 +331,6 @@ def first_row_with(table: Table, column: str, values: Sequence[Any]) -> int | No
     return number
 
 
-WIDEST_DIGIT = 1024
-"""Integers with a wider range than this are numbered, so that a cube has no empty planes."""
-WIDEST_KEY = 2**62
-
-
-_serial = itertools.count()
-
-
 class MixedRadix:
     """One integer per row whose digits are the codes of the columns; valid while it is open."""
 
@@ -405,12 +361,10 @@ class MixedRadix:
         kind = "int32" if self.cells < 2**31 else "int64"
         key, inside = None, None
         for i, coding in enumerate(self.codings):
-            value = self._rows[f"c{i}"]
             if coding.low is None:
                 digit = self._rows[f"d{i}"].cast(kind)
             else:
-                shifted = value.cast("int64") - coding.low
-                digit = shifted.fill_null(coding.width - 1) if coding.holes else shifted
+                digit = _integer_code(self._rows[f"c{i}"], coding)
                 within = digit.between(0, coding.width - 1)
                 inside = within if inside is None else inside & within
                 digit = digit.cast(kind)
@@ -425,22 +379,14 @@ def mixed_radix(view: View) -> Iterator[MixedRadix]:
 
     Integers that lie close together are their own digits. Other values are numbered in a
     temporary table, missing ones last, and joined: exact for any type.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> from hartley.tables.view import prepare
-        >>> view = prepare(open_table({"a": [5, 6], "b": ["x", "y"]}), ["a", "b"])
-        >>> with mixed_radix(view) as rows:
-        ...     print(rows.cells, rows.grouped().to_pydict())
-        4 {'key': [0, 3], 'n': [1, 1]}
     """
     rows, codings, made = view.expression, [], []
     try:
         for i in range(len(view.columns)):
             coding = _close_integers(view, i)
             if coding is None:
-                made.append(f"hartley_digit_{os.getpid()}_{next(_serial)}")
-                coding, rows = _numbered(view, rows, i, made[-1])
+                made.append(_temporary("digit"))
+                coding, rows = _numbered(view, rows, [i], made[-1], f"d{i}")
             codings.append(coding)
         yield MixedRadix(view, rows, codings)
     finally:
@@ -449,12 +395,7 @@ def mixed_radix(view: View) -> Iterator[MixedRadix]:
 
 
 def values_of(coding: Coding) -> list[Any]:
-    """Return the values that the codes stand for, None for a missing one.
-
-    Example:
-        >>> values_of(Coding((), 3, low=7, holes=True))
-        [7, 8, None]
-    """
+    """Return the values that the codes stand for, None for a missing one."""
     if coding.low is None:
         return list(coding.values.column(0).to_pylist())
     present = range(coding.low, coding.low + coding.width - coding.holes)
@@ -472,28 +413,7 @@ def _close_integers(view: View, at: int) -> Coding | None:
     return Coding((column,), width, low=int(column.low), holes=column.holes)
 
 
-def _numbered(view: View, rows: Any, at: int, name: str) -> tuple[Coding, Any]:
-    """Number the distinct values of a column in their order, missing last, and join the numbers."""
-    import ibis
-
-    distinct = view.expression.select(value=f"c{at}").distinct()
-    order = ibis.asc(distinct.value, nulls_first=False)
-    digit = ibis.row_number().over(order_by=[order]).cast("int64")
-    numbered = distinct.mutate(**{f"d{at}": digit})
-    made = run(view.table, lambda: view.table.backend.create_table(name, obj=numbered, temp=True))
-    values = made.order_by(f"d{at}").to_pyarrow().select(["value"])
-    renamed = made.rename(**{f"value{at}": "value"})
-    joined = rows.join(renamed, [rows[f"c{at}"].identical_to(renamed[f"value{at}"])])
-    return Coding((view.columns[at],), max(values.num_rows, 1), values=values), joined
-
-
-# --- totals ---------------------------------------------------------------------------------------
-# Exact totals of columns, the same on every engine: integers are added, never doubles.
-
-DIGITS = 53
-"""Every number becomes an integer of this many binary digits, which a double holds exactly."""
-MOST_SHIFT = 960
-"""The largest shift of a number; all powers of two up to it are plain doubles."""
+# --- exact totals of columns, the same on every engine: integers are added, never doubles ---------
 
 
 @dataclass(frozen=True)
@@ -511,13 +431,7 @@ class ColumnTotal:
 
 @dataclass(frozen=True)
 class TotalsGrid:
-    """Multiples of a power of two within a range, as fine as the doubles at its far end.
-
-    Example:
-        >>> grid = TotalsGrid.within(Fraction(1, 10), Fraction(4))
-        >>> grid.step == Fraction(1, 2**51), grid.low > Fraction(1, 10), grid.high
-        (True, True, Fraction(4, 1))
-    """
+    """Multiples of a power of two within a range, as fine as the doubles at its far end."""
 
     shift: int
     """The step is two to the power of minus this."""
@@ -552,22 +466,16 @@ def exact_totals(
     of two, once, row by row, so that it is an integer; the integers are added exactly, and one
     row moves the total by no more than the length of the range. Missing numbers are left out and
     counted.
-
-    Args:
-        table: the table, on any engine.
-        ranges: the columns and their declared ranges.
-        strict: refuse a number that is missing or outside its range.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"age": [17, 30, 120, None]})
-        >>> rows, totals = exact_totals(table, {"age": (Fraction(0), Fraction(100))})
-        >>> rows, totals["age"].present, totals["age"].total, totals["age"].counts.above
-        (4, 3, Fraction(147, 1), 1)
     """
     check_numbers(table, ranges)
     refuse_rounded(table, ranges)
-    grids = [_grid(name, *ends) for name, ends in ranges.items()]
+    grids = [TotalsGrid.within(*ends) for ends in ranges.values()]
+    for name, grid in zip(ranges, grids, strict=True):
+        if grid.low > grid.high:
+            raise OptionError(
+                f"The range of column '{name}' is too narrow for a total",
+                hint="widen it, or leave it",
+            )
     rows = table.expression.select(
         **{f"v{i}": as_doubles(table, name) for i, name in enumerate(ranges)}
     )
@@ -575,12 +483,16 @@ def exact_totals(
     for i, (name, ends) in enumerate(ranges.items()):
         value, whole = rows[f"v{i}"], is_whole(table, name)
         unfit = outside(value, range_of(Keep(name, *ends)) or (0.0, 0.0), whole=whole)
-        steps = _steps(table, value, grids[i], whole=whole)
+        grid = grids[i]
+        inside = clamp(value, float(grid.low), float(grid.high), whole=whole)
+        if grid.shift < 0:  # PostgreSQL refuses a product that is too small for a double
+            inside = (inside.abs() < number(TINY)).ifelse(number(0.0), inside)
+        steps = table.dialect.floor(inside * number(2.0**grid.shift)).cast("int64")
         aggregates |= {f"{what}{i}": condition.sum() for what, condition in unfit.items()}
         aggregates |= {f"present{i}": steps.count(), f"steps{i}": table.dialect.exact_sum(steps)}
     row = run(table, rows.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
     if not row["rows"]:
-        raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
+        raise no_rows(table)
     totals = {}
     for i, (name, grid) in enumerate(zip(ranges, grids, strict=True)):
         counts, present = column_counts(row, i, name), int(row[f"present{i}"])
@@ -593,20 +505,3 @@ def exact_totals(
         total = int(row[f"steps{i}"]) * grid.step
         totals[name] = ColumnTotal(counts, present, total, grid.step)
     return int(row["rows"]), totals
-
-
-def _grid(name: str, low: Fraction, high: Fraction) -> TotalsGrid:
-    grid = TotalsGrid.within(low, high)
-    if grid.low > grid.high:
-        raise OptionError(
-            f"The range of column '{name}' is too narrow for a total", hint="widen it, or leave it"
-        )
-    return grid
-
-
-def _steps(table: Table, value: Any, grid: TotalsGrid, *, whole: bool) -> Any:
-    """Return numbers as integers of steps."""
-    inside = clamp(value, float(grid.low), float(grid.high), whole=whole)
-    if grid.shift < 0:  # PostgreSQL refuses a product that is too small for a double
-        inside = (inside.abs() < number(TINY)).ifelse(number(0.0), inside)
-    return table.dialect.floor(inside * number(2.0**grid.shift)).cast("int64")

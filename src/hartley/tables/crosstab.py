@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from hartley.tables.described import CategoryTree, OutputDescription
 
 
-# --- crosstab -------------------------------------------------------------------------------------
-
-
 HIDDEN = frozenset(["", "x", "*", ":", "..", "c", "[c]", "d", "nan", "[redacted]"])
 """Marks of a hidden cell that need no declaration, in lower case."""
 TIMES = " \u00d7 "
@@ -44,6 +41,16 @@ SEPARATED = {
 }
 """Numbers with a declared decimal sign: another sign may separate groups of three digits."""
 ROUNDINGS = ("nearest", "controlled", "random", "midpoint")
+EXCEL = (".xlsx", ".xlsm")
+MOST_CELLS = 5_000_000
+NUMBERS = ("count", "n", "freq", "frequency", "value", "obs", "sum")
+"""Names of the column of numbers in a table with one cell a line."""
+FEWEST_PARTS = 2
+"""One category that equals the only other one is no sum."""
+MOST_STEPS = 20_000
+"""Steps of the search for a category that is the sum of others; beyond, nothing is tested."""
+MOST_LINES = 30
+"""Lines that this search looks at."""
 
 Interval = tuple[int, int | None]
 """The smallest and the largest whole number; None is no end."""
@@ -51,14 +58,7 @@ Interval = tuple[int, int | None]
 
 @dataclass(frozen=True)
 class Rounding:
-    """How the numbers of a table were rounded, and which numbers one of them can stand for.
-
-    Example:
-        >>> Rounding("nearest", 5).interval(10), Rounding("nearest", 10).interval(10)
-        ((8, 12), (5, 14))
-        >>> Rounding("midpoint", 6).interval(3), Rounding("random", 3).interval(0)
-        ((1, 6), (0, 2))
-    """
+    """How the numbers of a table were rounded, and which numbers one of them can stand for."""
 
     kind: str
     base: int
@@ -90,12 +90,7 @@ class Rounding:
         return value % self.base == 0
 
     def round(self, value: int) -> int:
-        """Return what a number is rounded to, where the number alone decides.
-
-        Example:
-            >>> Rounding("nearest", 5).round(12), Rounding("midpoint", 6).round(7)
-            (10, 9)
-        """
+        """Return what a number is rounded to, where the number alone decides."""
         if self.kind == "midpoint":
             return 0 if value == 0 else (value - 1) // self.base * self.base + self.base // 2
         if self.kind == "nearest":
@@ -106,12 +101,7 @@ class Rounding:
         )
 
     def interval(self, value: int, *, signed: bool = False) -> tuple[int, int]:
-        """Return the smallest and the largest number that is rounded to a value.
-
-        Args:
-            value: what is published.
-            signed: whether numbers can be negative.
-        """
+        """Return the smallest and the largest number that is rounded to a value."""
         half = (self.base - 1) // 2
         if self.kind == "midpoint":
             ends = (0, 0) if value == 0 else (value - half, value + self.base // 2)
@@ -131,13 +121,7 @@ class Marking:
     decimal: str | None = None
 
     def read(self, text: str) -> tuple[str, Interval | Fraction | int]:
-        """Return what kind of cell a text makes, and its interval or its number.
-
-        Example:
-            >>> marking = Marking({"low": (1, 4)})
-            >>> marking.read("12.50"), marking.read("<5"), marking.read("low"), marking.read(":")
-            (('number', Fraction(25, 2)), ('mark', (1, 4)), ('mark', (1, 4)), ('hidden', (0, None)))
-        """
+        """Return what kind of cell a text makes, and its interval or its number."""
         token = text.strip()
         if token in self.marks:
             ends = self.marks[token]
@@ -188,12 +172,7 @@ class Marking:
 
 
 def read_marks(declared: Mapping[str, object]) -> dict[str, Interval]:
-    """Return the interval of each declared mark.
-
-    Example:
-        >>> read_marks({"s": "hidden", "low": "1-4", "-": "0"})
-        {'s': (0, None), 'low': (1, 4), '-': (0, 0)}
-    """
+    """Return the interval of each declared mark."""
     marks: dict[str, Interval] = {}
     for mark, meaning in declared.items():
         words = str(meaning).strip()
@@ -230,13 +209,7 @@ class PublishedCell(NamedTuple):
 
 @dataclass(frozen=True)
 class Crosstab:
-    """A published table, read completely.
-
-    Example:
-        >>> cell = PublishedCell(("north",), 12, 12, "number", "12", 2)
-        >>> Crosstab("a.csv", None, "", ("region",), "count", None, (cell,), 0, ()).cells[0].exact
-        True
-    """
+    """A published table, read completely."""
 
     name: str
     path: str | None
@@ -265,16 +238,9 @@ class Crosstab:
 
     def categories(self, dim: str) -> set[str]:
         """Return the categories of a dimension, without its total."""
-        return set(self._labels[self.dims.index(dim)])
+        return {key for key in set(self.columns[self.dims.index(dim)]) if key is not None}
 
-    @cached_property
-    def _labels(self) -> tuple[frozenset[str], ...]:
-        """The categories of each dimension."""
-        return tuple(
-            frozenset(key for key in set(column) if key is not None) for column in self.columns
-        )
-
-    @cached_property
+    @cached_property  # a table can have a million cells
     def columns(self) -> tuple[tuple[str | None, ...], ...]:
         """The keys of all cells, one column for each dimension."""
         if not self.cells:
@@ -282,11 +248,7 @@ class Crosstab:
         return tuple(zip(*map(itemgetter(0), self.cells), strict=True))
 
 
-# --- grids ----------------------------------------------------------------------------------------
-# Files of published tables as grids of texts: CSV, Parquet, Excel and JSON.
-
-EXCEL = (".xlsx", ".xlsm")
-MOST_CELLS = 5_000_000
+# --- files of published tables as grids of texts --------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -302,17 +264,7 @@ class TextGrid:
 
 
 def read_grid(path: Path, sheet: str | None = None) -> TextGrid:
-    r"""Read a file as a grid of texts; empty rows are left out.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder, "a.csv")
-        ...     _ = path.write_text("region;n\nnorth;12\n")
-        ...     read_grid(path).rows
-        (('region', 'n'), ('north', '12'))
-    """
+    r"""Read a file as a grid of texts; empty rows are left out."""
     suffix = path.suffix.lower()
     if suffix in EXCEL:
         rows = _read_excel(path, sheet)
@@ -373,20 +325,14 @@ def _read_parquet(path: Path) -> list[list[str]]:
         raise TableError(
             f"{path} has more than {MOST_CELLS:,} cells", hint="check that it is a published table"
         )
-    names = list(table.column_names)
+    names, metadata = list(table.column_names), table.schema.metadata or {}
+    described = parse_json(metadata.get(b"pandas", b"{}").decode(), what="description of the table")
     # pandas keeps the row names of a crosstab in columns of their own, at the end
-    index = [name for name in _pandas_index(table.schema.metadata) if name in names]
+    kept = described.get("index_columns", []) if isinstance(described, dict) else []
+    index = [name for name in kept if isinstance(name, str) and name in names]
     ordered = [*index, *(name for name in names if name not in index)]
     columns = [table.column(name).to_pylist() for name in ordered]
     return [ordered, *([_text(value) for value in row] for row in zip(*columns, strict=True))]
-
-
-def _pandas_index(metadata: dict[bytes, bytes] | None) -> list[str]:
-    if not metadata or b"pandas" not in metadata:
-        return []
-    described = parse_json(metadata[b"pandas"].decode(), what="description of the table")
-    columns = described.get("index_columns", []) if isinstance(described, dict) else []
-    return [name for name in columns if isinstance(name, str)]
 
 
 def _read_json(path: Path) -> list[list[str]]:
@@ -437,18 +383,25 @@ def _read_excel(path: Path, sheet: str | None) -> list[list[str]]:
             f"{path} has merged cells at {merged[0]}",
             hint="unmerge them and write every name in its own cell",
         )
-    rows = list(_limited(page.iter_rows(values_only=True)))
+    rows: list[Any] = []
+    cells = 0
+    for row in page.iter_rows(values_only=True):
+        cells += len(row)
+        if cells > MOST_CELLS:
+            raise TableError(
+                f"The sheet has more than {MOST_CELLS:,} cells",
+                hint="check that it is a published table",
+            )
+        rows.append(row)
     if any(value is None for row in rows for value in row):
         _refuse_formulas(path, page.title, rows)
     return [[_text(value) for value in row] for row in rows]
 
 
 def _refuse_formulas(path: Path, sheet: str, rows: list[Any]) -> None:
-    """Refuse formulas whose results are not stored.
-
-    A program that only writes a workbook leaves them out, and a reader who opens it sees the
-    numbers. Read as empty cells they would count as hidden.
-    """
+    """Refuse formulas whose results are not stored."""
+    # A program that only writes a workbook leaves them out, and a reader who opens it sees the
+    # numbers. Read as empty cells they would count as hidden.
     import openpyxl
 
     page: Any = openpyxl.load_workbook(path)[sheet]
@@ -461,18 +414,6 @@ def _refuse_formulas(path: Path, sheet: str, rows: list[Any]) -> None:
                 )
 
 
-def _limited(rows: Iterable[Any]) -> Iterable[Any]:
-    cells = 0
-    for row in rows:
-        cells += len(row)
-        if cells > MOST_CELLS:
-            raise TableError(
-                f"The sheet has more than {MOST_CELLS:,} cells",
-                hint="check that it is a published table",
-            )
-        yield row
-
-
 def _text(value: object) -> str:
     if value is None or value != value:  # NaN differs from itself  # noqa: PLR0124
         return ""
@@ -481,37 +422,13 @@ def _text(value: object) -> str:
     return str(value)
 
 
-# --- header lines ---------------------------------------------------------------------------------
-# The header of a published table: one line, or several if it names dimensions of the columns.
-
-NUMBERS = ("count", "n", "freq", "frequency", "value", "obs", "sum")
-"""Names of the column of numbers in a table with one cell a line."""
-TOP = 6
-"""A header has at most this many lines."""
-
-
 def header_rows(
     rows: list[tuple[str, ...]], lines: list[int], grid: TextGrid, described: OutputDescription
 ) -> int:
-    """Count the lines of the header; more than one if a line names the dimensions of the rows.
-
-    Args:
-        rows: the texts of the file, without titles and notes.
-        lines: where each row stands in the file.
-        grid: the whole file.
-        described: what is declared about it.
-
-    Example:
-        >>> from hartley.tables.described import OutputDescription
-        >>> from hartley.tables.crosstab import TextGrid
-        >>> rows = [("sex", "F", "M"), ("region", "", ""), ("north", "5", "6")]
-        >>> book = TextGrid(tuple(rows), (1, 2, 3), block=True)
-        >>> header_rows(rows, [1, 2, 3], book, OutputDescription())
-        2
-    """
+    """Count the lines of the header; more than one if a line names the dimensions of the rows."""
     if described.value is not None:  # a list of cells
         return 1
-    for at in range(1, min(TOP, len(rows) - 1)):
+    for at in range(1, min(6, len(rows) - 1)):  # a header has at most 6 lines
         keys = sum(map(bool, rows[at]))
         first = rows[at][:keys]
         if not keys or not all(first) or keys == len(rows[at]):
@@ -540,15 +457,7 @@ def _holds_numbers(cells: Sequence[str], marking: Marking) -> bool:
     )
 
 
-# --- readings -------------------------------------------------------------------------------------
-# What the totals of a published table are totals of: declared, tested, or neither.
-
-FEWEST_PARTS = 2
-"""One category that equals the only other one is no sum."""
-MOST_STEPS = 20_000
-"""Steps of the search for a category that is the sum of others; beyond, nothing is tested."""
-MOST_LINES = 30
-"""Lines that this search looks at."""
+# --- what the totals of a published table are totals of: declared, tested, or neither -------------
 
 _Line = dict[str | None, "PublishedCell"]
 """The cells of a table along one dimension; None is its total."""
@@ -563,19 +472,6 @@ def read_totals(table: Crosstab, trees: Iterable[CategoryTree] = ()) -> Crosstab
     without a total is tested if in complete lines no category is the sum of others. Where cells are
     hidden, a wrong reading of a total can fit as well: one that is neither declared nor tested
     protects nothing.
-
-    Args:
-        table: the table, with all of its totals.
-        trees: which categories are declared as sums of others.
-
-    Example:
-        >>> from hartley.tables.crosstab import Crosstab, PublishedCell
-        >>> ends = {"north": (15, 15), "south": (0, None), None: (15, 15)}
-        >>> cells = [PublishedCell((k,), *e, "hidden", "", 1) for k, e in ends.items()]
-        >>> cells = [cell._replace(kind="number") if cell.exact else cell for cell in cells]
-        >>> read = read_totals(Crosstab("a", None, "", ("r",), "count", None, tuple(cells), 0, ()))
-        >>> read.reading, len(read.cells), len(read.left_out)
-        ('untested', 2, 1)
     """
     trees = tuple(trees)
     margins = table.described.get("margins")
@@ -632,7 +528,7 @@ def _is_tested(table: Crosstab, at: int) -> bool:
         return False
     hiding = [line for line in lines if any(_is_open(c) for k, c in line.items() if k is not None)]
     return {key for line in adding for key, n in line.items() if n} >= keys and (
-        not hiding or any(_is_above(line) for line in hiding)
+        not hiding or any(map(_is_above, hiding))
     )
 
 
@@ -678,11 +574,8 @@ def _has_sums(lines: Sequence[dict[str | None, int]], keys: Sequence[str]) -> bo
 
 
 def _without_shown_totals(table: Crosstab, trees: Sequence[CategoryTree]) -> Crosstab | None:
-    """Leave out totals of the shown cells only: they repeat what is shown.
-
-    ACRO computes the totals of a suppressed table like that. Read as totals of all cells they
-    would make every hidden cell zero. None if some total is another one.
-    """
+    """Leave out totals of the shown cells only, as ACRO computes them; None if one is another."""
+    # Read as totals of all cells they would make every hidden cell zero.
     inside = [cell for cell in table.cells if None not in cell.keys]
     top = [_tops(table.categories(dim), [t for t in trees if t.dim == dim]) for dim in table.dims]
     totals = {cell.keys: cell for cell in table.cells if None in cell.keys}
@@ -741,17 +634,6 @@ def unnamed_totals(table: Crosstab, trees: Iterable[CategoryTree] = ()) -> list[
     Such a category equals the sum of all others in every line that shows all of its numbers. Read
     as a category it hides the relation that gives cells away. Cost: one pass over the cells for
     each dimension.
-
-    Args:
-        table: the table.
-        trees: which categories are declared as sums of others.
-
-    Example:
-        >>> from hartley.tables.crosstab import Crosstab, PublishedCell
-        >>> numbers = (("north", 3), ("south", 4), ("Gesammt", 7))
-        >>> cells = tuple(PublishedCell((key,), n, n, "number", str(n), 1) for key, n in numbers)
-        >>> unnamed_totals(Crosstab("a", None, "", ("region",), "count", None, cells, 0, ()))
-        [('region', 'Gesammt')]
     """
     suspects: list[tuple[str, str]] = []
     for at, dim in enumerate(table.dims):

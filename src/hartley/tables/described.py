@@ -1,4 +1,4 @@
-"""Outputs.toml; who contributes to a cell."""
+"""What ``outputs.toml`` declares about published tables, and who contributes to their cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.engines.table import Kind
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line, parse_toml, read_text_file
@@ -22,16 +21,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from hartley.engines.table import Table
 
-# --- description ----------------------------------------------------------------------------------
-# The file ``outputs.toml``: what published tables do not say about themselves.
 
-FIELDS = frozenset(
-    [
-        *("file", "dims", "statistic", "where", "total", "marks", "rounding", "decimal"),
-        *("absent", "margins", "value", "sheet", "bounds", "complete", "labels", "decimals"),
-    ]
-)
+FIELDS = frozenset([
+    "file", "dims", "statistic", "where", "total", "marks", "rounding", "decimal", "absent",
+    "margins", "value", "sheet", "bounds", "complete", "labels", "decimals",
+])  # fmt: skip
 ALL_ROWS = "all rows"
 """What ``where`` says of a table that is about every row; without it, nobody has said so."""
 STATISTIC = re.compile(r"count|sum\(([^()]+)\)")
@@ -96,12 +92,7 @@ class OutputDescription:
 
 @dataclass(frozen=True)
 class CategoryTree:
-    """Categories of a dimension that are sums of others.
-
-    Example:
-        >>> CategoryTree("region", {"coast": ("north", "west")}).parents["coast"]
-        ('north', 'west')
-    """
+    """Categories of a dimension that are sums of others."""
 
     dim: str
     parents: Mapping[str, tuple[str, ...]]
@@ -142,13 +133,7 @@ class Descriptions:
 
 
 def read_descriptions(source: str | os.PathLike[str] | Mapping[str, Any]) -> Descriptions:
-    """Read ``outputs.toml``, or the same as nested dicts.
-
-    Example:
-        >>> described = read_descriptions({"outputs": [{"file": "a.csv", "dims": ["region"]}]})
-        >>> described.of("folder/a.csv").dims, described.of("b.csv").dims
-        (('region',), None)
-    """
+    """Read ``outputs.toml``, or the same as nested dicts."""
     content: Any = source
     if not hasattr(source, "keys"):
         text = read_text_file(source, what="description of the outputs")
@@ -300,8 +285,7 @@ def _tree(block: dict[str, Any]) -> CategoryTree:
     )
 
 
-# --- contributions --------------------------------------------------------------------------------
-# What each contributor adds to each cell of a table, counted where the data lies.
+# --- what each contributor adds to each cell of a table, counted where the data lies --------------
 
 
 class Contribution(NamedTuple):
@@ -324,44 +308,27 @@ def contributions(
 ) -> list[Contribution]:
     """Group the rows of a table by categories, conditions and contributor.
 
-    Args:
-        table: anything that ``open_table`` takes.
-        dims: the columns of the categories.
-        conditions: SQL conditions over the columns, or columns that say where one holds.
-        value: the column that is added up; none for counts.
-        contributor: the column that names who contributes; without one, every row is another.
-
-    Example:
-        >>> rows = {"r": ["a", "a", "b"], "firm": [1, 1, 2], "v": [3, 4, 5]}
-        >>> [(c.keys, c.rows, str(c.amount)) for c in
-        ...  contributions(rows, ["r"], value="v", contributor="firm")]
-        [(('a',), 2, '7'), (('b',), 1, '5')]
+    Conditions are SQL over the columns, or columns that say where one holds. Without a value rows
+    are counted; without a contributor, every row is another one.
     """
     opened = open_table(table)
     named = [*dims, *([value] if value else []), *([contributor] if contributor else [])]
     opened.require(named)
-    if value and opened.kind(value) not in {Kind.INTEGER, Kind.REAL}:
+    if value and not opened.kind(value).numeric:
         raise ColumnError(f"Column '{value}' holds no numbers", hint="add up another column")
-    expression = opened.expression
-    groups = [*dims, *([contributor] if contributor else [])]
     if conditions or not contributor:
         return _row_by_row(opened, dims, conditions, value, contributor)
-    summed = {"hartley_rows": expression.count()}
+    rows = opened.expression
+    summed = {"hartley_rows": rows.count()}
     if value:
-        summed["hartley_amount"] = expression[value].cast("decimal(38, 9)").sum()
-    grouped = expression.group_by(groups).aggregate(**summed).to_pyarrow().to_pydict()
+        summed["hartley_amount"] = rows[value].cast("decimal(38, 9)").sum()
+    grouped = rows.group_by([*dims, contributor]).aggregate(**summed).to_pyarrow().to_pydict()
     amounts = grouped.get("hartley_amount", grouped["hartley_rows"])
-    held: tuple[bool, ...] = ()
-    listed = [
-        Contribution(
-            tuple(_label(grouped[dim][i]) for dim in dims),
-            held,
-            grouped[contributor][i],
-            rows,
-            Fraction(amounts[i] or 0),
-        )
-        for i, rows in enumerate(grouped["hartley_rows"])
-    ]
+    listed = []
+    for i, number in enumerate(grouped["hartley_rows"]):
+        keys = tuple(_label(grouped[dim][i]) for dim in dims)
+        amount = Fraction(amounts[i] or 0)
+        listed.append(Contribution(keys, (), grouped[contributor][i], number, amount))
     return sorted(listed, key=lambda c: (c.keys, str(c.contributor)))
 
 
@@ -373,7 +340,7 @@ def _label(value: object) -> str:
 
 
 def _row_by_row(
-    opened: object,
+    opened: Table,
     dims: Sequence[str],
     conditions: Sequence[str],
     value: str | None,
@@ -382,7 +349,7 @@ def _row_by_row(
     """Evaluate conditions over the columns, and let the engine group their values."""
     import pyarrow as pa
 
-    columns = opened.expression.to_pyarrow()  # type: ignore[attr-defined]  # an open table
+    columns = opened.expression.to_pyarrow()
     values = {name: columns.column(name).to_pylist() for name in columns.column_names}
     evaluated = {f.name for f in columns.schema if pa.types.is_boolean(f.type)}
     held = [
@@ -397,29 +364,22 @@ def _row_by_row(
     if not contributor and not value:  # rows alike need no names
         keys = [name for name in table.column_names if name not in {"who", "v"}]
         grouped = table.group_by(keys).aggregate([("v", "sum")]).to_pydict()
-        return sorted(
-            Contribution(
-                tuple(_label(grouped[f"d{i}"][at]) for i in range(len(dims))),
-                tuple(bool(grouped[f"c{i}"][at]) for i in range(len(held))),
-                None,
-                int(rows),
-                Fraction(int(rows)),
-            )
-            for at, rows in enumerate(grouped["v_sum"])
-        )
+        listed = []
+        for at, rows in enumerate(grouped["v_sum"]):
+            labels = tuple(_label(grouped[f"d{i}"][at]) for i in range(len(dims)))
+            holds = tuple(bool(grouped[f"c{i}"][at]) for i in range(len(held)))
+            listed.append(Contribution(labels, holds, None, int(rows), Fraction(int(rows))))
+        return sorted(listed)
     keys = [name for name in table.column_names if name != "v"]
     sums: dict[tuple[object, ...], list[Fraction]] = {}
     for row in zip(*(table.column(name).to_pylist() for name in [*keys, "v"]), strict=True):
         *key, amount = row
         sums.setdefault(tuple(key), []).append(Fraction(str(amount or 0)))
-    n = len(dims)
-    return [
-        Contribution(
-            tuple(map(_label, key[:n])),
-            tuple(map(bool, key[n:-1])),
-            key[-1],
-            len(v),
-            sum(v, Fraction(0)),
+    listed = []
+    for group, v in sorted(sums.items(), key=str):
+        labels, holds = (
+            tuple(map(_label, group[: len(dims)])),
+            tuple(map(bool, group[len(dims) : -1])),
         )
-        for key, v in sorted(sums.items(), key=str)
-    ]
+        listed.append(Contribution(labels, holds, group[-1], len(v), sum(v, Fraction(0))))
+    return listed

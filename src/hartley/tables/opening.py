@@ -77,10 +77,6 @@ def open_texts(source: object, reading: ReadingOptions = AS_WRITTEN) -> Table:
 
     The same as ``open_table``, but the first lines of a long CSV file say how it is written and
     what its columns hold: ``sampled_types`` says that they did. A file may go on in another way.
-
-    Example:
-        >>> open_texts({"age": [30, 40]}).columns
-        ('age',)
     """
     if isinstance(source, (str, os.PathLike)) and not is_address(source):
         # Standard input is read once: there is no second look.
@@ -111,7 +107,12 @@ def _open_other(source: object, engine: str | None) -> Table:
         arrow, mixed = _arrow_from_columns(source.items(), "the dict")
         return _open_arrow(arrow, "the dict", frame_dialect(engine), mixed)
     if _is_frame(source):
-        return _open_frame(source, frame_dialect(engine))
+        dialect = frame_dialect(engine)
+        name = f"the {'table' if type(source).__module__.startswith('pyarrow') else 'data frame'}"
+        if dialect.owns(source):
+            return _held(dialect, source, name)
+        arrow, mixed = _arrow_from_frame(source, name)
+        return _open_arrow(arrow, name, dialect, mixed)
     _refuse_engine(engine)
     if isinstance(source, Table):
         return source
@@ -130,12 +131,7 @@ def _open_other(source: object, engine: str | None) -> Table:
 def open_source(
     source: object, table: str | None = None, *, reading: ReadingOptions = AS_WRITTEN
 ) -> Table:
-    """Open a table from any source; for a database, the table may be named separately.
-
-    Example:
-        >>> open_source({"age": [30, 40]}).columns
-        ('age',)
-    """
+    """Open a table from any source; for a database, the table may be named separately."""
     if table is None:
         return open_table(source, reading=reading)
     if isinstance(source, (str, os.PathLike)) and is_address(source):
@@ -147,25 +143,13 @@ def open_source(
 
 
 def is_address(source: str | os.PathLike[str]) -> bool:
-    """Tell whether a text is the address of a database and not the name of a file of rows.
-
-    Example:
-        >>> is_address("people.duckdb::people"), is_address("people.csv")
-        (True, False)
-    """
+    """Tell whether a text is the address of a database and not the name of a file of rows."""
     place, _ = _split(source)
     return dialect_at(place) is not None
 
 
 def open_database(source: str | os.PathLike[str], table: str | None = None) -> Table:
-    """Open a table of a database for reading.
-
-    Args:
-        source: FILE.duckdb, postgresql://USER@HOST/DATABASE or spark://HOST:PORT, each with
-            ::TABLE or ::SCHEMA.TABLE appended unless the table is named apart. A DuckDB file
-            with a single table needs no name.
-        table: the table, or SCHEMA.TABLE.
-    """
+    """Open a table of a database for reading; a DuckDB file with a single table needs no name."""
     place, named = _split(source)
     wanted = table or named
     shown = Path(place).name if "://" not in place else place.split("://")[0]
@@ -250,15 +234,6 @@ def _open_ibis(source: Any) -> Table:
     except AttributeError:  # a derived table has no name of its own
         name = "the Ibis table"
     return Table(source, name)
-
-
-def _open_frame(frame: Any, dialect: Dialect) -> Table:
-    """Register a data frame or Arrow table with an engine of this process."""
-    name = "the table" if type(frame).__module__.startswith("pyarrow") else "the data frame"
-    if dialect.owns(frame):
-        return _held(dialect, frame, name)
-    arrow, mixed = _arrow_from_frame(frame, name)
-    return _open_arrow(arrow, name, dialect, mixed)
 
 
 def _open_arrow(arrow: Any, name: str, dialect: Dialect, mixed: frozenset[str]) -> Table:

@@ -1,4 +1,4 @@
-"""Reading published tables, results folders, dbt manifests."""
+"""Published tables read from files: one table, a results folder of ACRO, a dbt project."""
 
 from __future__ import annotations
 
@@ -31,31 +31,23 @@ from hartley.text import listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from fractions import Fraction
 
     from hartley.tables.crosstab import Interval, Marking, TextGrid
     from hartley.tables.described import OutputDescription
 
 
-# --- reading --------------------------------------------------------------------------------------
-# Read published tables: which columns are dimensions, which cells are totals, what each states.
-
 TOTALS = (
-    "total",
-    "all",
-    "sum",
-    "ensemble",
-    "insgesamt",
-    "gesamt",
-    "totaal",
-    "total général",
-    "suma",
+    "total", "all", "sum", "ensemble", "insgesamt", "gesamt", "totaal", "total général", "suma",
     "totale",
-)
+)  # fmt: skip
 """Labels that are taken for a total where none is declared."""
 COLUMNS = "columns"
 """The name of the dimension of the columns, where nothing names it."""
+RESULTS = "results.json"
+SUMMARY = "session_summary.csv"
+METHODS = ("crosstab", "pivot_table")
 
 _Stated = tuple[int | None, int | None, str]
 """The interval of a cell, in units of the last digit, and its kind."""
@@ -75,18 +67,7 @@ class _Entries(NamedTuple):
 
 
 def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
-    r"""Read a published table from a CSV, Parquet, Excel or JSON file.
-
-    Example:
-        >>> import tempfile
-        >>> from hartley.tables.described import OutputDescription
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     place = Path(folder, "a.csv")
-        ...     _ = place.write_text("region,F,M,Total\nnorth,12,x,20\nsouth,5,6,11\n")
-        ...     table = read_crosstab(str(place), OutputDescription(dims=("region", "sex")))
-        >>> [(cell.keys, cell.low, cell.high) for cell in table.cells][:3]
-        [(('north', 'F'), 12, 12), (('north', 'M'), 0, None), (('north', None), 20, 20)]
-    """
+    r"""Read a published table from a CSV, Parquet, Excel or JSON file."""
     with collector_paused():
         grid = read_grid(Path(path), described.sheet)
         try:
@@ -95,7 +76,12 @@ def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
                 guesses: list[str] = []
             else:
                 dims, entries, guesses = _laid_out(grid, described)
-            _add_unlisted(dims, entries, described)
+            # The cells of declared labels that the file does not list.
+            known, labels = set(entries.keys), [described.labels.get(dim, ()) for dim in dims]
+            added = [keys for keys in product(*labels) if dims and keys not in known]
+            entries.keys.extend(added)
+            entries.texts.extend(["0" if described.absent == "zero" else ""] * len(added))
+            entries.lines.extend([1] * len(added))
             if not entries.keys:
                 raise TableError(
                     f"{path} holds no table",
@@ -112,11 +98,9 @@ def read_crosstab(path: str, described: OutputDescription) -> Crosstab:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause Python's garbage collector while a table is read.
-
-    A table is many small tuples and no cycle. The collector walks through all of them again and
-    again while they become more, which took more than half of the time.
-    """
+    """Pause Python's garbage collector while a table is read."""
+    # A table is many small tuples and no cycle. The collector walks through all of them again and
+    # again while they become more, which took more than half of the time.
     running = gc.isenabled()
     gc.disable()
     try:
@@ -124,9 +108,6 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-# --- layout -------------------------------------------------------------------------------------
 
 
 def _laid_out(
@@ -281,19 +262,6 @@ def _key_columns(
     return keys
 
 
-def _add_unlisted(dims: tuple[str, ...], entries: _Entries, described: OutputDescription) -> None:
-    """Add the cells of declared labels that a file does not list."""
-    known = set(entries.keys)
-    labels = [described.labels.get(dim, ()) for dim in dims]
-    added = [keys for keys in product(*labels) if dims and keys not in known]
-    entries.keys.extend(added)
-    entries.texts.extend(["0" if described.absent == "zero" else ""] * len(added))
-    entries.lines.extend([1] * len(added))
-
-
-# --- cells --------------------------------------------------------------------------------------
-
-
 def _crosstab(
     path: str,
     dims: tuple[str, ...],
@@ -314,7 +282,7 @@ def _crosstab(
             "positive and negative values apart",
         )
     places = _places([*numbers, *(bounds or ())], described)
-    stated = _all_stated(read, described, 10**places)
+    stated = {text: _stated(*said, described, 10**places) for text, said in read.items()}
     keys = _keys(entries, totals)
     ends = [stated[text] for text in entries.texts]
     if bounds is not None:
@@ -376,21 +344,6 @@ def _keys(entries: _Entries, totals: Sequence[str | None]) -> list[tuple[str | N
             hint="every combination of categories has one line",
         )
     return keys
-
-
-def _all_stated(
-    read: Mapping[str, tuple[str, Interval | Fraction | int]],
-    described: OutputDescription,
-    scale: int,
-) -> dict[str, _Stated]:
-    """Return the interval that each text states; whole numbers state themselves."""
-    plain, most = described.rounding is None, LARGEST // scale
-    return {
-        text: (said * scale, said * scale, "number")
-        if plain and type(said) is int and -most <= said <= most
-        else _stated(kind, said, described, scale)
-        for text, (kind, said) in read.items()
-    }
 
 
 def _stated(
@@ -476,12 +429,7 @@ def with_places(table: Crosstab, places: int) -> Crosstab:
     return replace(table, cells=finer(table.cells), left_out=finer(table.left_out), places=places)
 
 
-# --- results folder -------------------------------------------------------------------------------
-# The results folder of ACRO: which of its files are published tables.
-
-RESULTS = "results.json"
-SUMMARY = "session_summary.csv"
-METHODS = ("crosstab", "pivot_table")
+# --- the results folder of ACRO: which of its files are published tables --------------------------
 
 
 def read_results_folder(folder: str, described: Descriptions) -> tuple[list[Crosstab], list[str]]:
@@ -499,7 +447,10 @@ def read_results_folder(folder: str, described: Descriptions) -> tuple[list[Cros
         )
     tables, notes = [], []
     for name, result in sorted(results.items()):
-        files = _files(result)
+        outputs = result.get("files", []) if isinstance(result, dict) else []
+        names = [file.get("name") if isinstance(file, dict) else file for file in outputs]
+        # A name with a folder in it would lead out of the results.
+        files = [file for file in names if isinstance(file, str) and Path(file).name == file]
         if _property(result, "method") not in METHODS or not files:
             notes.append(f"{name} of {folder} is no table, and was left out.")
             continue
@@ -537,13 +488,6 @@ def _dims(folder: str, name: str) -> tuple[str, ...] | None:
     return None
 
 
-def _files(result: Any) -> list[str]:
-    listed = result.get("files", []) if isinstance(result, dict) else []
-    names = [file.get("name") if isinstance(file, dict) else file for file in listed]
-    # A name with a folder in it would lead out of the results.
-    return [name for name in names if isinstance(name, str) and Path(name).name == name]
-
-
 def _property(result: Any, name: str) -> str:
     properties = result.get("properties", {}) if isinstance(result, dict) else {}
     return str(properties.get(name, "")) if isinstance(properties, dict) else ""
@@ -573,8 +517,7 @@ def _counts(result: Any) -> bool:
     )
 
 
-# --- dbt manifest ---------------------------------------------------------------------------------
-# The manifest of a dbt project: which of its models are published, and what they are about.
+# --- the manifest of a dbt project: which of its models are published, and what they are about ----
 
 
 def read_manifest(path: str | os.PathLike[str]) -> tuple[list[str], Descriptions]:
@@ -583,9 +526,6 @@ def read_manifest(path: str | os.PathLike[str]) -> tuple[list[str], Descriptions
     A model is published if its ``meta`` has the part ``hartley``, with the fields of a block of
     ``outputs.toml``; ``file`` names what it is exported to, by default the ``location`` of an
     external model. Names of files count from the folder of the project.
-
-    Args:
-        path: ``target/manifest.json``, as dbt writes it.
     """
     content = parse_json(read_text_file(path, what="manifest"), what=f"manifest {path}")
     nodes = content.get("nodes") if isinstance(content, dict) else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hartley.engines.table import Kind, run
 from hartley.errors import ColumnError, OptionError
 from hartley.files import one_line
+from hartley.text import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,12 +21,28 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
 
 
-# --- reading options ------------------------------------------------------------------------------
-# How files of rows are written: missing values, spaces, encoding, decimals, dates, sheets.
-
 DATES = ("year-first", "day-first", "month-first")
 """How days are written: 2024-12-31, 31.12.2024 or 12/31/2024."""
-_TAB = ("tab", "\\t")
+TEXT = "VARCHAR"
+_KINDS = {
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+}
+SAMPLE = 1000
+"""Rows that rule out most types, before all rows are looked at for the others."""
+SPACES = " \t\n\r\v\f\u00a0\ufeff"
+"""What is trimmed: the spaces of ASCII, the one that does not break, and a stray mark of order."""
+_ORDERS = {"day-first": "%d{0}%m{0}%Y", "month-first": "%m{0}%d{0}%Y"}
+_DAY = r"\d{1,2}[./-]\d{1,2}[./-]\d{4}"
+_CLOCK = r"\d{1,2}:\d{2}(:\d{2})?"
+PERIODS = ("day", "week", "month", "quarter", "year", "decade")
+"""From narrow to wide. Weeks begin on Mondays and nest in no other period."""
+NO_BREAK = "\u00a0"
+AROUND = f"^[\\s{NO_BREAK}]+|[\\s{NO_BREAK}]+$"
+"""Spaces around a text, the one that does not break among them; slower than a plain trim."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +83,8 @@ class ReadingOptions:
         settle("names", None if self.names is None else _texts("names", self.names))
         for name in ("encoding", "decimal", "delimiter", "sheet", "dates"):
             value = getattr(self, name)
-            if not (isinstance(value, str) or (value is None and name in _OPTIONAL)):
+            optional = name in ("delimiter", "sheet")
+            if not (isinstance(value, str) or (value is None and optional)):
                 raise _wrong(name, "is no text", "write it in quotes")
         for name in ("trim", "labels"):
             if not isinstance(getattr(self, name), bool):
@@ -77,7 +95,8 @@ class ReadingOptions:
             if getattr(self, name) not in choices:
                 shown = " or ".join(map(repr, choices))
                 raise _wrong(name, f"is '{one_line(getattr(self, name))}'", f"write {shown}")
-        _check_header(self.header, self.names)
+        if self.header is not None:
+            _check_header(self.header, self.names)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -134,9 +153,6 @@ class ReadingOptions:
         return self.trim or self.decimal != "." or self.dates != "year-first"
 
 
-_OPTIONAL = ("delimiter", "sheet")
-
-
 def _texts(name: str, value: object) -> tuple[str, ...]:
     listed = (value,) if isinstance(value, str) else value
     if not isinstance(listed, Sequence) or not all(isinstance(item, str) for item in listed):
@@ -158,15 +174,13 @@ def _encoding(name: str) -> str:
 
 
 def _delimiter(sign: str) -> str:
-    sign = "\t" if sign.lower() in _TAB else sign
+    sign = "\t" if sign.lower() in ("tab", "\\t") else sign
     if len(sign.encode()) != 1 or sign in '"\r\n\0':
         raise _wrong("delimiter", f"is '{one_line(sign)}'", "use one sign such as ';' or 'tab'")
     return sign
 
 
 def _check_header(line: object, names: object) -> None:
-    if line is None:
-        return
     if type(line) is not int or line < 1:
         raise _wrong("header", "is no number of a line", "the first line is 1")
     if names is not None:
@@ -184,8 +198,7 @@ AS_WRITTEN = ReadingOptions()
 """UTF-8, decimal points, every space kept, and only empty fields missing."""
 
 
-# --- texts ----------------------------------------------------------------------------------------
-# Tables of texts: what is missing, spaces around values, and the types that texts seem to have.
+# --- tables of texts: what is missing, spaces, and the types that texts seem to have --------------
 #
 # A file of texts is read in two views on the embedded engine. The first one holds its fields as
 # they are written. The second one holds what they say: without spaces around them if these are
@@ -193,64 +206,26 @@ AS_WRITTEN = ReadingOptions()
 # year. A column is rewritten only if every value of it can be, so that no text is changed by a
 # guess.
 
-TEXT = "VARCHAR"
-_KINDS = {
-    "BIGINT": "int64",
-    "DOUBLE": "float64",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-}
-SAMPLE = 1000
-"""Rows that rule out most types, before all rows are looked at for the others."""
-SPACES = " \t\n\r\v\f\u00a0\ufeff"
-"""What is trimmed: the spaces of ASCII, the one that does not break, and a stray mark of order."""
-_ORDERS = {"day-first": "%d{0}%m{0}%Y", "month-first": "%m{0}%d{0}%Y"}
-_DAY = r"\d{1,2}[./-]\d{1,2}[./-]\d{4}"
-_CLOCK = r"\d{1,2}:\d{2}(:\d{2})?"
-
 
 def literal(value: str) -> str:
-    """Return text as the engine writes it.
-
-    Example:
-        >>> literal("it's")
-        "'it''s'"
-    """
+    """Return text as the engine writes it."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column as the engine writes it.
-
-    Example:
-        >>> quoted('a"b')
-        '"a""b"'
-    """
+    """Return the name of a column as the engine writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def listed(texts: Iterable[str]) -> str:
-    """Return texts as a list of the engine.
-
-    Example:
-        >>> listed(["?", "NA"])
-        "['?', 'NA']"
-    """
+def sql_list(texts: Iterable[str]) -> str:
+    """Return texts as a list of the engine."""
     return f"[{', '.join(map(literal, texts))}]"
 
 
 def clean_texts(
     backend: Any, raw: str, types: Mapping[str, str], reading: ReadingOptions
 ) -> tuple[Any, dict[str, str]]:
-    """Return a view of texts as they are meant, and the type of every column.
-
-    Args:
-        backend: the connection of the embedded engine.
-        raw: the name of a view of texts.
-        types: the columns with the types that are known already; TEXT: not known.
-        reading: how the texts are written.
-    """
+    """Return a view of texts as they are meant, and the type of every column."""
     columns = ", ".join(f"{_cleaned(quoted(name), reading)} AS {quoted(name)}" for name in types)
     backend.con.execute(f"CREATE TEMP VIEW hartley_clean AS SELECT {columns} FROM {raw}")  # noqa: S608 - quoted
     # With decimal commas, 1.234 may be a thousand: what seems a number with a point is none.
@@ -268,7 +243,7 @@ def clean_texts(
 
 def _cleaned(column: str, reading: ReadingOptions) -> str:
     text = f"trim({column}, {literal(SPACES)})" if reading.trim else column
-    return f"CASE WHEN NOT list_contains({listed(reading.marks)}, {text}) THEN {text} END"
+    return f"CASE WHEN NOT list_contains({sql_list(reading.marks)}, {text}) THEN {text} END"
 
 
 def _types(backend: Any, columns: Sequence[str], reading: ReadingOptions) -> dict[str, str]:
@@ -323,7 +298,7 @@ def _castable(column: str, kind: str) -> str:
 def _parsed(column: str, reading: ReadingOptions) -> str:
     days = [_ORDERS[reading.dates].format(sign) for sign in "./-"]
     forms = [f"{day}{clock}" for day in days for clock in ("", " %H:%M", " %H:%M:%S")]
-    return f"try_strptime({column}, {listed(forms)})"
+    return f"try_strptime({column}, {sql_list(forms)})"
 
 
 def _rewritten(column: str, kind: str, reading: ReadingOptions) -> str:
@@ -347,32 +322,18 @@ def typed(texts: Any, types: Mapping[str, str]) -> Any:
 
 
 def common_type(types: Sequence[str]) -> str:
-    """Return a type that can hold what several files have in one column.
-
-    Example:
-        >>> common_type(["BIGINT", "DOUBLE"]), common_type(["BIGINT", "DATE"])
-        ('DOUBLE', 'VARCHAR')
-    """
+    """Return a type that can hold what several files have in one column."""
     different = set(types)
     if len(different) == 1:
         return different.pop()
     return "DOUBLE" if different <= {"BIGINT", "DOUBLE"} else TEXT
 
 
-# --- periods --------------------------------------------------------------------------------------
-# Dates put into periods: days, weeks, months, quarters, years and decades.
-
-PERIODS = ("day", "week", "month", "quarter", "year", "decade")
-"""From narrow to wide. Weeks begin on Mondays and nest in no other period."""
+# --- dates put into periods: days, weeks, months, quarters, years and decades ---------------------
 
 
 def is_period(step: object) -> bool:
-    """Tell whether a bin is a period of dates and not a width of numbers.
-
-    Example:
-        >>> is_period("month"), is_period("10"), is_period(5)
-        (True, False, False)
-    """
+    """Tell whether a bin is a period of dates and not a width of numbers."""
     return isinstance(step, str) and step.strip().lower() in PERIODS
 
 
@@ -381,17 +342,7 @@ def in_periods(
 ) -> Table:
     """Return a table with some columns of dates as texts that name their periods.
 
-    Args:
-        table: the table.
-        periods: the period of each such column.
-        beside: columns that stay as they are, and the names under which their periods are added.
-
-    Example:
-        >>> import datetime as dt
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"birth": [dt.date(2020, 5, 7), None]})
-        >>> in_periods(table, {"birth": "quarter"}).expression.birth.to_pyarrow().to_pylist()
-        ['2020-Q2', None]
+    Columns ``beside`` stay as they are, and their periods are added under these names.
     """
     if not periods:
         return table
@@ -440,12 +391,7 @@ def _name(value: Any, period: str) -> Any:
 
 
 def period_name(value: dt.date, period: str) -> str:
-    """Return what the period of a date is called, as on an engine.
-
-    Example:
-        >>> [period_name(dt.date(1999, 12, 31), period) for period in ("week", "month", "decade")]
-        ['1999-12-27', '1999-12', '1990s']
-    """
+    """Return what the period of a date is called, as on an engine."""
     if period == "decade":
         return f"{value.year // 10 * 10:04d}s"
     if period == "year":
@@ -460,12 +406,7 @@ def period_name(value: dt.date, period: str) -> str:
 
 
 def check_periods(periods: object, what: str) -> tuple[str, ...]:
-    """Return periods from narrow to wide, or raise an error for those that do not nest.
-
-    Example:
-        >>> check_periods(["month", "year"], "Column 'birth'")
-        ('month', 'year')
-    """
+    """Return periods from narrow to wide, or raise an error for those that do not nest."""
     words = [str(period).strip().lower() for period in periods]  # type: ignore[attr-defined]
     places = [PERIODS.index(word) if word in PERIODS else -1 for word in words]
     if -1 in places or places != sorted(set(places)) or ("week" in words and len(words) > 1):
@@ -475,12 +416,7 @@ def check_periods(periods: object, what: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-# --- declared values ------------------------------------------------------------------------------
-# Declared values in typed columns: marks of missing values, trimmed texts, and near misses.
-
-NO_BREAK = "\u00a0"
-AROUND = f"^[\\s{NO_BREAK}]+|[\\s{NO_BREAK}]+$"
-"""Spaces around a text, the one that does not break among them; slower than a plain trim."""
+# --- declared values in typed columns: marks of missing values, trimmed texts, and near misses ----
 
 
 def clean_columns(table: Table, reading: ReadingOptions) -> Table:
@@ -552,16 +488,6 @@ def near_misses(table: Table, declared: Mapping[str, Sequence[object]]) -> list[
 
     Such a text is most often the declared value, written carelessly, and is not counted as it. The
     sentence names the declared value and how many rows have such texts, and no text itself.
-
-    Args:
-        table: the table.
-        declared: for each column, its categories and the marks of missing values; columns that
-            the table has not, and values that are no texts, are left aside.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> near_misses(open_table({"sex": ["F", " f", "M", "m "]}), {"sex": ["F", "M"]})
-        ["Column 'sex' has 2 rows whose value differs from 'F' or 'M' only by spaces or case"]
     """
     source = table.expression if table.texts is None else table.texts
     asked: list[tuple[str, str]] = []
@@ -573,8 +499,8 @@ def near_misses(table: Table, declared: Mapping[str, Sequence[object]]) -> list[
         folded: dict[str, str] = {}
         for value in texts:
             folded.setdefault(value.strip().lower(), value)
-        for text, value in folded.items():
-            near = (source[name].strip().lower() == text) & source[name].notin(texts)
+        for spelling, value in folded.items():
+            near = (source[name].strip().lower() == spelling) & source[name].notin(texts)
             counts[f"n{len(asked)}"] = near.fill_null(False).sum()  # noqa: FBT003 - a value
             asked.append((name, value))
     if not asked:
@@ -584,12 +510,11 @@ def near_misses(table: Table, declared: Mapping[str, Sequence[object]]) -> list[
     for (name, value), count in zip(asked, row.values(), strict=True):
         if count:
             missed.setdefault(name, {})[value] = int(count)
-    return [_sentence(name, values) for name, values in missed.items()]
-
-
-def _sentence(column: str, missed: Mapping[str, int]) -> str:
-    rows = sum(missed.values())
-    many = "1 row" if rows == 1 else f"{rows:,} rows"
-    *first, last = (f"'{one_line(value, 30)}'" for value in missed)
-    shown = f"{', '.join(first)} or {last}" if first else last
-    return f"Column '{column}' has {many} whose value differs from {shown} only by spaces or case"
+    sentences = []
+    for name, rows in missed.items():
+        shown = listed((f"'{one_line(value, 30)}'" for value in rows), joint="or")
+        sentences.append(
+            f"Column '{name}' has {counted(sum(rows.values()), 'row')} whose value differs "
+            f"from {shown} only by spaces or case"
+        )
+    return sentences

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hartley.engines.cells import (
     MOST_BUCKETS,
     MOST_COMPARED,
-    MOST_CUTS,
     CutCells,
     EqualCellGrid,
     UniformCells,
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
 
 
-# --- formula --------------------------------------------------------------------------------------
-# Arithmetic over columns as nested tuples, executed in the same order on every engine.
+# --- arithmetic over columns as nested tuples, executed in the same order on every engine ---------
 #
 # A tree is ("const", "1/3"), ("var", "height"), an operation and its arguments (``+ - * /``,
 # ``neg``, ``abs``, ``sqrt``, ``min``, ``max``, ("pow", tree, n) with a natural n), or ("if",
@@ -59,7 +57,7 @@ SHAPES = {
     "if": "cvv",
 }
 """What an operation is applied to: values and conditions."""
-CONDITIONS = ("<", "<=", "and")
+CONDITIONS = (("<",), ("<=",), ("and",))
 MOST_POWER = 64
 MOST_COPIES = 4
 """A part inside a choice is repeated at most this often, to be computed only where it is chosen."""
@@ -96,12 +94,7 @@ between engines; hint: use + - * /, natural powers, abs, min, max and sqrt
 
 
 def names_of(tree: Tree) -> tuple[str, ...]:
-    """Return the columns that a formula reads, in the order of their first appearance.
-
-    Example:
-        >>> names_of(("-", ("var", "weight"), ("pow", ("var", "height"), 2)))
-        ('weight', 'height')
-    """
+    """Return the columns that a formula reads, in the order of their first appearance."""
     if tree[0] == "var":
         return (tree[1],)
     return tuple(dict.fromkeys(name for part in _parts(tree) for name in names_of(part)))
@@ -120,14 +113,6 @@ def formula_steps(
     Every step names new columns and receives the rows that have them. A quotient by zero, a root
     of a negative number and a result that is not finite become NULL, and so does everything that
     needs them. The last step names the column ``prefix`` itself.
-
-    Args:
-        dialect: of the engine, which divides.
-        tree: the formula.
-        inputs: for every column that it names, the column of the rows that holds its value.
-        prefix: how the names of the new columns begin.
-        bounded: whether every part has a finite value wherever all inputs have one. Then missing
-            inputs are looked for once, at the end, and not in every choice.
     """
     known: dict[Tree, str] = {("var", name): held for name, held in inputs.items()}
     rows = yield {}
@@ -146,23 +131,17 @@ def formula_steps(
     return (yield {prefix: null_unless(result.abs() <= number(LARGEST), result)})
 
 
-# --- the tree ---------------------------------------------------------------------------------
-
-
 def _is_well_formed(tree: object) -> bool:
     if not isinstance(tree, tuple) or not tree:
         return False
     operation, *arguments = tree
-    shape = "".join("c" if _is_condition(part) else "v" for part in arguments)
+    conditions = [isinstance(part, tuple) and part[:1] in CONDITIONS for part in arguments]
+    shape = "".join("c" if condition else "v" for condition in conditions)
     if operation == "var":
         return shape == "v" and isinstance(arguments[0], str)
     if operation == "pow":
         return shape == "vv" and arguments[1] in range(MOST_POWER + 1)
     return shape == SHAPES.get(operation)
-
-
-def _is_condition(tree: object) -> bool:
-    return isinstance(tree, tuple) and bool(tree) and tree[0] in CONDITIONS
 
 
 def _parts(tree: object) -> tuple[Tree, ...]:
@@ -196,12 +175,10 @@ def _divides_by_constant(tree: Tree) -> bool:
 
 
 def _levels(tree: Tree, *, bounded: bool) -> Iterator[list[Tree]]:
-    """Group the parts that are computed once, so that a part needs earlier groups only.
-
-    Those are the parts that are written down more than once, save where all of that happens in a
-    choice of an "if": there they stay, a few copies at most, and are computed in the rows that
-    choose them alone.
-    """
+    """Group the parts that are computed once, so that a part needs earlier groups only."""
+    # Those are the parts that are written down more than once, save where all of that happens in a
+    # choice of an "if": there they stay, a few copies at most, and are computed in the rows that
+    # choose them alone.
     level: dict[Tree, int] = {}
 
     def visit(part: Tree) -> None:
@@ -229,46 +206,36 @@ def _levels(tree: Tree, *, bounded: bool) -> Iterator[list[Tree]]:
         yield [part for part in shared if level[part] == depth]
 
 
-# --- execution --------------------------------------------------------------------------------
-
-
 def _value(
     dialect: Dialect, tree: Tree, rows: Any, known: Mapping[Tree, str], *, bounded: bool
 ) -> Any:
     """Return a part of a formula as an expression over the rows."""
+    import ibis
+
     operation = tree[0]
     if tree in known or operation == "const":
         return rows[known[tree]] if tree in known else number(_constant(tree))
     operands = [_value(dialect, part, rows, known, bounded=bounded) for part in _parts(tree)]
-    if operation == "if":
+    if operation == "if":  # where something that the condition needs is missing, nothing
         holds, then, otherwise = operands
         sources = [part for part in _sources(tree[1]) if part != tree[3] and not bounded]
         needed = [_value(dialect, part, rows, known, bounded=bounded) for part in sources]
-        return _choose(holds, then, otherwise, needed)
+        decided = [value.notnull() for value in needed]
+        other = (functools.reduce(operator.and_, decided), otherwise) if decided else None
+        return ibis.cases((holds, then), other) if other else ibis.ifelse(holds, then, otherwise)
     if operation in ("min", "max"):
-        constant = bounded or tree[2][0] == "const"
-        return _extreme(operation, *operands, constant=constant)
+        return _extreme(operation, *operands, constant=bounded or tree[2][0] == "const")
     if operation == "pow":
         return _power(operands[0], tree[2])
-    if operation == "/":
-        dividend, divisor = operands
-        safe = divisor if _divides_by_constant(tree) else divisor.nullif(number(0.0))
-        return dialect.divide(dividend, safe)
-    return _OPERATIONS[operation](*operands)
+    if operation != "/":
+        return _OPERATIONS[operation](*operands)
+    dividend, divisor = operands
+    safe = divisor if _divides_by_constant(tree) else divisor.nullif(number(0.0))
+    return dialect.divide(dividend, safe)
 
 
 def _constant(tree: Tree) -> float:
     return float(parse_number(tree[1], name="a constant"))
-
-
-def _choose(holds: Any, then: Any, otherwise: Any, needed: Sequence[Any]) -> Any:
-    """Choose by a condition; where something that it needs is missing, nothing."""
-    import ibis
-
-    if not needed:
-        return ibis.ifelse(holds, then, otherwise)
-    decided = functools.reduce(operator.and_, (value.notnull() for value in needed))
-    return ibis.cases((holds, then), (decided, otherwise))
 
 
 def _extreme(operation: str, a: Any, b: Any, *, constant: bool) -> Any:
@@ -285,10 +252,7 @@ def _power(base: Any, power: int) -> Any:
     """Multiply again and again, in one order: the engines' own powers differ in the last digit."""
     if power == 0:
         return null_unless(base.notnull(), number(1.0))
-    result = base
-    for _ in range(power - 1):
-        result = result * base
-    return result
+    return functools.reduce(operator.mul, [base] * power)
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -304,8 +268,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-# --- rules ----------------------------------------------------------------------------------------
-# Rules for releasing columns, which every engine executes in the same way.
+# --- rules for releasing columns, which every engine executes in the same way ---------------------
 #
 # A map is a list of rules, one per released column. A column that no rule names is NOT released.
 # Every engine computes the same doubles, bit for bit: a rule uses comparisons and IEEE sums,
@@ -315,19 +278,6 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 # released as zero. Infinite values lie outside every range. Rows keep the order in which the
 # engine gives them.
 
-__all__ = [
-    "MOST_CUTS",
-    "CutCells",
-    "Formula",
-    "Keep",
-    "Lookup",
-    "ProgramRule",
-    "Quantized",
-    "Rule",
-    "UniformCells",
-    "range_of",
-]
-
 
 @dataclass(frozen=True)
 class Lookup:
@@ -336,10 +286,6 @@ class Lookup:
     A value that no group names becomes ``other``; without one the release is refused. Labels are
     all text, all whole numbers or all truth values. On the embedded engine as many comparisons a
     row as the number of values has binary digits, elsewhere one look-up a label.
-
-    Example:
-        >>> Lookup("job", (("nurse", "health"), ("teacher", "school")), "other").labels
-        ('health', 'school', 'other')
     """
 
     column: str
@@ -384,10 +330,6 @@ class Formula:
     rule with a range. A row in which the formula is undefined is released as NULL and counted. exp
     and log are refused: their last digit differs between engines. PostgreSQL stops where a product
     is too small or too large for a double.
-
-    Example:
-        >>> Formula("x", ("*", ("const", "2"), ("var", "x")), Fraction(0), Fraction(1)).column
-        'x'
     """
 
     column: str
@@ -406,11 +348,6 @@ class Quantized:
 
     ``tree`` is computed as by ``Formula``, in doubles and in a fixed order, over columns that are
     clamped where the map declares their ranges; the result is clamped to the range of the cells.
-
-    Example:
-        >>> cells = UniformCells("area", Fraction(0), Fraction(12), 12)
-        >>> Quantized("area", ("*", ("var", "x"), ("var", "y")), cells).high
-        Fraction(12, 1)
     """
 
     column: str
@@ -434,12 +371,7 @@ class Quantized:
 
 @dataclass(frozen=True)
 class Keep:
-    """A column released unchanged, or clamped to a range and then released as a double.
-
-    Example:
-        >>> Keep("sex").low is None
-        True
-    """
+    """A column released unchanged, or clamped to a range and then released as a double."""
 
     column: str
     low: Fraction | None = None
@@ -496,19 +428,13 @@ Rule: TypeAlias = UniformCells | CutCells | Lookup | Formula | Quantized | Keep 
 
 
 def range_of(rule: Rule) -> tuple[float, float] | None:
-    """Return the range to which a rule clamps its column, as doubles, or None.
-
-    Example:
-        >>> range_of(Keep("sex")), range_of(Keep("age", Fraction(0), Fraction(100)))
-        (None, (0.0, 100.0))
-    """
+    """Return the range to which a rule clamps its column, as doubles, or None."""
     if isinstance(rule, Lookup) or rule.low is None or rule.high is None:
         return None
     return float(rule.low), float(rule.high)
 
 
-# --- steps ----------------------------------------------------------------------------------------
-# Detecting whether the numbers of a column are multiples of a step, and so not continuous.
+# --- whether the numbers of a column are multiples of a step, and so not continuous ---------------
 
 DECIMALS, BINARY_DIGITS = 10**14, 2**46
 """A step is looked for as long as the range has at most so many of them.
@@ -552,27 +478,24 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
     rounded. Likewise for k binary digits, where the product itself is exact. So each row is
     decided exactly. A step that no such fraction is a multiple of (a third, a pound in
     kilograms) shows in values that occur again.
-
-    Args:
-        table: the table, on any engine.
-        name: the column.
-        low: the lower end of its declared range.
-        high: the upper end.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> weights = open_table({"kg": [70.5, 71.0, 64.5]})
-        >>> look_for_step(weights, "kg", Fraction(0), Fraction(200))
-        StepEvidence(inside=3, rounded=3, repeated=0)
     """
-    values = _inside(table, name, low, high)
-    on_step = functools.reduce(
-        operator.or_, _on_steps(table.dialect, values.x, max(abs(low), abs(high)))
+    values, dialect, largest = (
+        _inside(table, name, low, high),
+        table.dialect,
+        max(abs(low), abs(high)),
     )
+    tens, twos = _exponent(largest, 10, DECIMALS), _exponent(largest, 2, BINARY_DIGITS)
+    half, scale = number(0.5), number(10.0 ** abs(tens))
+    if tens >= 0:
+        decimal = dialect.divide(dialect.floor(values.x * scale + half), scale) == values.x
+    else:
+        decimal = dialect.floor(dialect.divide(values.x, scale) + half) * scale == values.x
+    binary = values.x * number(2.0**twos)
+    on_step = decimal | (dialect.floor(binary) == binary)
     query = values.aggregate(inside=values.count(), rounded=on_step.sum())
     row = run(table, query.to_pyarrow).to_pylist()[0]
     # By itself: beside other aggregates, DuckDB counts different values in one thread.
-    different = int(run(table, table.dialect.count_distinct(values.x).to_pyarrow).as_py())
+    different = int(run(table, dialect.count_distinct(values.x).to_pyarrow).as_py())
     inside = int(row["inside"])
     return StepEvidence(inside, rounded=int(row["rounded"] or 0), repeated=inside - different)
 
@@ -591,12 +514,6 @@ def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bo
     For steps that neither decimals nor repeated values show, such as pounds in kilograms when all
     weigh differently. Of numbers without a step one in fifty fits by chance; nine in ten have to,
     beside the two that give the distance. Fewer than four different numbers show nothing.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> pounds = open_table({"kg": [p / 2.2046226218 for p in (90, 113, 157, 158, 201)]})
-        >>> lie_on_lattice(pounds, "kg", Fraction(0), Fraction(200))
-        True
     """
     inside, largest = _inside(table, name, low, high), max(abs(low), abs(high))
 
@@ -619,13 +536,7 @@ def lie_on_lattice(table: Table, name: str, low: Fraction, high: Fraction) -> bo
 
 
 def count_at_ends(table: Table, name: str, low: Fraction, high: Fraction) -> tuple[int, int]:
-    """Return how many numbers of a column lie at or beyond either end of a range.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> count_at_ends(open_table({"kg": [0, 70, 200, 230]}), "kg", Fraction(0), Fraction(200))
-        (1, 2)
-    """
+    """Return how many numbers of a column lie at or beyond either end of a range."""
     values = table.expression.select(x=as_doubles(table, name))
     values = values.filter(values.x.notnull(), ~values.x.isnan())
     query = values.aggregate(
@@ -657,18 +568,6 @@ def _inside(table: Table, name: str, low: Fraction, high: Fraction) -> Any:
     )
 
 
-def _on_steps(dialect: Dialect, value: Any, largest: Fraction) -> list[Any]:
-    """Return the conditions that a number is a decimal, or a binary fraction, of few digits."""
-    tens, twos = _exponent(largest, 10, DECIMALS), _exponent(largest, 2, BINARY_DIGITS)
-    half, scale = number(0.5), number(10.0 ** abs(tens))
-    if tens >= 0:
-        decimal = dialect.divide(dialect.floor(value * scale + half), scale) == value
-    else:
-        decimal = dialect.floor(dialect.divide(value, scale) + half) * scale == value
-    binary = value * number(2.0**twos)
-    return [decimal, dialect.floor(binary) == binary]
-
-
 def _exponent(largest: Fraction, base: int, most: int) -> int:
     """Return the largest k with largest * base^k <= most."""
     exponent = 0
@@ -679,19 +578,11 @@ def _exponent(largest: Fraction, base: int, most: int) -> int:
     return exponent
 
 
-# --- categories -----------------------------------------------------------------------------------
-# Labels of categories: nested cases, or lists on engines that search lists faster.
+# --- labels of categories: nested cases, or lists on engines that search lists faster -------------
 
 
 def label_steps(table: Table, rule: Lookup, value: str, result: str) -> Steps:
-    """Label categories in the fastest way that an engine has.
-
-    Args:
-        table: the table.
-        rule: the groups.
-        value: the column with the values.
-        result: the column to name; with ``_unknown`` appended, whether a value is in no group.
-    """
+    """Label categories in the fastest way that an engine has."""
     lists = label_lists(table, rule)
     if not lists:
         return look_up_steps(rule, value, result)
@@ -783,12 +674,7 @@ def number_edges(rule: Lookup) -> list[float]:
 
 
 def type_of(item: object) -> str:
-    """Return the type of the column that holds such an item.
-
-    Example:
-        >>> type_of("nurse"), type_of(3), type_of(True)
-        ('string', 'int64', 'boolean')
-    """
+    """Return the type of the column that holds such an item."""
     return {str: "string", int: "int64", bool: "boolean"}[type(item)]
 
 
@@ -820,27 +706,16 @@ def as_executed(rule: Rule) -> Rule:
 def join_lists(table: Table, rows: Any, rules: Sequence[Rule]) -> Any:
     """Add the lists that the rules search to every row."""
     # A join by value would be quicker for categories, but loses the order of the rows.
-    return with_lists(
-        rows,
-        {
-            f"r{i}_{name}": items
-            for i, rule in enumerate(rules)
-            for name, items in _lists(table, rule).items()
-        },
-    )
-
-
-def _lists(table: Table, rule: Rule) -> dict[str, Sequence[Any]]:
-    if isinstance(rule, Lookup):
-        return label_lists(table, rule)
-    cells = rule.cells if isinstance(rule, Quantized) else rule
-    if not isinstance(cells, CutCells):
-        return {}
-    return cut_lists(table, cells) | {
-        f"{end}_{name}": items
-        for end, same in ends_of(cells).items()
-        for name, items in cut_lists(table, same).items()
-    }
+    lists: dict[str, Sequence[Any]] = {}
+    for i, rule in enumerate(rules):
+        cells = rule.cells if isinstance(rule, Quantized) else rule
+        if isinstance(rule, Lookup):
+            lists |= {f"r{i}_{name}": items for name, items in label_lists(table, rule).items()}
+        if isinstance(cells, CutCells):
+            for end, same in ({"": cells} | ends_of(cells)).items():
+                start = f"r{i}_{end}_" if end else f"r{i}_"
+                lists |= {start + name: items for name, items in cut_lists(table, same).items()}
+    return with_lists(rows, lists)
 
 
 def ends_of(cells: CutCells) -> dict[str, CutCells]:

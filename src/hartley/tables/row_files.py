@@ -36,8 +36,8 @@ from hartley.tables.reading import (
     clean_columns,
     clean_texts,
     common_type,
-    listed,
     literal,
+    sql_list,
     typed,
 )
 
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     Sources = Sequence[str | os.PathLike[str]]
 
 
-# --- local copies ---------------------------------------------------------------------------------
-# Private copies of what the engine cannot read where it lies: standard input, other encodings.
-
 CHUNK = 1 << 20
 _SIGNATURES = (
     (b"PAR1", ".parquet"),
@@ -61,6 +58,37 @@ _SIGNATURES = (
     (b"\x1f\x8b", ".csv.gz"),
 )
 """The first bytes by which a file without a name is recognised; everything else is CSV."""
+SEPARATORS = ",;\t|"
+QUOTE = '"'
+ZONED = "TIMESTAMP WITH TIME ZONE"
+LONG_FILE = 2**22
+"""Bytes from which the first lines of a file are looked at before all of it is."""
+FIRST_LINES = 20_480
+READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+"""The function of pyreadstat for each ending."""
+EXCEL_ENDINGS, STATISTICS_ENDINGS = (".xlsx", ".xlsm"), tuple(READERS)
+PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
+ENDINGS = (*PARQUET_ENDINGS, *EXCEL_ENDINGS, *STATISTICS_ENDINGS, ".csv", ".tsv", ".txt", ".gz")
+"""The endings that a hint names."""
+ROWS_AT_ONCE = 10_000
+LARGEST_WHOLE = 2**53
+"""Whole numbers up to here are exact as doubles, the only numbers of these formats."""
+LAKES = {
+    "_delta_log": "a Delta table",
+    "metadata/*.metadata.json": "an Iceberg table",
+    ".hoodie": "a Hudi table",
+}
+"""What is in a folder of a kind of table that is more than its files."""
+
+
+# --- private copies of what the engine cannot read where it lies ----------------------------------
 
 
 @dataclass
@@ -160,15 +188,7 @@ def suspected_encoding(path: str | Path, candidates: Sequence[str] = ("utf-8", "
     return next(iter(decoders), "latin-1")
 
 
-# --- csv and parquet ------------------------------------------------------------------------------
-# Opening Parquet and CSV files as one table.
-
-SEPARATORS = ",;\t|"
-QUOTE = '"'
-ZONED = "TIMESTAMP WITH TIME ZONE"
-LONG_FILE = 2**22
-"""Bytes from which the first lines of a file are looked at before all of it is."""
-FIRST_LINES = 20_480
+# --- Parquet and CSV ------------------------------------------------------------------------------
 
 
 def open_parquet(paths: list[str], name: str) -> Table:
@@ -187,12 +207,8 @@ def open_csv(
 ) -> Table:
     """Open CSV files as one table; every column is typed by all of its texts.
 
-    Args:
-        paths: the files.
-        name: the name of the table in messages.
-        reading: how they are written.
-        copies: where copies in another encoding are kept.
-        whole: False for texts alone, where the first lines of long files say how they are written.
+    Unless ``whole``, texts alone are opened, and the first lines of long files say how they are
+    written.
     """
     backend = EMBEDDED.open()
     copied = paths
@@ -220,11 +236,6 @@ def open_csv(
     )
 
 
-def _literal(path: str) -> str:
-    """Return a path that the engine does not take for a pattern."""
-    return glob.escape(path)
-
-
 def _read_parquet(paths: list[str]) -> Any:
     """Read Parquet files of one schema: the engine would cast the later ones to the first."""
     import pyarrow.parquet as pq
@@ -245,8 +256,8 @@ def _read_parquet(paths: list[str]) -> Any:
                     f"{Path(path).name}",
                     hint="convert it to one type first",
                 )
-    files = [_literal(path) for path in paths]
-    return EMBEDDED.open().read_parquet(files, hive_partitioning=False)
+    # Escaped, so that the engine does not take a path for a pattern.
+    return EMBEDDED.open().read_parquet(list(map(glob.escape, paths)), hive_partitioning=False)
 
 
 def _blunt(paths: list[str]) -> dict[str, str]:
@@ -271,10 +282,8 @@ def _blunt(paths: list[str]) -> dict[str, str]:
 
 
 def _recorded_span(paths: list[str], column: str) -> Span | None:
-    """Return the statistics of a column of signed integers in Parquet files, if all have them.
-
-    The engine trusts the same records when it skips parts of a file.
-    """
+    """Return the statistics of a column of signed integers in Parquet files, if all have them."""
+    # The engine trusts the same records when it skips parts of a file.
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -312,11 +321,9 @@ class _Dialect:
 def _read_csv(
     backend: Any, paths: list[str], reading: ReadingOptions, lines: int
 ) -> tuple[Any, dict[str, str]]:
-    """Return CSV files with every column as its text, and the types that the texts seem to have.
-
-    Text is what a file holds: 007 is not 7 there. Quotes are the usual ones and nothing is a
-    comment, so that no record vanishes.
-    """
+    """Return CSV files with every column as its text, and the types that the texts seem to have."""
+    # Text is what a file holds: 007 is not 7 there. Quotes are the usual ones and nothing is a
+    # comment, so that no record vanishes.
     parts, guesses = [], []
     for path in paths:
         dialect = _sniff(backend, path, reading, lines)
@@ -355,11 +362,11 @@ def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: Readi
         "comment": "''",
         "skip": str(dialect.skip),
         "header": str(dialect.has_header).lower(),
-        "nullstr": listed(reading.marks),
+        "nullstr": sql_list(reading.marks),
         "hive_partitioning": "false",
     }
     settings = ", ".join(f"{name} = {value}" for name, value in options.items())
-    return f"SELECT * FROM read_csv({literal(_literal(path))}, {settings})"  # noqa: S608 - quoted
+    return f"SELECT * FROM read_csv({literal(glob.escape(path))}, {settings})"  # noqa: S608 - quoted
 
 
 def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
@@ -367,20 +374,16 @@ def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dia
     dialect = _sniffed(backend, path, reading, lines)
     if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
         # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
+        # So any other sign that splits a line comes first, then the one of most columns.
         others = [_sniffed(backend, path, replace(reading, delimiter=s), lines) for s in ";\t|"]
-        return max([dialect, *others], key=lambda sniffed: _width(sniffed, dialect))
+        several = [other for other in others if len(other.columns) > 1]
+        return max(several or [dialect, *others], key=lambda sniffed: len(sniffed.columns))
     return dialect
-
-
-def _width(sniffed: _Dialect, by_commas: _Dialect) -> tuple[bool, int]:
-    """Order the ways to split a file: any sign but the decimal one, then the most columns."""
-    several = len(sniffed.columns) > 1
-    return (several and sniffed is not by_commas, len(sniffed.columns))
 
 
 def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
     settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
-    values: list[Any] = [_literal(path), lines, list(reading.marks), QUOTE, QUOTE]
+    values: list[Any] = [glob.escape(path), lines, list(reading.marks), QUOTE, QUOTE]
     if reading.names is not None:
         settings.append("header = false")
     if reading.header is not None:
@@ -403,7 +406,12 @@ def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _D
 
 def _check_fields(path: str, dialect: _Dialect, reading: ReadingOptions) -> None:
     """Raise an error for doubled names, which the engine would rename, and unequal lines."""
-    fields, name = _header_line(path, dialect, reading), Path(path).name
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        for _ in range((reading.header or 1) - 1):
+            file.readline()
+        fields = next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE), [])
+    name = Path(path).name
     alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
     if (alone and reading.delimiter is None) or len(fields) != len(dialect.columns):
         hint = "check for stray quotes, separators and lines above the header"
@@ -419,32 +427,7 @@ def _check_fields(path: str, dialect: _Dialect, reading: ReadingOptions) -> None
     refuse_doubled(reading.names or headers, name)
 
 
-def _header_line(path: str, dialect: _Dialect, reading: ReadingOptions) -> list[str]:
-    """Return the fields of the first line, or of the line that is named as the header."""
-    opener: Any = gzip.open if path.endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        for _ in range((reading.header or 1) - 1):
-            file.readline()
-        return next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE), [])
-
-
-# --- foreign files --------------------------------------------------------------------------------
-# Files of Excel, SPSS, Stata and SAS, read completely into memory.
-
-EXCEL_ENDINGS = (".xlsx", ".xlsm")
-READERS = {
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".por": "read_por",
-    ".dta": "read_dta",
-    ".sas7bdat": "read_sas7bdat",
-    ".xpt": "read_xport",
-}
-"""The function of pyreadstat for each ending."""
-STATISTICS_ENDINGS = tuple(READERS)
-ROWS_AT_ONCE = 10_000
-LARGEST_WHOLE = 2**53
-"""Whole numbers up to here are exact as doubles, the only numbers of these formats."""
+# --- Excel, SPSS, Stata and SAS, read completely into memory --------------------------------------
 
 
 def _imported(package: str, what: str) -> Any:
@@ -454,9 +437,6 @@ def _imported(package: str, what: str) -> Any:
         raise EngineError(
             f"{what} need the package {package}", hint="pip install 'hartley[files]'"
         ) from None
-
-
-# --- Excel --------------------------------------------------------------------------------------
 
 
 def open_excel(paths: Sequence[str], name: str, reading: ReadingOptions) -> Table:
@@ -488,7 +468,10 @@ def _read_sheet(path: str, reading: ReadingOptions) -> Any:
             filled = (row for row in chunk if any(map(_full, row)))
             columns = dict(enumerate(zip_longest(*filled)))
             if any(map(_full, chain(*(columns[place] for place in columns.keys() - pieces)))):
-                raise _nameless(Path(path).name)
+                raise TableError(
+                    f"The sheet of {Path(path).name} has values in a column without a name",
+                    hint="name every column, or name the line of the header with --header-line",
+                )
             size = len(next(iter(columns.values()), ()))
             for place, piece in pieces.items():
                 cells = columns.get(place, (None,) * size)
@@ -520,11 +503,9 @@ def _sheet(book: Any, file: str, wanted: str | None) -> Any:
 def _named_columns(
     rows: Iterator[tuple[Any, ...]], file: str, reading: ReadingOptions
 ) -> tuple[list[str], list[int], Iterator[tuple[Any, ...]]]:
-    """Return the names of the columns, their places, and the rows below the names.
-
-    Without a named line, the first row with a value holds the names. If it has a single value and
-    the next row has several or none, it is a title, and the file is refused.
-    """
+    """Return the names of the columns, their places, and the rows below the names."""
+    # Without a named line, the first row with a value holds the names. If it has a single value and
+    # the next row has several or none, it is a title, and the file is refused.
     if reading.names is not None:
         return list(reading.names), list(range(len(reading.names))), rows
     skipped = islice(rows, (reading.header or 1) - 1, None)
@@ -546,13 +527,6 @@ def _named_columns(
     return names, list(cells), chain(second, below)
 
 
-def _nameless(file: str) -> TableError:
-    return TableError(
-        f"The sheet of {file} has values in a column without a name",
-        hint="name every column, or name the line of the header with --header-line",
-    )
-
-
 def _full(cell: object) -> bool:
     return cell is not None and cell != ""
 
@@ -571,9 +545,6 @@ def _text(cell: object, decimal: str) -> str | None:
         midnight = cell.time() == dt.time()
         return cell.date().isoformat() if midnight else cell.isoformat(" ", "auto")
     return cell.isoformat() if isinstance(cell, (dt.date, dt.time)) else str(cell)
-
-
-# --- SPSS, Stata and SAS ------------------------------------------------------------------------
 
 
 def open_statistics(paths: Sequence[str], name: str, reading: ReadingOptions) -> Table:
@@ -623,9 +594,6 @@ def _column(values: Sequence[Any], labels: dict[Any, str]) -> Any:
     return pc.coalesce(shown, array.cast(pa.string()))
 
 
-# --- several files ------------------------------------------------------------------------------
-
-
 def _joined(tables: Sequence[Any], paths: Sequence[str]) -> Any:
     """Return the rows of all files; their columns may stand in another order."""
     import pyarrow as pa
@@ -641,19 +609,7 @@ def _joined(tables: Sequence[Any], paths: Sequence[str]) -> Any:
     return pa.concat_tables(ordered, promote_options="permissive")
 
 
-# --- row files ------------------------------------------------------------------------------------
-
-
-PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
-ENDINGS = (*PARQUET_ENDINGS, *EXCEL_ENDINGS, *STATISTICS_ENDINGS, ".csv", ".tsv", ".txt", ".gz")
-"""The endings that a hint names."""
-
-LAKES = {
-    "_delta_log": "a Delta table",
-    "metadata/*.metadata.json": "an Iceberg table",
-    ".hoodie": "a Hudi table",
-}
-"""What is in a folder of a kind of table that is more than its files."""
+# --- files of any format --------------------------------------------------------------------------
 
 
 class FileFormat(StrEnum):
@@ -692,7 +648,11 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
         )
     form = formats.pop()
     refuse_parts(paths, form)
-    _refuse_unused(form, reading, name)
+    if reading.sheet is not None and form is not FileFormat.EXCEL:  # it would go unnoticed
+        raise OptionError(
+            f"The sheet '{reading.sheet}' was named for {name}, which has no sheets",
+            hint="leave it out, or pass an Excel file",
+        )
     try:
         if form is FileFormat.PARQUET:
             return clean_columns(open_parquet(paths, name), reading)
@@ -754,7 +714,9 @@ def refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> Non
     In a lake, a log says which files and rows count; the names of hive partitions hold a column.
     The value in the name of such a folder is not shown.
     """
-    for found in ([_absolute(name) for name in paths], [Path(name).resolve() for name in paths]):
+    # As they are named, where links are kept and .. is not, and as they lie.
+    named_so = [Path(os.path.abspath(name)) for name in paths]  # noqa: PTH100 - see above
+    for found in (named_so, [Path(name).resolve() for name in paths]):
         places = {path if path.is_dir() else path.parent: path for path in found}
         named = {
             place: [folder for folder in (place, *place.parents) if re.match("[^=]+=", folder.name)]
@@ -762,25 +724,21 @@ def refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> Non
         }
         common = set[Path]().union(*named.values()).intersection(*named.values())
         for place, example in places.items():
-            if form is FileFormat.PARQUET:
-                _refuse_lake(place)
+            for mark, kind in LAKES.items() if form is FileFormat.PARQUET else ():
+                above = (folder for folder in (place, *place.parents) if any(folder.glob(mark)))
+                if (lake := next(above, None)) is not None:
+                    raise TableError(
+                        f"{_shortest(lake)} is {kind}, whose log says which rows of its files "
+                        "count",
+                        hint="have Spark, deltalake or whatever keeps the table write its current "
+                        "rows to a file outside of that folder, and pass that",
+                    )
             # What all files share is a column only where it is right above them.
             top = next((folder for folder in reversed(named[place]) if folder not in common), place)
             if top in named[place]:
                 while top.parent in named[place]:
                     top = top.parent
                 _refuse_partition(top, example)
-
-
-def _refuse_lake(place: Path) -> None:
-    for mark, kind in LAKES.items():
-        lake = next((folder for folder in (place, *place.parents) if any(folder.glob(mark))), None)
-        if lake is not None:
-            raise TableError(
-                f"{_shortest(lake)} is {kind}, whose log says which rows of its files count",
-                hint="have Spark, deltalake or whatever keeps the table write its current rows "
-                "to a file outside of that folder, and pass that",
-            )
 
 
 def _refuse_partition(top: Path, example: Path) -> None:
@@ -802,10 +760,6 @@ def _refuse_partition(top: Path, example: Path) -> None:
         f"The folders in {root} are named by the column '{key}', which would be lost",
         hint=f"write all of it to one file first: {way}; or copy files elsewhere to go without it",
     )
-
-
-def _absolute(path: str) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - links are kept, and .. is not
 
 
 def _shortest(folder: Path) -> str:
@@ -832,15 +786,6 @@ def _format(path: str) -> FileFormat:
 def is_csv(path: str) -> bool:
     """Tell whether a file is read as CSV."""
     return _format(path) is FileFormat.CSV
-
-
-def _refuse_unused(form: FileFormat, reading: ReadingOptions, name: str) -> None:
-    """Raise an error for an option that the files cannot have, which would go unnoticed."""
-    if reading.sheet is not None and form is not FileFormat.EXCEL:
-        raise OptionError(
-            f"The sheet '{reading.sheet}' was named for {name}, which has no sheets",
-            hint="leave it out, or pass an Excel file",
-        )
 
 
 def _unreadable(name: str, error: str, form: FileFormat) -> TableError:

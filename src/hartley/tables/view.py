@@ -18,7 +18,7 @@ from hartley.engines.table import (
 )
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.files import one_line
-from hartley.text import BinnedNumber
+from hartley.text import BinnedNumber, counted, listed, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from hartley.engines.dialect import Dialect
 
 
-# --- view -----------------------------------------------------------------------------------------
-
-
 LARGEST_DOUBLE = 1.7976931348623157e308
 SPAN = 2.2250738585072014e-308, LARGEST_DOUBLE
 """Between them a double holds at least 15 digits of any number."""
@@ -40,9 +37,25 @@ TINY = 1e-200
 
 MISSING = ("released", "value", "drop")
 """How missing values are treated: as values on the released side, on both sides, or dropped."""
-
 LARGEST_BIN = 2**50
 """Bins up to here are found exactly: every edge is one correctly rounded quotient of integers."""
+OF_COLUMN = " of what is said about it"
+"""The end of the sentence if classes count all rows, but a column only those with a value."""
+LONG = r"[1-9]([.]?\d){14,}[.]?[1-9]"
+"""A number of 16 significant digits or more; doubles keep all that have fewer."""
+MOST_CHARACTERS = 20_000
+"""The longest condition; a longer one is refused before it is read."""
+ALLOWED = frozenset([
+    "And", "Or", "Not", "Paren", "EQ", "NEQ", "GT", "GTE", "LT", "LTE", "Between", "In", "Is",
+    "Like", "Null", "Boolean", "Literal", "Neg", "Add", "Sub", "Mul", "Div", "Mod", "Pow", "Abs",
+    "Column", "Identifier",
+])  # fmt: skip
+"""What a condition may be made of, as sqlglot calls it."""
+MOST_VALUES = 50
+"""Categories beyond this number are not listed in a profile."""
+LARGEST_WHOLE = 2**53
+LEAST_ROWS = 5
+"""A category in fewer rows is not listed, since it could be one person's."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +129,6 @@ def prepare(
     A column with a step becomes the number of its bin: value v lies in bin k when
     k*step <= v < (k+1)*step, every edge being the double nearest to the exact product, so that all
     engines agree and 0.3 lies in the fourth bin of step 0.1.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"chol": [204, 209, 211, None]})
-        >>> view = prepare(table, ["chol"], steps=[Fraction(10)])
-        >>> view.rows, view.dropped, view.expression.c0.to_pyarrow().to_pylist()
-        (3, 1, [20, 20, 21])
     """
     if missing not in MISSING:
         raise OptionError(
@@ -135,8 +140,14 @@ def prepare(
     steps = steps or [None] * len(columns)
     table = keep_texts(table, [name for name, step in zip(columns, steps, strict=True) if not step])
     for name, step in zip(columns, steps, strict=True):
-        if step is not None:
-            _check_bins(table, name)
+        kind = table.kind(name)
+        if step is not None and not kind.numeric and kind is not Kind.EMPTY:
+            raise ColumnError(
+                f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
+                "and cannot be binned",
+                hint="convert it to numbers first; text that marks a missing value can be named "
+                "with --null or open_table(..., null=)",
+            )
     profile = _profile(table, columns, needed)
     described = tuple(
         ViewColumn(
@@ -161,41 +172,27 @@ def prepare(
     return View(table, expression, described, rows, dropped=int(profile["rows"]) - rows)
 
 
-OF_COLUMN = " of what is said about it"
-"""The end of the sentence if classes count all rows, but a column only those with a value."""
-
-
 def missing_note(column: str, rows: int) -> str:
     """Return the sentence that missing is a value of a column."""
-    many = "1 row" if rows == 1 else f"{rows:,} rows"
+    many = counted(rows, "row")
     return f"Missing values of {column}, in {many}, count as one value of their own."
 
 
 def left_out_sentence(rows: int, columns: Sequence[str], *, noun: str = "row", of: str = "") -> str:
-    """Return how many rows are left out because a value is missing; empty if none are.
-
-    Example:
-        >>> left_out_sentence(2, ["age", "sex"])
-        '2 rows in which age or sex is missing are left out.'
-    """
+    """Return how many rows are left out because a value is missing; empty if none are."""
     if not rows:
         return ""
-    *first, last = columns
-    listed = f"{', '.join(first)} or {last}" if first else last
-    many = f"1 {noun}" if rows == 1 else f"{rows:,} {noun}s"
-    return f"{many} in which {listed} is missing {'is' if rows == 1 else 'are'} left out{of}."
+    lacking = f"{counted(rows, noun)} in which {listed(columns, joint='or')} is missing"
+    return f"{lacking} {verb_for(rows, 'is')} left out{of}."
+
+
+def no_rows(table: Table) -> TableError:
+    """Return the error for a table without rows."""
+    return TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
 
 
 def bin_numbers(values: Any, step: Fraction) -> NDArray[np.int64]:
-    """Return the bin of each number, by the same rule as on the engine.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> bin_numbers([0.3, -0.05, 7], Fraction(1, 10))
-        array([ 3, -1, 70])
-    """
-    import numpy as np
-
+    """Return the bin of each number, by the same rule as on the engine."""
     value = np.asarray(values, dtype=np.float64)
     p, q = float(step.numerator), float(step.denominator)
     guess = np.floor(value * q / p)
@@ -209,11 +206,6 @@ def keep_texts(table: Table, columns: Sequence[str], *, exact: bool = False) -> 
 
     Counted, not guessed: as many distinct values as texts, and none lost; if ``exact``, none
     rounded either.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> keep_texts(open_table({"age": [30, 40]}), ["age"]).columns  # no CSV file: as it is
-        ('age',)
     """
     typed = [
         name for name in columns if table.texts is not None and table.kind(name) is not Kind.TEXT
@@ -236,18 +228,8 @@ def keep_texts(table: Table, columns: Sequence[str], *, exact: bool = False) -> 
     return as_texts(table, merged) if merged else table
 
 
-LONG = r"[1-9]([.]?\d){14,}[.]?[1-9]"
-"""A number of 16 significant digits or more; doubles keep all that have fewer."""
-
-
 def rounded_texts(table: Table, columns: Iterable[str]) -> set[str]:
-    """Return the columns of CSV files with a number that is not written as its double is.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> rounded_texts(open_table({"age": [30, 40]}), ["age"])  # no CSV file
-        set()
-    """
+    """Return the columns of CSV files with a number that is not written as its double is."""
     rounded = {}
     for name in columns:
         if table.texts is not None and table.expression[name].type().is_floating():
@@ -263,13 +245,7 @@ def rounded_texts(table: Table, columns: Iterable[str]) -> set[str]:
 
 
 def as_texts(table: Table, columns: Collection[str]) -> Table:
-    """Return CSV files with some columns as their original text.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> as_texts(open_table({"age": [30, 40]}), []).columns  # no CSV file: as it is
-        ('age',)
-    """
+    """Return CSV files with some columns as their original text."""
     if table.texts is None:
         return table
     expression = table.texts.select(
@@ -314,10 +290,8 @@ def _binned(table: Table, column: ViewColumn) -> Any:
 
 
 def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> dict[str, Any]:
-    """Count the rows and the missing values, and find the least and the largest numbers.
-
-    What the files record is taken from there; the engine reads the rest, once.
-    """
+    """Count the rows and the missing values, and find the least and the largest numbers."""
+    # What the files record is taken from there; the engine reads the rest, once.
     expression = table.expression
     facts: dict[str, Any] = {}
     aggregates: dict[str, Any] = {}
@@ -365,23 +339,11 @@ def far_dates(column: str, table: str) -> ColumnError:
     )
 
 
-def _check_bins(table: Table, name: str) -> None:
-    """Raise an error for bins of a column that does not hold numbers."""
-    kind = table.kind(name)
-    if not kind.numeric and kind is not Kind.EMPTY:
-        raise ColumnError(
-            f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
-            "and cannot be binned",
-            hint="convert it to numbers first; text that marks a missing value can be named "
-            "with --null or open_table(..., null=)",
-        )
-
-
 def _check_profile(
     table: Table, columns: tuple[ViewColumn, ...], profile: Mapping[str, Any], rows: int
 ) -> None:
     if profile["rows"] == 0:
-        raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
+        raise no_rows(table)
     for column in columns:
         if column.missing == profile["rows"]:
             raise ColumnError(
@@ -395,71 +357,28 @@ def _check_profile(
             hint="keep missing values as a value of their own with missing='value'",
         )
     for column in columns:
-        if column.step is not None:
-            _check_range(table, column)
+        if column.step is None:
+            continue
+        largest = max(abs(column.low), abs(column.high))
+        if float(largest) > LARGEST_DOUBLE:
+            raise ColumnError(
+                f"Column '{column.name}' of {table.name} holds infinite values, which lie in no "
+                "bin",
+                hint="clip or remove them first",
+            )
+        reach = largest * column.step.denominator
+        if max(reach, column.step.numerator, column.step.denominator) > LARGEST_BIN:
+            raise OptionError(
+                f"The step for column '{column.name}' is too fine for exact bins over its range",
+                hint="choose a larger step or one with fewer decimals",
+            )
 
 
-def _check_range(table: Table, column: ViewColumn) -> None:
-    """Raise an error for bins that doubles cannot separate exactly."""
-    if max(abs(float(column.low)), abs(float(column.high))) > LARGEST_DOUBLE:
-        raise ColumnError(
-            f"Column '{column.name}' of {table.name} holds infinite values, which lie in no bin",
-            hint="clip or remove them first",
-        )
-    assert column.step is not None
-    reach = max(abs(column.low), abs(column.high)) * column.step.denominator
-    if max(reach, column.step.numerator, column.step.denominator) > LARGEST_BIN:
-        raise OptionError(
-            f"The step for column '{column.name}' is too fine for exact bins over its range",
-            hint="choose a larger step or one with fewer decimals",
-        )
-
-
-# --- condition ------------------------------------------------------------------------------------
-# A condition over columns, written as SQL, checked against an allow-list before it runs.
-
-MOST_CHARACTERS = 20_000
-"""The longest condition; a longer one is refused before it is read."""
-ALLOWED = frozenset(
-    [
-        "And",
-        "Or",
-        "Not",
-        "Paren",
-        "EQ",
-        "NEQ",
-        "GT",
-        "GTE",
-        "LT",
-        "LTE",
-        "Between",
-        "In",
-        "Is",
-        "Like",
-        "Null",
-        "Boolean",
-        "Literal",
-        "Neg",
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Mod",
-        "Pow",
-        "Abs",
-        "Column",
-        "Identifier",
-    ]
-)
+# --- conditions over columns, written as SQL and checked against an allow-list before they run ----
 
 
 def condition_columns(text: str) -> set[str]:
-    """Return the columns that a condition names, and refuse what is no condition.
-
-    Example:
-        >>> sorted(condition_columns("age >= 40 and sex = 'F'"))
-        ['age', 'sex']
-    """
+    """Return the columns that a condition names, and refuse what is no condition."""
     from sqlglot import exp
 
     return {node.name for node in _parsed(text).walk() if isinstance(node, exp.Column)}
@@ -483,12 +402,7 @@ def _parsed(text: str) -> Any:
 
 
 def evaluate_condition(text: str, columns: Mapping[str, Sequence[Any]]) -> NDArray[np.bool_]:
-    """Return where a condition holds; a missing value makes it false.
-
-    Example:
-        >>> evaluate_condition("age >= 40 and sex = 'F'", {"age": [39, 41], "sex": ["F", "F"]})
-        array([False,  True])
-    """
+    """Return where a condition holds; a missing value makes it false."""
     from sqlglot import exp
 
     from hartley.tables.opening import open_table
@@ -524,14 +438,7 @@ def _refused(text: str, why: str) -> OptionError:
     )
 
 
-# --- profile --------------------------------------------------------------------------------------
-# A profile of every column of a table, for the owner who drafts its schema.
-
-MOST_VALUES = 50
-"""Categories beyond this number are not listed."""
-LARGEST_WHOLE = 2**53
-LEAST_ROWS = 5
-"""A category in fewer rows is not listed, since it could be one person's."""
+# --- a profile of every column of a table, for the owner who drafts its schema --------------------
 
 
 @dataclass(frozen=True)
@@ -554,14 +461,7 @@ class ColumnProfile:
 
 
 def profile(table: Table) -> list[ColumnProfile]:
-    """Profile every column of a table: two scans, and one more per column of categories.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> (age,) = profile(open_table({"age": [30, 40, 41, None]}))
-        >>> age.low, age.high, age.different, age.missing
-        (30, 41, 3, 1)
-    """
+    """Profile every column of a table: two scans, and one more per column of categories."""
     usable = [name for name in table.columns if table.kind(name) is not Kind.NESTED]
     usable = [name for name in usable if name not in {*table.blunt, *table.mixed}]
     aggregates: dict[str, Any] = {"rows": table.expression.count()}
@@ -595,8 +495,13 @@ def _asked(table: Table, name: str, i: int) -> dict[str, Any]:
 
 def _profiled(table: Table, name: str, i: int, row: dict[str, Any]) -> ColumnProfile:
     kind, dtype = table.kind(name), table.expression.schema()[name]
-    different = int(row[f"different{i}"])
-    listed = kind is Kind.TEXT and different > 0 and dtype.is_string()
+    different, values = int(row[f"different{i}"]), ()
+    if kind is Kind.TEXT and different > 0 and dtype.is_string():
+        rows = table.expression
+        grouped = rows.group_by(value=rows[name]).aggregate(n=rows.count())
+        several = grouped.filter(grouped.value.notnull() & (grouped.n >= LEAST_ROWS))
+        few = several.order_by("value").limit(MOST_VALUES + 1).select("value")
+        values = tuple(sorted(run(table, few.to_pyarrow)["value"].to_pylist()))
     return ColumnProfile(
         name,
         kind,
@@ -606,14 +511,6 @@ def _profiled(table: Table, name: str, i: int, row: dict[str, Any]) -> ColumnPro
         low=row.get(f"low{i}"),
         high=row.get(f"high{i}"),
         whole=kind is Kind.INTEGER or (kind is Kind.REAL and not row[f"broken{i}"]),
-        values=_categories(table, name) if listed else (),
+        values=values,
         zoned=dtype.is_timestamp() and dtype.timezone is not None,
     )
-
-
-def _categories(table: Table, name: str) -> tuple[Any, ...]:
-    column = table.expression[name]
-    grouped = table.expression.group_by(value=column).aggregate(n=table.expression.count())
-    several = grouped.filter(grouped.value.notnull() & (grouped.n >= LEAST_ROWS))
-    few = several.order_by("value").limit(MOST_VALUES + 1).select("value")
-    return tuple(sorted(run(table, few.to_pyarrow)["value"].to_pylist()))

@@ -14,6 +14,7 @@ from hartley.files import whole_file
 from hartley.tables.column_map import MapCounts, apply_map, refuse_unfit
 from hartley.tables.opening import open_table
 from hartley.tables.release_rules import Formula, Keep, ProgramRule, Quantized
+from hartley.tables.row_files import PARQUET_ENDINGS
 from hartley.tables.view import clean_column, run
 
 if TYPE_CHECKING:
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
     Ranges = Mapping[str, tuple[object, object]]
 
 
-# --- writing --------------------------------------------------------------------------------------
+CSV_ENDINGS = (".csv",)
+BATCH = 100_000
+"""Rows that are fetched and written at a time where the engine does not write itself."""
+FORMULA = r"\A('*[=+\-@\t\n\r])"
+"""The first characters of texts that a spreadsheet computes, or that are already quoted."""
+CHUNK = 1_000_000
+"""Rows that are fetched, changed and written at a time."""
 
 
 def write_arrow(
@@ -43,13 +50,6 @@ def write_arrow(
     """Write an Arrow table as Parquet or CSV, by the ending of the path; never over its sources.
 
     With ``spreadsheet_safe``, texts of a CSV file are quoted as ``quote_formulas`` does.
-
-    Example:
-        >>> import tempfile
-        >>> import pyarrow as pa
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     print(write_arrow(pa.table({"a": [1]}), f"{folder}/a.csv").read_text().split())
-        ['"a"', '1']
     """
     import pyarrow.csv
     import pyarrow.parquet
@@ -60,16 +60,6 @@ def write_arrow(
     with whole_file(path) as half:
         write(quote_formulas(table) if spreadsheet_safe else table, half)
     return Path(path)
-
-
-PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
-CSV_ENDINGS = (".csv",)
-BATCH = 100_000
-"""Rows that are fetched and written at a time where the engine does not write itself."""
-FORMULA = r"\A('*[=+\-@\t\n\r])"
-"""The first characters of texts that a spreadsheet computes, or that are already quoted."""
-CHUNK = 1_000_000
-"""Rows that are fetched, changed and written at a time."""
 
 
 def write_table(  # noqa: PLR0913 - each is one choice of the caller's
@@ -86,31 +76,15 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     The rows are streamed, in memory that does not grow with their number. The file appears under
     its name when it is complete and not before: an error or an interruption leaves nothing. An
     engine that can write Parquet does so itself, on all processors; everything else goes through
-    one writer, so that the text of a CSV file is the same from every engine.
-
-    Args:
-        mapped: the table, from ``apply_map``.
-        path: the file to write; an existing file is replaced.
-        progress: called with the share of the rows that is written.
-        change: a function that changes the rows before they are written, such as a random draw;
-            unfit values are counted before it.
-        accept: called with the counts before the file appears; it may raise an error.
-        spreadsheet_safe: whether texts of a CSV file are quoted as ``quote_formulas`` does.
-
-    Example:
-        >>> from hartley.tables.column_map import UniformCells, apply_map
-        >>> from hartley.tables.opening import open_table
-        >>> mapped = apply_map(open_table({"age": [17, 30]}), [UniformCells("age", 0, 100, 10)])
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     counts = write_table(mapped, Path(folder, "ages.csv"))
-        ...     print(counts.rows, Path(folder, "ages.csv").read_text().split())
-        2 ['"age"', '15', '35']
+    one writer, so that the text of a CSV file is the same from every engine. Unfit values are
+    counted before ``change`` changes the rows; ``accept`` is called with the counts before the file
+    appears, and may raise an error.
     """
     target = Path(path)
     form = check_form(target, spreadsheet_safe=spreadsheet_safe)
     if spreadsheet_safe:
-        change = _then_quoted(change)
+        first = change or (lambda rows: rows)
+        change = lambda rows: quote_formulas(first(rows))  # noqa: E731 - composed
     counts, table = mapped.counts_before_writing, mapped.table
     backend, dialect = table.backend, table.dialect
     with whole_file(target) as half:
@@ -160,15 +134,7 @@ def refuse_overwriting(files: Mapping[str, Iterable[str]], out: str | os.PathLik
 def write_record(
     record: Mapping[str, float], path: str | os.PathLike[str], *, spreadsheet_safe: bool = False
 ) -> None:
-    """Write one row of numbers as Parquet or CSV, by the ending of the path.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_record({"mean": 170.5, "mean_low": 170}, Path(folder, "mean.csv"))
-        ...     print(Path(folder, "mean.csv").read_text().split())
-        ['"mean","mean_low"', '170.5,170']
-    """
+    """Write one row of numbers as Parquet or CSV, by the ending of the path."""
     import pyarrow as pa
 
     target = Path(path)
@@ -181,12 +147,7 @@ def write_record(
 
 
 def check_form(path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> str:
-    """Return the format of a file to write, "parquet" or "csv", by its ending.
-
-    Example:
-        >>> check_form("released.CSV", spreadsheet_safe=True)
-        'csv'
-    """
+    """Return the format of a file to write, "parquet" or "csv", by its ending."""
     name = Path(path).name
     if name.lower().endswith(CSV_ENDINGS):
         return "csv"
@@ -209,11 +170,6 @@ def quote_formulas(table: Any) -> Any:
     Those begin with = + - @ or with a tab, a line feed or a carriage return. Only columns of text
     and names of columns change, not numbers, dates and truth values. A text that already has such
     a quote gets another one, so that different texts stay different.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> quote_formulas(pa.table({"a": ["=1+1", "fine", "'-3"], "b": [-1, 2, 3]})).to_pydict()
-        {'a': ["'=1+1", 'fine', "''-3"], 'b': [-1, 2, 3]}
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -232,10 +188,6 @@ def quote_formulas(table: Any) -> Any:
     return table.rename_columns(quoted(pa.array(table.column_names, pa.string())).to_pylist())
 
 
-def _then_quoted(change: Change | None) -> Change:
-    return quote_formulas if change is None else lambda table: quote_formulas(change(table))
-
-
 def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int]) -> MapCounts:
     """Count undefined results of formulas in the written rows, and compare the other counts."""
     columns = []
@@ -252,9 +204,6 @@ def _settle(mapped: MappedTable, counts: MapCounts, rows: int, nulls: list[int])
         columns.append(replace(counted, undefined=undefined))
         refuse_unfit(rule, columns[-1], strict=mapped.strict)
     return MapCounts(rows, tuple(columns))
-
-
-# --- ways to write ----------------------------------------------------------------------------
 
 
 def _stream(
@@ -293,8 +242,7 @@ def _writer(half: Path, form: str, schema: Any) -> Any:
     return pc.CSVWriter(half, schema, write_options=pc.WriteOptions(quoting_style="needed"))
 
 
-# --- preimages ------------------------------------------------------------------------------------
-# Run a release backwards: which inputs of a list come out as the records that were released.
+# --- a release run backwards: which inputs of a list come out as the records that were released ---
 #
 # The rules are executed by ``apply_map``, as a release executes them, so that what is found holds
 # for the doubles that are released and not only for the numbers that they stand for.
@@ -304,15 +252,6 @@ def distinct_records(table: Table, columns: Sequence[str]) -> Any:
     """Return the different records of some columns and how many rows have each.
 
     The columns are called ``c0``, ``c1``, ..., and ``rows`` comes last.
-
-    Args:
-        table: the table, on any engine.
-        columns: the columns; each may be named once.
-
-    Example:
-        >>> people = open_table({"age": [30, 30, 40], "sex": ["F", "F", "M"]})
-        >>> sorted(distinct_records(people, ["age", "sex"]).to_pydict()["rows"])
-        [1, 2]
     """
     table.require(columns)
     rows = table.expression.select(
@@ -323,12 +262,7 @@ def distinct_records(table: Table, columns: Sequence[str]) -> Any:
 
 
 def count_present(table: Table, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
-    """Return how many rows there are, and in how many of them each column has a value.
-
-    Example:
-        >>> count_present(open_table({"age": [30, None], "sex": ["F", "M"]}), ["age", "sex"])
-        (2, {'age': 1, 'sex': 2})
-    """
+    """Return how many rows there are, and in how many of them each column has a value."""
     table.require(columns)
     rows = table.expression
     counts = {f"n{i}": clean_column(table, name).count() for i, name in enumerate(columns)}
@@ -337,12 +271,7 @@ def count_present(table: Table, columns: Sequence[str]) -> tuple[int, dict[str, 
 
 
 def count_different(table: Table, columns: Sequence[str]) -> int:
-    """Return how many different values some columns hold together, missing ones not counted.
-
-    Example:
-        >>> count_different(open_table({"age": [30, 30, None], "sex": ["F", "M", "M"]}), ["age"])
-        1
-    """
+    """Return how many different values some columns hold together, missing ones not counted."""
     table.require(columns)
     values = {f"c{i}": clean_column(table, name) for i, name in enumerate(columns)}
     rows = table.expression.select(**values).drop_null().distinct()
@@ -353,12 +282,6 @@ def side_by_side(
     table: Table, columns: Sequence[str], other: Table, beside: Mapping[str, str]
 ) -> Table:
     """Return columns of a table with columns of another one beside them, row by row in order.
-
-    Args:
-        table: the table.
-        columns: its columns.
-        other: the other table, with as many rows.
-        beside: the columns of the other one, by the name that they get.
 
     Example:
         >>> ages, names = open_table({"age": [30, 40]}), open_table({"name": ["Ann", "Ben"]})
@@ -384,15 +307,7 @@ def side_by_side(
 
 
 def release_rows(inputs: Any, rules: Sequence[Rule], ranges: Ranges) -> Any:
-    """Return what rules release for the rows of an Arrow table, in their order, as Arrow.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> from hartley.tables.release_rules import UniformCells
-        >>> ages = pa.table({"age": [17.0, 30.0]})
-        >>> release_rows(ages, [UniformCells("age", 0, 100, 10)], {}).to_pydict()
-        {'age': [15.0, 35.0]}
-    """
+    """Return what rules release for the rows of an Arrow table, in their order, as Arrow."""
     table = open_table(inputs)
     mapped = apply_map(table, rules, ranges=ranges)
     return run(table, mapped.expression.to_pyarrow)
@@ -410,22 +325,13 @@ def match_inputs(  # noqa: PLR0913 - what is released, by what, and what is know
 ) -> Any:
     """Count for every released record the inputs that come out as it.
 
-    Args:
-        records: an Arrow table: ``record`` (its number), ``fibre``, the released values ``y0``,
-            ``y1``, ... in the order of the rules, and ``low0``, ``high0``, ... of the windows.
-        sources: an Arrow table of inputs, with the columns that the rules read.
-        notes: an Arrow table beside it: ``fibre``, ``place0``, ``place1``, ... of the columns
-            that were enumerated, and flags, whose least and largest value is returned.
-        rules: what the engine executes, one a released value; none where ``notes`` hold the
-            released values themselves.
-        ranges: declared ranges of columns that formulas read.
-        windows: the enumerated columns of which only places from ``low`` to ``high`` count.
-        places: how many columns were enumerated.
-
-    Returns:
-        An Arrow table with a row a record that some input comes out as: ``record``, ``inputs``,
-        for every enumerated column ``possible``, ``least`` and ``largest`` place, for every flag
-        its ``min_`` and ``max_``, and the ``total`` of the flag ``chance``.
+    Records have a number ``record``, a ``fibre``, the released values ``y0``, ``y1``, ... in the
+    order of the rules, and ``low0``, ``high0``, ... of the windows: the enumerated columns of which
+    only these places count. Notes beside the sources have a ``fibre``, ``place0``, ... of the
+    columns that were enumerated, and flags, whose least and largest value is returned; without
+    rules they hold the released values themselves. Returns a row a record that some input comes out
+    as: ``record``, ``inputs``, of every enumerated column ``possible``, ``least`` and ``largest``
+    place, of every flag its ``min_`` and ``max_``, and the ``total`` of the flag ``chance``.
     """
     import ibis
 

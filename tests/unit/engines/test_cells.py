@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.engines.cells import EqualCellGrid
+from hartley.engines.cells import CutCells, EqualCellGrid, UniformCells
 from hartley.errors import OptionError
-from hartley.tables.column_map import CutCells, Formula, UniformCells
+from hartley.tables.release_rules import Formula
 
 SPECIALS = [math.nan, math.inf, -math.inf, None, 0.0, -0.0, 5e-324, 1e308, -1e308]
 

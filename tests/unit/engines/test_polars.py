@@ -10,14 +10,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from hartley import open_table
+from hartley.engines.cells import UniformCells
 from hartley.engines.dialect import Dialect
 from hartley.engines.polars import Polars
 from hartley.engines.probes import probe_engine, require_tried
 from hartley.engines.registry import POLARS
 from hartley.errors import ColumnError, EngineError, OptionError, TableError
-from hartley.tables.column_map import Keep, UniformCells, apply_map
+from hartley.tables.column_map import apply_map
 from hartley.tables.counts import exact_totals
-from hartley.tables.opening import open_table
+from hartley.tables.release_rules import Keep
 from hartley.tables.view import profile
 from hartley.tables.writing import write_table
 

@@ -10,10 +10,10 @@ import duckdb
 import ibis
 import pytest
 
+from hartley import open_table
 from hartley.engines import duckdb as embedded, probes
 from hartley.engines.registry import EMBEDDED
 from hartley.errors import EngineError
-from hartley.tables.opening import open_table
 
 ROOT = Path(__file__).parents[3]
 

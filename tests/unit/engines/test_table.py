@@ -8,9 +8,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from hartley import open_table
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError
-from hartley.tables.opening import open_table
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.attacks.membership import MembershipGame
+from hartley import CutQuantizer, UniformQuantizer
+from hartley.attacks import MembershipGame
 from hartley.kernels import draws as releasing, games as kernel
 from hartley.kernels.games import Rules, drawn_games, mu_approx_groups
 from hartley.kernels.neighbours import integer_points, line_clusters, plain_mdav
-from hartley.policies.optimal import CutQuantizer
-from hartley.policies.quantizer import UniformQuantizer
 
 # --- Games played by the kernel against the same games played slowly, in exact fractions ----------
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
+from hartley import anonymity as measures, anonymity as risks
 from hartley.errors import OptionError
 from hartley.kernels.classes import ClassCounts
-from hartley.measures import anonymity as measures, anonymity as risks
-from hartley.measures.anonymity import (
+from hartley.measures import (
     delta_disclosure,
     equal_closeness,
     hierarchical_closeness,

@@ -4,19 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import JointDistribution, Relation, mutual_information
 from hartley.errors import OptionError
 from hartley.kernels.classes import ClassCounts
-from hartley.measures.anonymity import (
+from hartley.measures import (
     delta_disclosure,
     equal_closeness,
     hierarchical_closeness,
     ordered_closeness,
     t_closeness,
 )
-from hartley.measures.leakage import mutual_information
 from hartley.ranges.classes import KeyClasses
-from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import Relation
 
 COUNTS = st.integers(2, 5).flatmap(
     lambda rows: st.lists(

@@ -6,25 +6,28 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes.box import Box, Interval, IntervalUnion
-from hartley.boxes.cut_box import CutBox
-from hartley.boxes.expression import variables
+from hartley import (
+    Box,
+    CutBox,
+    Interval,
+    hartley_entropy,
+    maximin_information,
+    nonstochastic_leakage,
+    smallest_error,
+)
+from hartley.boxes import IntervalUnion, variables
 from hartley.boxes.zonotope import slab_corners, smallest_ball
 from hartley.errors import OptionError, UndefinedMeasure
-from hartley.measures.entropy import conditional_entropy, hartley_entropy, relative_disarray
-from hartley.measures.estimation import (
+from hartley.measures import (
+    analyse_intervals,
     best_estimator,
+    conditional_entropy,
+    information_transmission,
     largest_error,
     largest_error_bound,
-    smallest_error,
-    smallest_error_bound,
-)
-from hartley.measures.hypothesis import analyse_intervals
-from hartley.measures.leakage import (
-    information_transmission,
-    maximin_information,
     nonstochastic_information,
-    nonstochastic_leakage,
+    relative_disarray,
+    smallest_error_bound,
 )
 
 SQUARE = Box.cube(-2, 2, size=2)

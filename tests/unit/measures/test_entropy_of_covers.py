@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
-from hartley.boxes.box import Box, Interval, IntervalUnion
+from hartley import Box, Interval
+from hartley.boxes import IntervalUnion
 from hartley.errors import OptionError
 
 # --- the fewest sets that cover a range -----------------------------------------------------------

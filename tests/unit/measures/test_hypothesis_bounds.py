@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
-from hartley.boxes.box import Box, Interval, IntervalUnion
-from hartley.boxes.expression import parse_expression
+from hartley import Box, Interval
+from hartley.boxes import IntervalUnion, parse_expression
 from hartley.errors import OptionError
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hartley.errors import OptionError
-from hartley.measures.over_time import leakage_over_time, trajectory_information
-from hartley.ranges.dynamics import FiniteSystem
+from hartley.measures import leakage_over_time, trajectory_information
+from hartley.ranges import FiniteSystem
 
 STEPS = 3
 

@@ -8,12 +8,13 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import InputError
 from hartley.files import file_digest
 from hartley.policies import CutColumn, KeptColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizer import UniformQuantizer
-from hartley.tables.column_map import CutCells, Keep, Lookup, UniformCells
+from hartley.tables.release_rules import Keep, Lookup
 
 # --- what is said --------------------------------------------------------------------------------
 

@@ -6,36 +6,39 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.boxes.box import Box
-from hartley.boxes.cut_box import CutBox
-from hartley.errors import UndefinedMeasure
-from hartley.kernels.classes import ClassCounts
-from hartley.measures.anonymity import (
-    alpha_share,
-    distinct_diversity,
-    equal_closeness,
-    homogeneous_rows,
-    k_anonymity,
-    marketer_risk,
-    ordered_closeness,
-    t_closeness,
-)
-from hartley.measures.capacity import zero_error_capacity_bound
-from hartley.measures.entropy import conditional_entropy, hartley_entropy, relative_disarray
-from hartley.measures.guessing import maximal_guessing_leakage
-from hartley.measures.leakage import (
-    information_transmission,
+from hartley import (
+    Box,
+    Channel,
+    CutBox,
+    JointDistribution,
+    Relation,
+    hartley_entropy,
+    maximal_guessing_leakage,
     maximal_leakage,
     maximin_information,
     mutual_information,
-    nonstochastic_information,
     nonstochastic_leakage,
+)
+from hartley.errors import UndefinedMeasure
+from hartley.kernels.classes import ClassCounts
+from hartley.measures import (
+    alpha_share,
+    conditional_entropy,
+    distinct_diversity,
+    equal_closeness,
+    homogeneous_rows,
+    information_transmission,
+    k_anonymity,
+    marketer_risk,
+    nonstochastic_information,
+    ordered_closeness,
+    relative_disarray,
     symmetric_leakage,
+    t_closeness,
+    zero_error_capacity_bound,
 )
 from hartley.ranges.classes import KeyClasses
-from hartley.ranges.distribution import Channel, JointDistribution
 from hartley.ranges.joint_range import GuessedSide, JointFrequencies, Size
-from hartley.ranges.relation import Relation
 
 SIZES = (
     hartley_entropy,

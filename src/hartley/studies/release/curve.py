@@ -265,7 +265,7 @@ class CurveReport(Readable):
         columns = [
             (Heading("distortion", "number"), [f"{p.distortion:.6g}" for p in self.curve.points]),
             (
-                Heading(f"{self.words.column} ({self.unit})", "number"),
+                Heading(f"{self.words.column} ({self.unit}), at most", "number"),
                 [decimals_up(point.risk, 5) for point in self.curve.points],
             ),
             (

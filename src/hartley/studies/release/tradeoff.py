@@ -272,7 +272,6 @@ class _Curves:
     x_label: str
     places: tuple[float, ...]
     chosen: tuple[tuple[str, float], ...]
-    width: float
 
     def panel(
         self, label: str, *curves: tuple[str, Sequence[float | None], int, Dash], x_log: bool = True
@@ -298,7 +297,7 @@ class _Curves:
             y_log=wide,
             places=self.chosen,
             from_zero=not wide,
-            size=(self.width, 3.6),
+            size=(4.7, 3.6),
         )
 
 
@@ -618,8 +617,7 @@ class Tradeoff(Readable):
             "record": "bits a record",
             "hypothesis": "largest error of the release (1/ρ)",  # noqa: RUF001 - rho
         }[self.kind]
-        width = 4.7 if self.kind == "query" else 3.9
-        drawn = _Curves(label, tuple(map(float, at)), tuple(chosen), width)
+        drawn = _Curves(label, tuple(map(float, at)), tuple(chosen))
         panels = {"query": _query_panels, "record": _record_panels, "hypothesis": _line_panels}
         return Chart("", panels[self.kind](points, drawn), reading=reading)  # type: ignore[operator]  # of this kind
 

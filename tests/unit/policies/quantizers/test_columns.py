@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.boxes.expression import parse_expression
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import InputError, OptionError
 from hartley.policies import CutColumn, KeptColumn, LineColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.optimal import CutQuantizer, optimal_quantizer
 from hartley.policies.quantizer import Aggregate, UniformQuantizer, parse_query
-from hartley.tables.release_rules import CutCells, Quantized, UniformCells
+from hartley.tables.release_rules import Quantized
 
 CELLS = UniformQuantizer(100, 250, 150)
 

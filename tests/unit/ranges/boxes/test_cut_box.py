@@ -7,13 +7,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes import cut_box as cells
-from hartley.boxes.box import Box
-from hartley.boxes.cut_box import CutBox, volumes_reported
-from hartley.boxes.expression import variables
-from hartley.boxes.volumes import Volume, volume
+from hartley import Box, CutBox, guessing_leakage
+from hartley.boxes import Volume, cut_box as cells, variables, volume
+from hartley.boxes.cut_box import volumes_reported
 from hartley.errors import OptionError, UndefinedMeasure
-from hartley.measures.guessing import guessing_leakage
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"

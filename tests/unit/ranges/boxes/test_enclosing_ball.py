@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
-from hartley.boxes.box import Box, Interval
+from hartley import Box, Interval
 from hartley.boxes.zonotope import even_slab_ball, slab_corners, smallest_ball
 
 whole = st.integers(-4, 4).map(Fraction)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings, strategies as st
 
-from hartley.boxes import intervals as outward
-from hartley.boxes.box import Box, Interval
+from hartley import Box, Interval
+from hartley.boxes import intervals as outward, parse_expression, variables
 from hartley.boxes.enclosure import (
     Frame,
     attained_range,
@@ -20,7 +20,7 @@ from hartley.boxes.enclosure import (
     range_bounds,
     range_of,
 )
-from hartley.boxes.expression import Expression, parse_expression, variables
+from hartley.boxes.expression import Expression
 from hartley.errors import OptionError
 
 NAMES = ("x", "y")

@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.boxes.box import Interval
-from hartley.boxes.expression import parse_expression
+from hartley import Interval, open_table
+from hartley.boxes import parse_expression
 from hartley.boxes.intervals import double_error, running_error
 from hartley.errors import OptionError
 from hartley.tables.column_map import apply_map
-from hartley.tables.opening import open_table
 from hartley.tables.release_rules import Formula
 
 TEXTS = ["x/10 + y*y", "(x - y)**5 / 7", "abs(x)*max(y, 1/3) - min(x, 0.1)", "x/(y + 3) - x*y"]

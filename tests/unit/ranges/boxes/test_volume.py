@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley.boxes.box import Box, Interval
-from hartley.boxes.expression import Expression, parse_expression, variables
-from hartley.boxes.volumes import Volume, volume
+from hartley import Box, Interval
+from hartley.boxes import Volume, parse_expression, variables, volume
+from hartley.boxes.expression import Expression
 from hartley.errors import OptionError
 
 SQUARE = Box.cube(0, 1, size=2)

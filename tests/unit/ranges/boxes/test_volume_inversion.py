@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes.box import Box, Interval
-from hartley.boxes.expression import parse_expression
+from hartley import Box, Interval
+from hartley.boxes import parse_expression
 from hartley.boxes.volumes import exact_share, half_space, invert
 
 sizes = st.one_of(

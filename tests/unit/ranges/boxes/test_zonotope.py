@@ -6,10 +6,9 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes.box import Box
-from hartley.boxes.zonotope import Zonotope
+from hartley import Box, UniformQuantizer
+from hartley.boxes import Zonotope
 from hartley.errors import OptionError
-from hartley.policies.quantizer import UniformQuantizer
 
 DIAMOND = Zonotope.of(["x1 + x2", "x1 - x2"], Box.cube(0, 1, size=2))
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.boxes.box import Box, Interval
+from hartley import Box, Interval
+from hartley.boxes import parse_expression
 from hartley.boxes.exact_range import convex_extremes, is_convex, known_range
-from hartley.boxes.expression import parse_expression
 from hartley.boxes.polynomial import Polynomial, quadratic_extremes
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.boxes.box import Box, Interval
+from hartley import Box, Interval
 from hartley.boxes.polynomial import (
     Bracket,
     Polynomial,

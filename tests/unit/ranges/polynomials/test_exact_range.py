@@ -8,10 +8,11 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes.box import Box
+from hartley import Box
+from hartley.boxes import parse_expression
 from hartley.boxes.enclosure import range_bounds
 from hartley.boxes.exact_range import known_range
-from hartley.boxes.expression import Expression, parse_expression
+from hartley.boxes.expression import Expression
 from hartley.errors import OptionError
 from hartley.guarantees.answers import reach_bounds
 from hartley.policies.quantizer import levels_for_error

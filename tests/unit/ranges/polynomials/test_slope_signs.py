@@ -5,8 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.boxes.box import Interval
-from hartley.boxes.expression import Expression, parse_expression
+from hartley import Interval
+from hartley.boxes import parse_expression
+from hartley.boxes.expression import Expression
 from hartley.boxes.polynomial import slope_signs
 
 

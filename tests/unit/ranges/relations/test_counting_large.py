@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hartley import open_table
 from hartley.errors import EngineError
 from hartley.ranges.counting import tally_pairs
 from hartley.tables import counts as counting
-from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
 
 

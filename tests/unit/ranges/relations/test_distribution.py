@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hartley import Channel, JointDistribution, OptionError, Relation
-from hartley.measures import maximal_leakage, mutual_information
+from hartley import (
+    Channel,
+    JointDistribution,
+    OptionError,
+    Relation,
+    maximal_leakage,
+    mutual_information,
+)
 
 weights = arrays(
     np.float64,

@@ -10,12 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.datasets.people import people
+from hartley import Schema, draft_schema, open_table, people
 from hartley.engines.coded_table import code_table
 from hartley.errors import InputError, TableError
-from hartley.schema.draft import draft_schema, rounded_range
-from hartley.schema.schema import Schema
-from hartley.tables.opening import open_table
+from hartley.schema.draft import rounded_range
 
 
 def read(text: str) -> Schema:

@@ -5,17 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from hartley import anonymize, microaggregate, pram
+from hartley import ReadingOptions, Roles, anonymize, microaggregate, pram
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.schema.roles import (
-    ColumnRole,
-    Roles,
-    chosen_columns,
-    open_with_roles,
-    write_roles,
-)
-from hartley.tables.reading import ReadingOptions
+from hartley.schema import open_with_roles
+from hartley.schema.roles import ColumnRole, chosen_columns, write_roles
 
 FILE = """\
 confirmed = false          # nothing is released by a draft

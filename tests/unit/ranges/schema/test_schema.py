@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import Column, Schema, open_table
 from hartley.engines.coded_table import code_table
 from hartley.errors import InputError, OptionError, printable
-from hartley.schema.schema import Column, Schema
-from hartley.tables.opening import open_table
 
 PEOPLE = """
 [table]

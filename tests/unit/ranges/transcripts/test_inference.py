@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import Transcript
 from hartley.knowledge.table_system import Proposal, TableProgramme
-from hartley.knowledge.transcript import Group, Told, Transcript, one_row_left, possible_records
+from hartley.knowledge.transcript import Group, Told, one_row_left, possible_records
 from hartley.knowledge.transcript_bounds import Relaxation
 
 RECORDS = 5

@@ -8,17 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import open_table
+from hartley.boxes import parse_expression
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.errors import ColumnError, HartleyError, OptionError, TableError
-from hartley.tables.column_map import (
-    ColumnCounts,
-    CutCells,
-    Formula,
-    Keep,
-    Lookup,
-    UniformCells,
-    apply_map,
-)
-from hartley.tables.opening import open_table
+from hartley.tables.column_map import ColumnCounts, IndexFormula, LatticeSide, apply_map
+from hartley.tables.release_rules import Formula, Keep, Lookup, Quantized
+from hartley.tables.writing import write_table
+
+# --- What a map releases, counts and refuses, on the embedded engine ------------------------------
 
 
 def doubles(values):
@@ -214,3 +212,181 @@ def test_what_an_engine_says_of_the_data_is_not_repeated():
     with pytest.raises(HartleyError) as refused:
         _ = apply_map(broken, [Keep("x")]).counts
     assert "private" not in str(refused.value)
+
+
+# --- Expressions put into cells row by row, and what is counted on the way ------------------------
+
+
+ELLIPSE = parse_expression("x1**2 + 2*x2**2").to_tree()
+CELLS = UniformCells("q", Fraction(0), Fraction(12), 12)
+BOX = {"x1": (-2, 2), "x2": (-2, 2)}
+numbers = st.one_of(st.floats(-3, 3), st.sampled_from([None, math.nan, math.inf, 2.0, -2.0]))
+
+
+def is_missing(value):
+    return value is None or math.isnan(value)
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30))
+def test_a_query_is_computed_over_clamped_columns_and_its_cell_is_released(hold, drawn):
+    columns = {f"x{i + 1}": pa.array([row[i] for row in drawn], pa.float64()) for i in (0, 1)}
+    cuts = CutCells("c", tuple(Fraction(k, 2) for k in range(25)), tuple(map(float, range(24))))
+    rules = [Quantized("q", ELLIPSE, CELLS), Quantized("c", ELLIPSE, cuts)]
+    mapped = apply_map(hold(**columns), rules, ranges=BOX)
+    found = mapped.expression.to_pyarrow().to_pydict()
+    for row, cell, cut in zip(drawn, found["q"], found["c"], strict=True):
+        if any(map(is_missing, row)):
+            assert cell is cut is None
+            continue
+        one, other = (min(max(value, -2.0), 2.0) for value in row)
+        answer = min(one * one + 2.0 * (other * other), 12.0)
+        assert cell == min(math.floor(answer), 11) + 0.5
+        assert cut == min(math.floor(2 * answer), 23)
+    present = [row for row in drawn if not any(map(is_missing, row))]
+    counts = mapped.counts.columns[0]
+    assert counts.missing == len(drawn) - len(present)
+    assert counts.below == sum(min(row) < -2 for row in present)
+    assert counts.above == sum(max(row) > 2 for row in present)
+
+
+def test_a_value_at_the_corner_of_the_box_is_not_outside_by_rounding(hold):
+    cells = UniformCells("q", Fraction(0), Fraction(3, 10), 3)
+    ranges = {"x1": (0, Fraction("0.1")), "x2": (0, Fraction("0.2"))}
+    rule = Quantized("q", parse_expression("x1 + x2").to_tree(), cells)
+    mapped = apply_map(hold(x1=[0.1, 0.0], x2=[0.2, 0.0]), [rule], strict=True, ranges=ranges)
+    assert mapped.counts.columns[0].above == 0
+    assert 0.1 + 0.2 > 0.3
+    assert mapped.expression.to_pyarrow()["q"].to_pylist() == [0.25, 0.05]
+
+
+def test_without_declared_ranges_the_answer_itself_is_looked_at(hold):
+    table = hold(x1=[0.0, 3.0, -9.0, 1e200], x2=[1.0, 1.5, 0.0, 0.0])
+    mapped = apply_map(table, [Quantized("q", ELLIPSE, CELLS)])
+    assert mapped.expression.to_pyarrow()["q"].to_pylist() == [2.5, 11.5, 11.5, None]
+    counts = mapped.counts.columns[0]
+    assert (counts.missing, counts.below, counts.above) == (0, 0, 2)
+    with pytest.raises(ColumnError, match="2 values of column 'q' are outside"):
+        _ = apply_map(table, [Quantized("q", ELLIPSE, CELLS)], strict=True).counts
+
+
+def test_a_column_that_is_also_kept_is_clamped_for_a_query_by_its_declared_range(released):
+    found = released([Quantized("q", ELLIPSE, CELLS), Keep("x2")], ranges=BOX, x1=[0.0], x2=[-3.0])
+    assert found == {"q": [8.5], "x2": [-3.0]}
+
+
+def test_a_query_may_be_released_under_the_name_of_a_column_or_another(hold):
+    table = hold(x1=[1.0], x2=[1.0])
+    rules = [Quantized("x1", ELLIPSE, CELLS), Keep("x2")]
+    assert apply_map(table, rules).expression.to_pyarrow().to_pydict() == {"x1": [3.5], "x2": [1.0]}
+    with pytest.raises(ColumnError, match="'x3' is not in"):
+        apply_map(table, [Quantized("q", ("var", "x3"), CELLS)])
+    with pytest.raises(OptionError, match="uses exp, whose last digit differs"):
+        Quantized("q", ("exp", ("var", "x1")), CELLS)
+
+
+def test_cells_that_are_too_fine_for_integers_are_listed_for_a_query_too(released):
+    low, high = Fraction("3.141592653589793"), Fraction("314.1592653589793238")
+    cells = UniformCells("q", low, high, 500)
+    assert not cells.fits
+    values = [float(low + k * (high - low) / 500) for k in range(501)]
+    direct = released([UniformCells("x", low, high, 500)], x=values)["x"]
+    assert released([Quantized("q", ("var", "x"), cells)], x=values)["q"] == direct
+
+
+# --- Numbers read as indices on a step: every one of a lattice, and none beside it ----------------
+
+
+SIDES = [
+    LatticeSide("x", Fraction(0), Fraction(1), 100),
+    LatticeSide("x", Fraction(-7, 10), Fraction(1, 10), 999),
+    LatticeSide("x", Fraction(1, 3), Fraction(1, 7), 500),
+    LatticeSide("x", Fraction(10**9), Fraction(1, 1000), 2000),
+    LatticeSide("x", Fraction(-5), Fraction("2.5"), 4),
+]
+
+
+def index_rule(side):
+    return IndexFormula("x", ("var", "x"), (side,))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_every_value_of_a_lattice_has_its_index_and_comes_back(side):
+    values = [float(side.low + k * side.step) for k in range(side.last + 1)]
+    table = open_table({"x": values})
+    indices = apply_map(table, [index_rule(side)])
+    assert indices.counts.rows == len(values)
+    assert indices.expression.to_pyarrow()["x"].to_pylist() == list(range(side.last + 1))
+    back = apply_map(table, [IndexFormula("x", side.value_tree(), (side,))])
+    assert back.expression.to_pyarrow()["x"].to_pylist() == values
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("towards", [-math.inf, math.inf])
+def test_the_doubles_beside_a_value_are_off_the_step(side, towards):
+    middle = float(side.low + (side.last // 2) * side.step)
+    beside = math.nextafter(middle, towards)
+    with pytest.raises(ColumnError, match="1 value of column 'x' is off the declared step"):
+        apply_map(open_table({"x": [middle, beside]}), [index_rule(side)]).counts  # noqa: B018
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "down"])
+def test_numbers_between_steps_are_rounded(rounding):
+    side = LatticeSide("x", Fraction(1, 10), Fraction(3, 10), 9, rounding)
+    numbers = [k / 1000 for k in range(100, 2801)]
+    mapped = apply_map(open_table({"x": numbers}), [index_rule(side)])
+    assert mapped.counts.rows == len(numbers)
+    for number, index in zip(numbers, mapped.expression.to_pyarrow()["x"].to_pylist(), strict=True):
+        place = (Fraction(str(number)) - side.low) / side.step
+        expected = math.floor(place + Fraction(1, 2)) if rounding == "nearest" else int(place)
+        assert index == expected
+
+
+def test_a_message_counts_and_never_shows_a_value():
+    table = open_table({"x": [0.0, 1.25, 2.75]})
+    with pytest.raises(ColumnError) as caught:
+        apply_map(table, [index_rule(SIDES[0])]).counts  # noqa: B018 - counting is what refuses
+    assert str(caught.value).startswith("2 values of column 'x' are off the declared step of 1")
+    assert "1.25" not in str(caught.value)
+
+
+def test_steps_that_doubles_cannot_tell_apart_are_refused():
+    with pytest.raises(OptionError, match="too fine"):
+        LatticeSide("x", Fraction(1), Fraction(1, 10**15), 10**15)
+
+
+def test_a_column_of_text_is_refused():
+    with pytest.raises(ColumnError, match="not numbers"):
+        apply_map(open_table({"x": ["a"]}), [index_rule(SIDES[0])])
+
+
+@pytest.mark.parametrize("unfit", [0.25, math.nan, None, math.inf, -math.inf, 11.0, -0.5, 1e308])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_one_value_without_an_index_leaves_no_file(unfit, ending, tmp_path):
+    """Such a table is not counted before it is written: what is written shows it."""
+    values = [0.5 * (k % 21) for k in range(5000)]
+    values[4321] = unfit
+    side = LatticeSide("x", Fraction(0), Fraction(1, 2), 20)
+    rule = IndexFormula("x", side.value_tree(), (side,))
+    mapped = apply_map(open_table({"x": values}), [rule])
+    assert mapped.counts_before_writing.rows == 5000
+    with pytest.raises(ColumnError, match=r"1 value of column 'x' is (off|missing|outside)"):
+        write_table(mapped, tmp_path / f"out.{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_value_of_another_column_without_an_index_leaves_no_file(tmp_path):
+    sides = (SIDES[0], LatticeSide("y", Fraction(0), Fraction(1), 9))
+    rule = IndexFormula("x", ("+", ("var", "x"), ("var", "y")), sides)
+    mapped = apply_map(open_table({"x": [1, 2], "y": [3.0, 3.5]}), [rule])
+    with pytest.raises(ColumnError, match="1 value of column 'y' is off the declared step of 1"):
+        write_table(mapped, tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_minus_zero_is_released_as_zero():
+    side = LatticeSide("x", Fraction(-1), Fraction(1, 2), 4)
+    rule = IndexFormula("x", side.value_tree(), (side,))
+    released = apply_map(open_table({"x": [-0.0, 0.0]}), [rule]).expression.to_pyarrow()["x"]
+    assert [math.copysign(1, value) for value in released.to_pylist()] == [1, 1]

@@ -10,13 +10,13 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from hartley import open_table
 from hartley.engines.coded_table import WORDS, Cast, CodeColumn, CodeStatement, Part, code_table
 from hartley.engines.codes import ColumnCoding
 from hartley.engines.duckdb import DUCKDB
 from hartley.engines.postgres import POSTGRESQL
 from hartley.engines.spark import SPARK
 from hartley.errors import EngineError
-from hartley.tables.opening import open_table
 
 
 @pytest.fixture(scope="module")

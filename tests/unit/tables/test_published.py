@@ -18,7 +18,7 @@ from hartley.tables.described import (
 )
 from hartley.tables.published import read_crosstab, read_manifest, read_results_folder, with_places
 
-ACRO = Path(__file__).parents[3] / "fixtures" / "acro"
+ACRO = Path(__file__).parents[2] / "fixtures" / "acro"
 WIDE = "region,F,M,Total\nnorth,12,x,20\nsouth,5,6,11\n"
 
 

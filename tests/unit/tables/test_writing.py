@@ -15,14 +15,16 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
+from hartley import open_table
 from hartley.engines import duckdb as embedded
+from hartley.engines.cells import CutCells, UniformCells
 from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import Table, full_disk, lack_of_room
 from hartley.errors import ColumnError, EngineError, InputError, OptionError
 from hartley.files import whole_file
 from hartley.tables import writing
-from hartley.tables.column_map import CutCells, Formula, Keep, UniformCells, apply_map
-from hartley.tables.opening import open_table
+from hartley.tables.column_map import apply_map
+from hartley.tables.release_rules import Formula, Keep
 from hartley.tables.writing import write_table
 
 CELLS = UniformCells("x", 0, 10, 5)
