@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     """All results that have a page."""
 
 PAGES = {
-    "GaussianReport": ("gaussian", "gaussian"),
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
     "CheckReport": ("check", "check"),
