@@ -118,7 +118,7 @@ class JointDistribution:
         return ProbableBeliefs(self.matrix)
 
 
-def as_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
+def to_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
     """Take counted or given frequencies as they are, and a matrix as joint probabilities."""
     # Looking for the method is far quicker than isinstance of a protocol, and solvers ask often.
     if hasattr(source, "beliefs"):

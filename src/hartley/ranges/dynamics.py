@@ -307,9 +307,7 @@ def _stepped(
         for node in members(group):
             holding[node] |= 1 << place
     held = sum(1 << state for state in in_state)
-    alike = {
-        state: _union(in_state, confused[state] & ~(1 << state) & held) for state in in_state
-    }
+    alike = {state: _union(in_state, confused[state] & ~(1 << state) & held) for state in in_state}
     joined = [
         alike[state] & _union(holding, group | _union(component.joined, group))
         for state, group in zip(states, groups, strict=True)

@@ -384,7 +384,7 @@ def _column_list(columns: str | Sequence[str], side: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PeopleCounts:
+class ExposureCounts:
     """How many people what is released singles out, leaves among few, or gives away.
 
     One row counts as one person.
@@ -410,9 +410,9 @@ class PeopleCounts:
         sizes: NDArray[np.int64],
         k: int = FEW,
         secrets_left: NDArray[np.int64] | None = None,
-    ) -> PeopleCounts:
+    ) -> ExposureCounts:
         """Count people by the sizes of the classes that a release does not tell apart."""
-        check_k(k)
+        check_group_size(k)
         return cls(
             rows=int(sizes.sum()),
             k=k,
@@ -463,16 +463,10 @@ class PeopleCounts:
         return fields | {"sentence": self.sentence}
 
 
-def check_k(k: object) -> None:
+def check_group_size(k: object) -> None:
     """Raise an error unless k is a whole number of 2 or more."""
     if isinstance(k, bool) or not isinstance(k, int) or k < 2:
         raise OptionError("k is not a whole number of 2 or more", hint="write for example k=5")
-
-
-def check_wanted_k(k: object) -> None:
-    """Raise an error unless k is None, so that nobody is counted, or a number of 2 or more."""
-    if k is not None:
-        check_k(k)
 
 
 def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from hartley.measures.anonymity import (
 from hartley.measures.registry import MEASURES
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
-from hartley.ranges.relation import FEW, PeopleCounts, check_k
+from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import ReadableResult
 from hartley.schema.roles import chosen_columns, open_for
 from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
@@ -189,7 +189,7 @@ class AnonymityReport(ReadableResult):
     """How many classes and records there are of each size, in bands."""
     confidential: tuple[ConfidentialFindings, ...]
     notes: tuple[str, ...]
-    people: PeopleCounts
+    people: ExposureCounts
     """How many people are unique or stand among few."""
 
     @property
@@ -354,7 +354,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         (1.0, Fraction(1, 6))
     """
     check_base(base)
-    check_k(k)
+    check_group_size(k)
     opened, known_roles = open_for(table, roles)
     named = (
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
@@ -383,7 +383,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
-    people = PeopleCounts.of_classes(classes.sizes, k)
+    people = ExposureCounts.of_classes(classes.sizes, k)
     if counts_more(known_roles):
         people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
     tell("count", 1.0)
