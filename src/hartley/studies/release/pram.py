@@ -640,8 +640,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "hartley.policies.reconstruct and pass that",
         )
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
-    if k is not None:
-        check_group_size(k)
+    check_group_size(FEW if k is None else k)
     opened = open_table(table)
     path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
     path = path if isinstance(path, (str, os.PathLike)) else None

@@ -377,8 +377,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     promised = None if certificate is None else _bound_certificate(document, policy)
-    if k is not None:
-        check_group_size(k)
+    check_group_size(FEW if k is None else k)
     opened = open_table(table)
     read = {"table": opened.paths, "policy": _paths(policy)}
     refuse_overwriting(read, out)
