@@ -70,11 +70,10 @@ _HOMES = {
     "hartley.policies.distortion.model": ("PrivacyDistortion",),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.policies.gaussian.bound": ("quadratic_gaussian_bound",),
-    "hartley.policies.generalisation": ("AnonymizedTable", "anonymize"),
+    "hartley.studies.look.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
     "hartley.policies.hypotheses.lines": ("BlurringPolicy", "StretchPolicy", "Threshold"),
     "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
-    "hartley.policies.microaggregation": ("Microaggregation",),
     "hartley.policies.optimal": ("CutQuantizer", "optimal_quantizer"),
     "hartley.policies.quantizer": ("UniformQuantizer",),
     "hartley.policies.random.pram": ("Pram",),
@@ -95,7 +94,7 @@ _HOMES = {
     "hartley.studies.check.gate": ("assert_safe",),
     "hartley.studies.look.anonymity": ("anonymity", "AnonymityReport"),
     "hartley.studies.look.audit": ("AuditReport", "audit"),
-    "hartley.studies.look.records": ("microaggregate",),
+    "hartley.studies.look.microaggregation": ("Microaggregation", "microaggregate"),
     "hartley.studies.look.scan": ("scan", "ScanReport"),
     "hartley.studies.look.special_uniques": ("special_uniques",),
     "hartley.studies.release.curve": ("CurveReport", "curve"),
@@ -208,15 +207,12 @@ MOVED = {
         "coverable",
         "estimable",
         "least_leaking",
-        "mdav",
         "most_pairs",
-        "mu_approx",
         "mutual_information_bound",
         "pram_leakage",
         "rank_line",
         "read_hierarchy",
         "reconstruct",
-        "univariate_microaggregation",
         "water_filling_bound",
     ),
     "ranges": (
@@ -232,6 +228,9 @@ MOVED = {
         "Diagnosis",
         "SpecialUniques",
         "leaking_release",
+        "mdav",
+        "mu_approx",
+        "univariate_microaggregation",
     ),
 }
 """Names of version 0.1 that stand in their room now."""
@@ -341,10 +340,6 @@ if TYPE_CHECKING:
     from hartley.policies.distortion.model import PrivacyDistortion as PrivacyDistortion
     from hartley.policies.document import PolicyDocument as PolicyDocument
     from hartley.policies.gaussian.bound import quadratic_gaussian_bound as quadratic_gaussian_bound
-    from hartley.policies.generalisation import (
-        AnonymizedTable as AnonymizedTable,
-        anonymize as anonymize,
-    )
     from hartley.policies.hypotheses.hypothesis import Hypothesis as Hypothesis
     from hartley.policies.hypotheses.lines import (
         BlurringPolicy as BlurringPolicy,
@@ -352,7 +347,6 @@ if TYPE_CHECKING:
         Threshold as Threshold,
     )
     from hartley.policies.hypotheses.meeting import MeetPolicy as MeetPolicy
-    from hartley.policies.microaggregation import Microaggregation as Microaggregation
     from hartley.policies.optimal import (
         CutQuantizer as CutQuantizer,
         optimal_quantizer as optimal_quantizer,
@@ -386,7 +380,14 @@ if TYPE_CHECKING:
         anonymity as anonymity,
     )
     from hartley.studies.look.audit import AuditReport as AuditReport, audit as audit
-    from hartley.studies.look.records import microaggregate as microaggregate
+    from hartley.studies.look.generalisation import (
+        AnonymizedTable as AnonymizedTable,
+        anonymize as anonymize,
+    )
+    from hartley.studies.look.microaggregation import (
+        Microaggregation as Microaggregation,
+        microaggregate as microaggregate,
+    )
     from hartley.studies.look.scan import ScanReport as ScanReport, scan as scan
     from hartley.studies.look.special_uniques import special_uniques as special_uniques
     from hartley.studies.release.curve import CurveReport as CurveReport, curve as curve

@@ -269,26 +269,44 @@ class Chart:
     reading: str = ""
     """How to read the picture, in a sentence above it."""
 
-    def csv(self) -> str:
-        """Return the numbers of the picture as lines of comma-separated values."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
+    def lines(self) -> Iterator[tuple[Value, ...]]:
+        """Yield the names of the columns, then the numbers of the picture line by line."""
         shaded = any(panel.heat is not None for panel in self.panels)
+        value = ("",) if shaded else ()
         mark = ("synthetic",) if self.synthetic else ()
-        writer.writerow(
-            (*CSV_COLUMNS, *(("value",) if shaded else ()), *(("data",) if mark else ()))
-        )
+        yield *CSV_COLUMNS, *(("value",) if shaded else ()), *(("data",) if mark else ())
         for panel in self.panels:
             name = panel.title or panel.y_label
             if panel.heat is not None:
-                for x, y, value in panel.heat.cells():
-                    writer.writerow((name, panel.heat.label, x, y, "", "", value, *mark))
+                for x, y, shade in panel.heat.cells():
+                    yield name, panel.heat.label, x, y, "", "", shade, *mark
             for series in panel.series:
                 lows: Sequence[Value] = series.low or ("",) * len(series.x)
                 highs: Sequence[Value] = series.high or ("",) * len(series.x)
                 for row in zip(series.x, series.y, lows, highs, strict=True):
-                    writer.writerow((name, series.label, *row, *(("",) if shaded else ()), *mark))
+                    yield name, series.label, *row, *value, *mark
+
+    def csv(self) -> str:
+        """Return the numbers of the picture as lines of comma-separated values."""
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(self.lines())
         return out.getvalue()
+
+    def grid(self) -> Grid:
+        """Return the numbers of the picture as a table with six digits, folded on a page."""
+        names, *lines = self.lines()
+        columns = [
+            Heading(
+                str(name),
+                "number" if all(not isinstance(v, str) or not v for v in column) else "text",
+            )
+            for name, *column in zip(names, *lines, strict=True)
+        ]
+        rows = (
+            tuple(value if isinstance(value, str) else f"{value:.6g}" for value in line)
+            for line in lines
+        )
+        return Grid(tuple(columns), tuple(rows), folded="The numbers")
 
 
 # --- readable -------------------------------------------------------------------------------------

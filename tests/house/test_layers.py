@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "attacks": POLICIES | {"guarantees"},
     "datasets": READ | {"ranges"},
     "studies": STUDIES,
-    "papers": STUDIES | {"agent"},
+    "papers": STUDIES | {"agent", "studies"},
     "reports": ROOTS | {"studies", "attacks", "papers"},
     "service": STUDIES | {"results", "trusted", "agent", "studies", "reports"},
     "client": ROOTS | {"results", "guarantees"},

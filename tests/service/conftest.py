@@ -118,7 +118,7 @@ def make_place(folder, *, service="", limits="", ledger="ledger.db", analysts=("
     config.write_text(CONFIG.format(ledger=ledger, service=service, limits=limits))
     settings = read_settings(config)
     place = Place(folder, settings)
-    place.tokens["owner"] = prepare(settings).owner.text
+    place.tokens["owner"] = prepare(settings).text
     with open_accounts(settings.ledger) as accounts:
         accounts.add("eve", "auditor", by="owner")
         for name in analysts:

@@ -48,7 +48,7 @@ def a_world(own_place, tmp_path_factory):
         (folder / "people.toml").write_text(SCHEMA)
         (folder / "config.toml").write_text(CONFIG)
         place = own_place(folder, read_settings(folder / "config.toml"))
-        place.tokens["owner"] = prepare(place.settings).owner.text
+        place.tokens["owner"] = prepare(place.settings).text
         place.allow("owner", ALLOWANCE)
         return place
 

@@ -16,10 +16,10 @@ from hypothesis import assume, given, settings, strategies as st
 
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.gaussian.rule import GaussianRule
-from hartley.policies.microaggregation import mdav
 from hartley.policies.random.matrix import guessing_gain
 from hartley.policies.random.pram import Pram
 from hartley.policies.random.reconstruction import reconstruct
+from hartley.studies.look.microaggregation import mdav
 
 DISTANCES = {
     "squared": lambda x, y: (Fraction(x) - Fraction(y)) ** 2,

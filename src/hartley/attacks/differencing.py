@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate, no_answer
+from hartley.attacks.finding import AttackEstimate, AttackResult, no_answer
 from hartley.errors import InputError, OptionError
 from hartley.knowledge.transcript import ABSENT, MOST_STEPS
 from hartley.knowledge.transcript_bounds import Reach, Relaxation
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Series
 from hartley.text import counted, verb_for
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class DifferencingFinding(ReadableResult):
+class DifferencingFinding(AttackResult):
     """What combinations of answers reveal about few rows."""
 
     within: int

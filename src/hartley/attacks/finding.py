@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 
 from hartley.errors import ColumnError, OptionError, TableError
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Readable, Report, Section, Series, Tile
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, run
-from hartley.text import counted, percent_up
+from hartley.text import counted, few_digits, interval_end, percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +52,19 @@ class AttackEstimate:
         """Whether the number has no uncertainty."""
         return self.low == self.high and self.confidence == 1
 
+    def in_words(self) -> str:
+        """Say how certain the number is.
+
+        Example:
+            >>> AttackEstimate(0.5, 0.41234, 0.6, 0.95).in_words()
+            'between 0.4123 and 0.6 with 95 % confidence'
+        """
+        if self.is_exact:
+            return "exact"
+        low, high = interval_end(self.low, up=False), interval_end(self.high, up=True)
+        sure = f"with {100 * self.confidence:.4g} % confidence"
+        return f"between {low} and {high} {sure if self.confidence < 1 else 'for certain'}"
+
     def covers(self, value: float) -> bool:
         """Tell whether a number lies in the interval."""
         return self.low <= value <= self.high
@@ -81,11 +94,36 @@ class Finding(Protocol):
     def number(self) -> AttackEstimate:
         """The main number of the attack, with its uncertainty."""
 
+    @property
+    def measured(self) -> str:
+        """What the number is."""
+
     def chart(self) -> Chart:
         """Return a chart of the result."""
 
+    def report(self) -> Report:
+        """Return the finding in sections."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, ready for JSON."""
+
+
+class AttackResult(Readable):
+    """A finding that says itself: its number, its sentences, its picture and the numbers there."""
+
+    def report(self: Finding) -> Report:
+        """Return the finding in sections."""
+        chart, number = self.chart(), self.number
+        found = Section("What was found", points=self.sentences)
+        picture = Section("The picture", chart=chart, table=chart.grid(), page_only=True)
+        return Report(
+            f"{chart.title} (synthetic data)" if chart.synthetic else chart.title,
+            self.headline,
+            (Tile(few_digits(number.value), f"{self.measured}, {number.in_words()}"),),
+            (found, picture) if self.sentences else (picture,),
+            "Exact numbers are counted; numbers with a confidence are estimated from trials. If "
+            "one attack fails, another may still succeed.",
+        )
 
 
 def no_answer() -> OptionError:
@@ -186,7 +224,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class TableFinding(ReadableResult):
+class TableFinding(AttackResult):
     """What one or several attacks learn from the classes of a table; exact.
 
     No value of the table appears: only counts and shares.

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate
+from hartley.attacks.finding import AttackEstimate, AttackResult
 from hartley.exact import log_ratio
 from hartley.measures.entropy import expected_guesses
 from hartley.measures.guessing import attribute_codes, worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Series
 from hartley.text import counted, percent_up, rounded
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _named(relation: Relation) -> str:
 
 
 @dataclass(frozen=True)
-class GuessingFinding(ReadableResult):
+class GuessingFinding(AttackResult):
     """How many trials a brute-force guesser needs with and without a release; exact."""
 
     secret: str
@@ -337,7 +337,7 @@ def _finite(number: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class TestingFinding(ReadableResult):
+class TestingFinding(AttackResult):
     """For how many rows a release decides a hypothesis; exact."""
 
     hypothesis: str

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate
+from hartley.attacks.finding import AttackEstimate, AttackResult
 from hartley.attacks.homogeneity import policy_words, released
 from hartley.errors import ColumnError, OptionError, TableError
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Series
 from hartley.tables.opening import open_table
 from hartley.tables.view import run
 from hartley.text import counted, verb_for
@@ -172,7 +172,7 @@ class ApplianceScore:
 
 
 @dataclass(frozen=True)
-class LoadFinding(ReadableResult):
+class LoadFinding(AttackResult):
     """What load monitoring finds in a released signal, compared with the true one."""
 
     overall: ApplianceScore

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import ReadingGrid, advantage, readings_of
+from hartley.attacks.finding import AttackResult, ReadingGrid, advantage, readings_of
 from hartley.attacks.homogeneity import Sums, check_number, policy_words, steps_of
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Series
 from hartley.text import counted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class StrategyResult:
 
 
 @dataclass(frozen=True)
-class MembershipFinding(ReadableResult):
+class MembershipFinding(AttackResult):
     """The result of many games; the intervals of all strategies hold together."""
 
     strategies: tuple[StrategyResult, ...]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate
+from hartley.attacks.finding import AttackEstimate, AttackResult
 from hartley.attacks.policy_search import size_of
 from hartley.errors import printable
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Readable, Report, Section, Series
 from hartley.text import bits_down, counted, digits_down, few_digits, listed, percent_up, verb_for
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class ColumnInversion:
 
 
 @dataclass(frozen=True)
-class HiddenHypothesis(ReadableResult):
+class HiddenHypothesis(Readable):
     """For how many records a hypothesis that the policy hides is decided all the same."""
 
     text: str
@@ -227,6 +227,11 @@ class HiddenHypothesis(ReadableResult):
             ),
         )
 
+    def report(self) -> Report:
+        """Return it in sentences."""
+        found = Section("What was found", points=self.sentences)
+        return Report(f"Whether {printable(self.text)}", self.headline, (), (found,))
+
     @property
     def _cause(self) -> str:
         """Why a policy that hides a hypothesis may not do so."""
@@ -263,7 +268,7 @@ class OutputCount:
 
 
 @dataclass(frozen=True)
-class PolicyFinding(ReadableResult):
+class PolicyFinding(AttackResult):
     """What a policy file gives away about the records that were released by it; exact."""
 
     table: str

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate, no_answer
+from hartley.attacks.finding import AttackEstimate, AttackResult, no_answer
 from hartley.exact import bits_at_least, bits_at_most
 from hartley.knowledge.transcript import ANY_TYPE, MOST_STEPS, one_row_left, possible_records
 from hartley.knowledge.transcript_bounds import Relaxation
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Series
 from hartley.text import bits_down, bits_up, counted, verb_for
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class ReconstructionFinding(ReadableResult):
+class ReconstructionFinding(AttackResult):
     """What all answers together leave possible for one row."""
 
     rows: int

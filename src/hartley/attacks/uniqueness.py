@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate, share
+from hartley.attacks.finding import AttackEstimate, AttackResult, share
 from hartley.engines.table import Table
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import floor_power, parse_number
@@ -18,7 +18,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.quantized_column import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.classes import combine_codes, encode_column
-from hartley.report import Chart, Panel, ReadableResult, Series
+from hartley.report import Chart, Panel, Series
 from hartley.tables.column_map import apply_map
 from hartley.tables.counts import class_sizes, distinct_counts
 from hartley.tables.opening import open_table
@@ -55,7 +55,7 @@ class Singled:
 
 
 @dataclass(frozen=True)
-class UniquenessFinding(ReadableResult):
+class UniquenessFinding(AttackResult):
     """How many records, or people, have released values that nobody else has."""
 
     columns: tuple[str, ...]

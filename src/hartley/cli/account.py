@@ -306,26 +306,10 @@ def _write_private(path: Path, issued: IssuedToken) -> None:
 
 
 def _content(account: ServiceAccount, tokens: list[TokenRecord]) -> dict[str, Any]:
-    return {
-        "name": account.name,
-        "role": account.role.value,
-        "created": account.created,
-        "revoked": account.revoked,
-        "datasets": sorted(account.datasets),
-        "daily_cap_bits": None if account.daily_cap is None else str(account.daily_cap),
-        "tokens": [
-            {
-                "id": token.token_id,
-                "scope": token.scope.value,
-                "label": token.label,
-                "created": token.created,
-                "expires": token.expires,
-                "revoked": token.revoked,
-                "last_used": token.last_used,
-            }
-            for token in tokens
-        ],
-    }
+    kept = [token.to_dict() for token in tokens]
+    for each in kept:
+        del each["account"]
+    return account.to_dict() | {"tokens": [{"id": each.pop("token_id")} | each for each in kept]}
 
 
 def _print_accounts(accounts: list[ServiceAccount], tokens: dict[str, list[TokenRecord]]) -> None:

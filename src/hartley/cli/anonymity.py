@@ -90,7 +90,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley anonymity people.parquet --keys age,sex --confidential diagnosis[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.pages.anonymity import print_anonymity
+    from hartley.reports.render import print_report
     from hartley.studies.check.gate import (
         FAIL_ON_PEOPLE,
         above_cases,
@@ -141,7 +141,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if wants_json(json):
         print_json(report.to_dict() | written)
     else:
-        print_anonymity(report, console())
+        print_report(report.report(), console())
         for what, path in written.items():
             say(f"{'Report' if what == 'html' else 'Risks'}: {path}")
     pass_gate("anonymity", cases, junit=junit, sarif=sarif)
@@ -212,10 +212,9 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley anonymize people.parquet --keys age,sex --confidential diagnosis
     --bins age=5,10,20 -k 5 --suppress 0.02 -o released.parquet[/dim]
     """
-    from hartley.policies.generalisation import anonymize
     from hartley.reports import write_html
-    from hartley.reports.pages.anonymity import print_anonymized
-    from hartley.studies.look.records import check_release
+    from hartley.reports.render import print_report
+    from hartley.studies.look.generalisation import anonymize
     from hartley.tables.writing import check_form
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
@@ -244,14 +243,15 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         suppress=suppress,
         roles=roles,
     )
-    again = check_release(release)
     with written_together():
         release.write(out, spreadsheet_safe=spreadsheet_safe)
         written = {"html": str(write_html(release, html))} if html else {}
     if wants_json(json):
-        print_json(release.to_dict() | {"check": again.to_dict(), "file": str(out)} | written)
+        print_json(
+            release.to_dict() | {"check": release.checked.to_dict(), "file": str(out)} | written
+        )
         return
-    print_anonymized(release, again, console())
+    print_report(release.report(), console())
     say(f"Written: {out}")
     if written:
         say(f"Report: {written['html']}")

@@ -11,7 +11,7 @@ import typer
 from hartley.cli.output import say
 
 if TYPE_CHECKING:
-    from hartley.service.server import Prepared
+    from hartley.service.identity import IssuedToken
     from hartley.service.settings import ServiceSettings
 
 BUDGET, ALLOWANCE = 16, 12
@@ -35,8 +35,8 @@ def demo_command(
 
     settings = _demo_settings(folder).changed(listen, None)
 
-    def ready(address: str, prepared: Prepared) -> None:
-        analyst, owner = _tokens(settings, prepared)
+    def ready(address: str, token: IssuedToken | None) -> None:
+        analyst, owner = _tokens(settings, token)
         say(f"A service with 5,000 invented people: {address}/")
         say("Open it in a browser and log in with a token; both are for this demonstration only.")
         say(f"  analyst, who may spend {ALLOWANCE} bits:\n    {analyst}")
@@ -73,14 +73,14 @@ def _demo_settings(folder: Path) -> ServiceSettings:
     )
 
 
-def _tokens(settings: ServiceSettings, prepared: Prepared) -> tuple[str, str]:
+def _tokens(settings: ServiceSettings, first: IssuedToken | None) -> tuple[str, str]:
     """Return a token of the analyst and one of the owner, new ones at every start."""
     from hartley.agent.ledger import open_ledger
     from hartley.service.accounts import open_accounts
 
     with open_ledger(settings.ledger) as ledger:
         accounts = open_accounts(ledger)
-        if prepared.owner is not None:
+        if first is not None:
             content = {"analyst": ANALYST, "bits": str(ALLOWANCE)}
             ledger.record("people", "allowance", content)
             accounts.note(OWNER, "set allowance", ANALYST, f"people {ALLOWANCE}")

@@ -57,13 +57,13 @@ def tell_finding(
 ) -> None:
     """Write the page if asked for, print the finding of an attack, and let the gate decide."""
     from hartley.reports import write_html
-    from hartley.reports.pages.attack import print_finding
+    from hartley.reports.render import print_report
 
     written = write_html(finding, html) if html is not None else None
     if wants_json(json):
         print_json(finding.to_dict() | ({"html": str(written)} if written else {}))
     else:
-        print_finding(finding, console())
+        print_report(finding.report(), console())
         if written:
             say(f"Report: {written}")
     if gate is not None:

@@ -63,8 +63,8 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --keep diagnosis -o averages.parquet[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.pages.microaggregation import print_microaggregation
-    from hartley.studies.look.records import check_release, microaggregate
+    from hartley.reports.render import print_report
+    from hartley.studies.look.microaggregation import microaggregate
     from hartley.tables.writing import check_form
 
     check_form(out, spreadsheet_safe=spreadsheet_safe)
@@ -81,14 +81,15 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         keep=given_columns(keep, opened.columns),
         roles=roles,
     )
-    again = check_release(release)
     with written_together():
         released = release.write(out, spreadsheet_safe=spreadsheet_safe)
         written = {"html": str(write_html(release, html))} if html else {}
     if wants_json(json):
-        print_json(release.to_dict() | {"check": again.to_dict(), "out": str(released)} | written)
+        print_json(
+            release.to_dict() | {"check": release.checked.to_dict(), "out": str(released)} | written
+        )
         return
-    print_microaggregation(release, again, console())
+    print_report(release.report(), console())
     say(f"Released: {released}")
     if written:
         say(f"Report: {written['html']}")

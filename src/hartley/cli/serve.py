@@ -15,7 +15,7 @@ from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
     from hartley.errors import HartleyError
-    from hartley.service.server import Prepared
+    from hartley.service.identity import IssuedToken
     from hartley.service.settings import ServiceSettings
 
 
@@ -88,7 +88,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     serve(
         settings,
-        made=lambda prepared: _hand_over(prepared, settings),
+        made=lambda token: _hand_over(token, settings),
         ready=lambda address, _: _announce(address, settings),
     )
 
@@ -140,11 +140,11 @@ def _report(problems: list[HartleyError], source: str, json: bool | None) -> Non
         raise typer.Exit(2)
 
 
-def _hand_over(prepared: Prepared, settings: ServiceSettings) -> None:
+def _hand_over(token: IssuedToken | None, settings: ServiceSettings) -> None:
     from hartley.service.server import hand_over
 
-    if prepared.owner is not None:
-        say(hand_over(prepared.owner, settings.folder, terminal=is_terminal(sys.stdout)))
+    if token is not None:
+        say(hand_over(token, settings.folder, terminal=is_terminal(sys.stdout)))
         sys.stdout.flush()
 
 

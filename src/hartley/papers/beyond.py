@@ -16,10 +16,10 @@ from hartley.exact import bits_at_least
 from hartley.measures.over_time import leakage_over_time
 from hartley.papers.b import CORRECTED, FUSE, LATITUDE, LONGITUDE, TRIP_RANGES, levels_of
 from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
-from hartley.policies.microaggregation import mdav
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.dynamics import FiniteSystem
 from hartley.report import Chart, Panel, Series
+from hartley.studies.look.microaggregation import mdav
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ import numpy as np
 from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.gaussian.bound import mutual_information_bound, quadratic_gaussian_bound
-from hartley.policies.microaggregation import mdav, mu_approx
 from hartley.report import Chart, Panel, Series
+from hartley.studies.look.microaggregation import mdav, mu_approx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.papers.figure import Progress
-    from hartley.policies.microaggregation import Microaggregation
+    from hartley.studies.look.microaggregation import Microaggregation
 
     Floats = NDArray[np.float64]
 

@@ -58,11 +58,6 @@ __getattr__, __dir__, __all__ = exports(
             "read_column",
             "register",
         ),
-        "microaggregation": (
-            "mdav",
-            "mu_approx",
-            "univariate_microaggregation",
-        ),
         "quantized_column": (
             "Allocation",
             "CutColumn",
@@ -134,11 +129,6 @@ if TYPE_CHECKING:
         best_box as best_box,
     )
     from hartley.policies.kinds import read_column as read_column, register as register
-    from hartley.policies.microaggregation import (
-        mdav as mdav,
-        mu_approx as mu_approx,
-        univariate_microaggregation as univariate_microaggregation,
-    )
     from hartley.policies.quantized_column import (
         Allocation as Allocation,
         CutColumn as CutColumn,

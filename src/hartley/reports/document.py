@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.files import write_whole
+from hartley.report import Report
 from hartley.reports.evidence import page_evidence
 from hartley.reports.render import page as report_page, plot as plot_report, report_of
 from hartley.reports.template import evidence_on_page
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from hartley.studies.check.check_report import CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
     from hartley.studies.look.audit import AuditReport
-    from hartley.studies.look.records import AnonymizedTable, Microaggregation
+    from hartley.studies.look.generalisation import AnonymizedTable
+    from hartley.studies.look.microaggregation import Microaggregation
     from hartley.studies.look.scan import ScanReport
     from hartley.studies.release.curve import CurveReport
     from hartley.studies.release.design import Design
@@ -49,9 +51,6 @@ PAGES = {
     "Tradeoff": ("tradeoff", "tradeoff"),
     "CurveReport": ("curve", "curve"),
     "GaussianReport": ("gaussian", "gaussian"),
-    "AnonymityReport": ("anonymity", "anonymity"),
-    "AnonymizedTable": ("anonymity", "anonymized"),
-    "Microaggregation": ("microaggregation", "microaggregation"),
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
     "CheckReport": ("check", "check"),
@@ -74,7 +73,7 @@ def plot(result: Any) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
         >>> plot(report).axes[0].get_xlabel()
         'bits'
     """
-    if hasattr(result, "report"):
+    if hasattr(result, "report") or isinstance(result, Report):
         return plot_report(result)
     figure = _call("plot", result)
     if figure is None:
@@ -105,7 +104,7 @@ def write_html(report: Result, path: str | os.PathLike[str]) -> Path:
 
 def html_text(report: Any, path: str | os.PathLike[str]) -> str:  # noqa: ANN401 - any result
     """Return what ``write_html`` writes to a path."""
-    if hasattr(report, "report"):
+    if hasattr(report, "report") or isinstance(report, Report):
         return report_page(report_of(report), page_evidence(path))
     with evidence_on_page(page_evidence(path)):
         return render_html(report)
@@ -113,20 +112,17 @@ def html_text(report: Any, path: str | os.PathLike[str]) -> str:  # noqa: ANN401
 
 def render_html(report: Any) -> str:  # noqa: ANN401 - any result
     """Return the page of a result."""
-    if hasattr(report, "report"):
+    if hasattr(report, "report") or isinstance(report, Report):
         return report_page(report_of(report))
     page: str = _call("render", report)
     return page
 
 
 def _call(verb: str, result: Any) -> Any:  # noqa: ANN401 - any result
-    """Call plot_X or render_X for a result; any result without its own page is from an attack."""
+    """Call plot_X or render_X for a result that has not yet a report."""
     for kind in type(result).__mro__:
         if kind.__name__ in PAGES and kind.__module__.startswith("hartley."):
             module, name = PAGES[kind.__name__]
             page = import_module(f"hartley.reports.pages.{module}")
             return getattr(page, f"{verb}_{name}")(result)
-    from hartley.reports.pages import attack
-
-    finding = attack.as_finding(result)
-    return attack.plot_finding(finding) if verb == "plot" else attack.render_finding(finding)
+    return report_of(result)

@@ -10,7 +10,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from hartley.report import Chart, Heat, Panel, Ruler, Series
 
@@ -85,6 +85,14 @@ MOST_SHADES = 16
 """Up to this many different values get a shade each."""
 
 
+def chart_size(chart: Chart) -> tuple[list[float], list[float]]:
+    """Return the widths of the columns of panels and the heights of their rows, in inches."""
+    usual = ALONE if len(chart.panels) == 1 else PANEL
+    sizes = [panel.size or usual for panel in chart.panels]
+    rows = [sizes[k : k + chart.across] for k in range(0, len(sizes), chart.across)]
+    return [width for width, _ in rows[0]], [max(height for _, height in row) for row in rows]
+
+
 def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw a chart: every panel with its series, and a mark if the data are synthetic.
 
@@ -101,9 +109,7 @@ def plot_chart(chart: Chart) -> Any:  # noqa: ANN401 - a matplotlib figure, unty
 
     number = len(chart.panels)
     columns = min(number, chart.across)
-    sizes = [panel.size or (ALONE if number == 1 else PANEL) for panel in chart.panels]
-    widths = [width for width, _ in sizes[:columns]]
-    heights = [max(h for _, h in sizes[k : k + columns]) for k in range(0, number, columns)]
+    widths, heights = chart_size(chart)
     with mpl.rc_context(STYLE):
         layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
         figure = Figure(figsize=(sum(widths), sum(heights)), layout=layout)
@@ -171,7 +177,7 @@ def _name_places(axes: Any, names: list[str], panel: Panel, bars: list[Series]) 
         axes.grid(visible=False, axis=along)
         axes.tick_params(axis=along, length=0)
         if any(series.labels for series in bars):
-            axes.margins(**{"x" if panel.sideways else "y": 0.12})
+            axes.margins(**{"x": 0.2} if panel.sideways else {"y": 0.12})
 
 
 def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
@@ -186,7 +192,10 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     if bars and not panel.y_log and all(float(height).is_integer() for height in heights):
         _count_whole(axes.xaxis if panel.sideways else axes.yaxis)
-    if heights == {0.0}:
+    if panel.sideways and bars:  # no number stands where no bar can be
+        ticks = axes.get_xticks()
+        axes.set_xticks([tick for tick in ticks if 0 <= tick <= max(heights) or not tick])
+    if heights == {0.0} and not panel.sideways:
         axes.set_ylim(
             -0.02, 1
         )  # if all values are 0, matplotlib's default axis has meaningless numbers
@@ -402,122 +411,6 @@ def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
     middles = [(a + b) / 2 for a, b in pairwise(values)]
     ends = 2 * values[0] - middles[0], 2 * values[-1] - middles[-1]
     return BoundaryNorm([ends[0], *middles, ends[1]], ncolors=256)
-
-
-# --- classes and groups --------------------------------------------------------------------------
-
-BLUE, RED, AMBER = "#2563a8", "#b4232a", "#d97706"
-SHORT = 18
-"""Column names longer than this are shortened in a picture."""
-
-
-def plot_sizes(
-    bands: Sequence[Any], noun: str = "class", counts: Sequence[int] | None = None
-) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw how many records are in classes of each size.
-
-    Above each bar stands its number of classes, or the given count.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 3.4), layout="constrained")
-        _draw_sizes(figure.subplots(), bands, noun, counts)
-    return figure
-
-
-def plot_release(
-    bands: Sequence[Any],
-    losses: Sequence[tuple[str, float]],
-    *,
-    noun: str = "class",
-    lost: str = "of its variation",
-) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
-    """Draw the sizes, and the loss of every column."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        height = max(3.4, 0.34 * len(losses) + 1.2)
-        figure = Figure(figsize=(7.6, height), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _draw_sizes(left, bands, noun)
-        _draw_losses(right, losses, lost)
-    return figure
-
-
-def _draw_sizes(
-    axes: Any,  # noqa: ANN401 - untyped
-    bands: Sequence[Any],
-    noun: str,
-    counts: Sequence[int] | None = None,
-) -> None:
-    places = range(len(bands))
-    counts = [band.classes for band in bands] if counts is None else counts
-    axes.bar(
-        places,
-        [band.records for band in bands],
-        color=[RED if band.high == 1 else BLUE for band in bands],
-        width=0.78,
-    )
-    for place, band, number in zip(places, bands, counts, strict=True):
-        if number:
-            axes.annotate(
-                f"{number:,}",
-                (place, band.records),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8,
-                color="#64748b",
-            )
-    crowded = sum(len(band.label) for band in bands) > 40
-    axes.set_xticks(
-        places,
-        [band.label for band in bands],
-        rotation=35 if crowded else 0,
-        ha="right" if crowded else "center",
-        fontsize=8.5,
-    )
-    spare = max(LEAST_BARS - len(bands), 0) / 2
-    axes.set_xlim(-0.7 - spare, len(bands) - 0.3 + spare)
-    axes.margins(y=0.12)
-    axes.yaxis.get_major_locator().set_params(integer=True)  # nobody is half a record
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel(f"records in a {noun}")
-    axes.set_ylabel(f"records in {noun}{'es' if noun.endswith('s') else 's'} of that size")
-    axes.grid(visible=False, axis="x")
-    axes.tick_params(axis="x", length=0)
-
-
-def _draw_losses(axes: Any, losses: Sequence[tuple[str, float]], lost: str) -> None:  # noqa: ANN401 - untyped
-    names = [_short(name) for name, _ in reversed(losses)]
-    shares = [100 * share for _, share in reversed(losses)]
-    axes.barh(range(len(names)), shares, color=AMBER, height=0.62)
-    for place, share in enumerate(shares):
-        axes.annotate(
-            f"{share:.3g} %",
-            (share, place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8.5,
-        )
-    axes.set_yticks(range(len(names)), names)
-    largest = max(shares) or 100.0
-    axes.set_xlim(0, largest * 1.35)
-    if largest > 74:  # matplotlib would number the room for the labels too, up to 125 %
-        axes.set_xticks(range(0, 101, 25))
-    spare = max(LEAST_BARS - 1 - len(names), 0) / 2
-    axes.set_ylim(-0.7 - spare, len(names) - 0.3 + spare)
-    axes.set_xlabel(f"lost {lost} (%)")
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= SHORT else f"{name[: SHORT - 1]}…"
 
 
 # --- pictures on pages --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import OptionError
 from hartley.files import write_whole
 from hartley.report import Cell, Report
-from hartley.reports.draw import page_picture, plot_chart
+from hartley.reports.draw import chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console
 
-    from hartley.report import Chart, Grid, Heading, Readable, Row, Section
+    from hartley.report import Chart, Grid, Heading, Readable, Row, Section, Tile
     from hartley.reports.evidence import Evidence
 
 WIDTH = 100
@@ -106,15 +106,14 @@ def print_report(report: Report, console: Console) -> None:
     console.print()
     console.print(Text(wrapped(report.name, console.width), "dim"))
     console.print(Text(report.headline, "bold"), soft_wrap=True)
+    _print_tiles(report.tiles, console)
     for place, section in enumerate(shown_sections(report)):
         if place:
             console.print()
             console.print(Text(wrapped(section.title, console.width), "bold"))
         if section.sentences:
             console.print(Text(wrapped(" ".join(section.sentences), console.width)))
-        if section.tiles:
-            counts = "; ".join(f"{tile.number} {tile.text}" for tile in section.tiles)
-            console.print(Text(wrapped(counts, console.width)))
+        _print_tiles(section.tiles, console)
         for point in section.points:
             console.print(Text(wrapped(point, console.width, " • ")))
         if section.table is not None:
@@ -124,6 +123,12 @@ def print_report(report: Report, console: Console) -> None:
         for command in section.commands:
             console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
     console.print()
+
+
+def _print_tiles(tiles: tuple[Tile, ...], console: Console) -> None:
+    if tiles:
+        counts = "; ".join(f"{tile.number} {tile.text}" for tile in tiles)
+        console.print(wrapped(counts, console.width), style="dim", markup=False, highlight=False)
 
 
 def wrapped(text: str, width: int, sign: str = "") -> str:
@@ -307,6 +312,7 @@ def render_page(template: str, evidence: Evidence | None = None, **content: Any)
     environment = page_environment(asset)
     environment.filters |= {
         "cell": as_cell,
+        "frame": _frame,
         "heading": _heading,
         "listed": _listed,
         "look": _look,
@@ -364,6 +370,12 @@ def _look(section: Section) -> str:
     if has_meaning(table):
         return "columns" if wide else "findings"
     return f"{'dense ' if table.folded else ''}{'cards' if wide else 'compact'}"
+
+
+def _frame(chart: Chart) -> str:
+    """Choose how much of a page a picture fills: a low one less of a printed page."""
+    widths, heights = chart_size(chart)
+    return "broad" if sum(widths) > 8 else "fit" if sum(heights) < 5 else ""
 
 
 def _picture(chart: Chart) -> Markup:

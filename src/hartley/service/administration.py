@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hartley.service.hosting import HostedDataset, OpenVersion
-    from hartley.service.identity import Identity, ServiceAccount, TokenRecord
+    from hartley.service.identity import Identity, ServiceAccount
     from hartley.service.service import Service
 
 LONGEST_TOKEN_DAYS = 3660
@@ -80,20 +80,20 @@ class Administration:
     def accounts(self, identity: Identity) -> list[dict[str, Any]]:
         """List the accounts."""
         self.require(identity, Role.OWNER)
-        return [account_content(account) for account in self._accounts.list()]
+        return [account.to_dict() for account in self._accounts.list()]
 
     def account(self, identity: Identity, name: str) -> dict[str, Any]:
         """Return one account with its tokens."""
         self.require(identity, Role.OWNER)
-        return account_content(self._known(name)) | {
+        return self._known(name).to_dict() | {
             "spent_today_bits": self._accounts.spent_today(name),
-            "tokens": [token_content(token) for token in self._accounts.tokens(name)],
+            "tokens": [token.to_dict() for token in self._accounts.tokens(name)],
         }
 
     def add_account(self, identity: Identity, name: str, role: str) -> dict[str, Any]:
         """Add an account, which sees no dataset yet."""
         self.require(identity, Role.OWNER)
-        return account_content(self._accounts.add(name, role, by=identity.account))
+        return self._accounts.add(name, role, by=identity.account).to_dict()
 
     def revoke_account(self, identity: Identity, name: str) -> None:
         """Revoke an account with its tokens and sessions."""
@@ -378,32 +378,6 @@ class Administration:
                 content: dict[str, Any] = json.loads((folder / f"verify.{job}").read_text())
                 return content
         return dict(self._jobs.get(job, {}))
-
-
-def account_content(account: ServiceAccount) -> dict[str, Any]:
-    """Return an account as plain values, ready for JSON."""
-    return {
-        "name": account.name,
-        "role": account.role.value,
-        "created": account.created,
-        "revoked": account.revoked,
-        "datasets": sorted(account.datasets),
-        "daily_cap_bits": None if account.daily_cap is None else str(account.daily_cap),
-    }
-
-
-def token_content(token: TokenRecord) -> dict[str, Any]:
-    """Return what is kept of a token as plain values, ready for JSON."""
-    return {
-        "token_id": token.token_id,
-        "account": token.account,
-        "scope": token.scope.value,
-        "label": token.label,
-        "created": token.created,
-        "expires": token.expires,
-        "revoked": token.revoked,
-        "last_used": token.last_used,
-    }
 
 
 def _beside(configured: str | Path | None, name: str | None, what: str) -> str:

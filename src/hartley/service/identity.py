@@ -8,18 +8,18 @@ import re
 import secrets
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hartley.errors import HartleyError, InputError, OptionError
 from hartley.exact import bits_at_least, read_integer, write_integer
 from hartley.text import listed
 from hartley.trusted.ledger.chain import find
-from hartley.trusted.ledger.state import read_standing
+from hartley.trusted.ledger.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,6 +85,17 @@ class ServiceAccount:
     daily_cap: Fraction | None
     """The most that the account may spend on one UTC day, in bits; None without a cap."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return {
+            "name": self.name,
+            "role": self.role.value,
+            "created": self.created,
+            "revoked": self.revoked,
+            "datasets": sorted(self.datasets),
+            "daily_cap_bits": None if self.daily_cap is None else str(self.daily_cap),
+        }
+
 
 @dataclass(frozen=True)
 class TokenRecord:
@@ -99,6 +110,10 @@ class TokenRecord:
     revoked: str | None
     last_used: str | None
     """Correct to about a minute."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return asdict(self) | {"scope": self.scope.value}
 
 
 @dataclass(frozen=True)
@@ -301,7 +316,7 @@ def _charged(
             "The ledger does not have the row that charged for this idempotency key",
             hint="draw a new random key; an equal question that was paid for is free",
         )
-    _, after = read_standing(entry)
+    _, after = read_state(entry)
     due = Fraction(after.spent, before)
     return bits_at_least(due.numerator, due.denominator)
 

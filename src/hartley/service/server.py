@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from hartley.service.hosting import hints_about_reading, open_data, place_of_cop
 from hartley.service.identity import Role
 from hartley.service.own_rows import own_place
 from hartley.service.settings import require_writable_folder, unknown_account
-from hartley.trusted.data import state_of
+from hartley.trusted.data import dataset_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,23 +39,15 @@ CONFIGURATION = "configuration"
 """Who acts in the audit log where the file of settings does."""
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What the first start made."""
-
-    owner: IssuedToken | None
-    """The token of the first owner; None if the service had an owner before."""
-
-
-def prepare(settings: ServiceSettings) -> Prepared:
-    """Create what does not exist yet: ledger, datasets with their coded copies, accounts.
+def prepare(settings: ServiceSettings) -> IssuedToken | None:
+    """Create the ledger, copies and accounts; return the first owner's token if it is new.
 
     Raises an error if the engine fails its self-check, since answers would not be exact. If nothing
     was recorded by then, no new ledger is left behind.
     """
     self_check()
     with _ledger_kept_if_used(settings.ledger) as ledger:
-        new = {name for name in settings.datasets if state_of(ledger.trusted, name) is None}
+        new = {name for name in settings.datasets if dataset_state(ledger.trusted, name) is None}
         for dataset in settings.datasets.values():
             _prepare_dataset(dataset, settings, ledger, new=dataset.name in new)
         accounts = open_accounts(ledger)
@@ -63,8 +55,7 @@ def prepare(settings: ServiceSettings) -> Prepared:
             for analyst in dataset.analysts:
                 _prepare_analyst(accounts, ledger, analyst, dataset.name, new=dataset.name in new)
         _prepare_caps(accounts, settings)
-        owner = accounts.first_owner()  # at last: its token is shown once, and only by a success
-    return Prepared(owner)
+        return accounts.first_owner()  # at last: its token is shown once, and only by a success
 
 
 @contextmanager
@@ -131,15 +122,15 @@ def _prepare_caps(accounts: Accounts, settings: ServiceSettings) -> None:
 def serve(
     settings: ServiceSettings,
     *,
-    made: Callable[[Prepared], None] = lambda _: None,
-    ready: Callable[[str, Prepared], None] = lambda *_: None,
+    made: Callable[[IssuedToken | None], None] = lambda _: None,
+    ready: Callable[[str, IssuedToken | None], None] = lambda *_: None,
 ) -> None:
     """Run the service until SIGTERM or Ctrl-C, and return when every worker has ended.
 
     Args:
         settings: the settings.
-        made: called with what the first start made, before workers start: a token that is shown
-            once is handed over even if no worker can start.
+        made: called with the token of the first owner if it is new, before workers start: it is
+            handed over even if no worker can start.
         ready: called with the address and the same, once a worker accepts connections.
     """
     try:
@@ -152,13 +143,13 @@ def serve(
     opened = settings.listen.bind()
     runtime = Path(tempfile.mkdtemp(prefix="hartley-service-"))  # readable by this user alone
     try:
-        prepared = prepare(settings)
+        token = prepare(settings)
         try:
-            made(prepared)
+            made(token)
         except BaseException:
-            if prepared.owner is not None:  # nobody has seen its token
+            if token is not None:  # nobody has seen it
                 with open_accounts(settings.ledger) as accounts:
-                    accounts.revoke_token(prepared.owner.token_id, by=CONFIGURATION)
+                    accounts.revoke_token(token.token_id, by=CONFIGURATION)
             raise
         host, port = opened.getsockname()[:2]
         scheme = "http" if settings.tls is None else "https"
@@ -166,7 +157,7 @@ def serve(
         supervisor = Supervisor(
             _configured(replace(settings, runtime=runtime)),
             [opened],
-            lambda: ready(f"{scheme}://{shown}:{port}", prepared),
+            lambda: ready(f"{scheme}://{shown}:{port}", token),
         )
         supervisor.run()
         if any(process.exitcode == 3 for process in supervisor.processes):  # uvicorn's own code

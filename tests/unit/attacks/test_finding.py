@@ -68,3 +68,9 @@ def test_an_exact_number_has_no_interval():
     assert AttackEstimate.exact(3).is_exact
     assert not share(5, 10).is_exact
     assert AttackEstimate.exact(3).to_dict() == {"value": 3, "low": 3, "high": 3, "confidence": 1}
+
+
+def test_intervals_are_shown_outward():
+    assert AttackEstimate(2.0, 1.99999, 2.00001).in_words() == "between 1.999 and 2.001 for certain"
+    assert AttackEstimate(0.0, 0.0, 1.0).in_words() == "between 0 and 1 for certain"
+    assert AttackEstimate.exact(0.5).in_words() == "exact"

@@ -41,13 +41,13 @@ def test_anonymity_prints_the_report_as_json_and_as_text(table):
     expected = anonymity(table, keys=["sex", "region"], confidential="diagnosis")
     assert json.loads(run(*words)) == json.loads(json.dumps(expected.to_dict()))
     text = run(*words, "--text")
-    assert text.splitlines()[1] == expected.headline
-    assert "what the keys reveal about diagnosis" in text
-    for measure in column_measures(expected["diagnosis"], expected.unit):
-        assert re.search(rf"{re.escape(measure.title)} .*{re.escape(measure.shown)} ", text)
-    for attack in attacks(expected):
-        verdict = "succeeds" if attack.succeeds else "fails"
-        assert re.search(rf"{attack.title} +{attack.column} +{verdict} +{attack.records} of", text)
+    assert text.splitlines()[2] == expected.headline
+    assert "What the keys reveal about diagnosis" in text
+    for name, shown, _ in column_measures(expected["diagnosis"], expected.unit):
+        assert re.search(rf"{re.escape(name.text)} .*{re.escape(shown.text)} ", text)
+    for attack, verdict, _ in attacks(expected):
+        words = (attack.text, attack.small, verdict.text, verdict.small)
+        assert re.search(" +".join(words), text)
 
 
 @pytest.mark.slow

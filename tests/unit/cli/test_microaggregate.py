@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from hartley.cli.microaggregate import microaggregate_command
 from hartley.errors import OptionError, TableError
-from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.studies.look.microaggregation import mdav, mu_approx, univariate_microaggregation
 
 app = typer.Typer()
 app.command()(microaggregate_command)

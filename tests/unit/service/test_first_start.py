@@ -52,7 +52,7 @@ def contents(folder):
 
 
 def start(config):
-    return prepare(read_settings(config)).owner
+    return prepare(read_settings(config))
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_no_token_is_lost_by_a_start_that_fails_later(config):
 def test_a_token_that_nobody_could_be_given_is_revoked(config):
     seen = []
 
-    def made(prepared):
-        seen.append(prepared.owner)
-        hand_over(prepared.owner, config.parent / "missing", terminal=False)
+    def made(token):
+        seen.append(token)
+        hand_over(token, config.parent / "missing", terminal=False)
 
     with pytest.raises(InputError, match="issue one with hartley account token"):
         serve(read_settings(config), made=made)

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -6,9 +7,13 @@ import pytest
 
 from hartley.datasets.people import people
 from hartley.errors import OptionError
-from hartley.policies.generalisation import anonymize
-from hartley.policies.microaggregation import mdav, mu_approx, univariate_microaggregation
-from hartley.studies.look.records import check_release, microaggregate
+from hartley.studies.look.generalisation import anonymize
+from hartley.studies.look.microaggregation import (
+    mdav,
+    microaggregate,
+    mu_approx,
+    univariate_microaggregation,
+)
 
 
 @pytest.mark.slow
@@ -17,7 +22,7 @@ from hartley.studies.look.records import check_release, microaggregate
 def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
     columns = "age" if method is univariate_microaggregation else ["age", "height"]
     averages = method(people(400), k, columns, keep=["diagnosis", "sex"])
-    report = check_release(averages)
+    report = averages.checked
     times = Counter(averages.released["diagnosis"].to_pylist())
     assert averages.singling.columns[0].alone == list(times.values()).count(1)
     assert report.k >= k
@@ -37,7 +42,7 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
 def test_every_anonymized_table_is_k_anonymous_when_counted_again(options, k):
     keys = ["age", "sex", "region"]
     release = anonymize(people(300), keys, k, confidential="diagnosis", **options)
-    report = check_release(release)
+    report = release.checked
     assert report.k >= k
     assert (report.rows, report.classes) == (300 - release.suppressed, release.classes)
     assert report["diagnosis"].values == len(set(release.table["diagnosis"].to_pylist()))
@@ -47,7 +52,7 @@ def test_a_key_that_is_missing_everywhere_tells_nothing():
     table = pa.table({"a": [None, None, None, None, 1], "b": ["x", "x", "y", "y", "y"]})
     release = anonymize(table, ["a", "b"], 2, suppress="0.2")
     assert release.table["a"].null_count == 4
-    assert check_release(release).k == 2
+    assert release.checked.k == 2
 
 
 def test_a_kept_column_that_identifies_people_is_named_among_the_averages():
@@ -62,7 +67,7 @@ def test_a_kept_column_that_identifies_people_is_named_among_the_averages():
 def test_the_release_is_measured_and_not_what_the_method_says():
     averages = mdav({"a": [1, 2, 3, 4], "b": [5, 5, 9, 9]}, 2)
     broken = averages.released.set_column(0, "a", pa.array(np.arange(4.0)))
-    assert check_release(type(averages)(**{**vars(averages), "released": broken})).k == 1
+    assert replace(averages, released=broken).checked.k == 1
 
 
 @pytest.mark.parametrize("method", ["mdav", "mu-approx", "univariate"])

@@ -20,13 +20,25 @@ from hartley.measures.anonymity import (
     equal_closeness,
     hierarchical_closeness,
     ordered_closeness,
+    sizes_panel,
     t_closeness,
 )
 from hartley.measures.registry import MEASURES
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
 from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
-from hartley.report import ReadableResult
+from hartley.report import (
+    Cell,
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.schema.roles import chosen_columns, open_for
 from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
 from hartley.tables.opening import open_table
@@ -34,23 +46,26 @@ from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prep
 from hartley.text import (
     counted,
     direction,
+    noun_for,
     percent_at_most,
     percent_up,
     rounded,
     two_decimals_down,
     two_decimals_up,
     unit_of,
+    value_text,
     verb_for,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from hartley.measures.anonymity import SizeBand
     from hartley.policies.hierarchy import Level
     from hartley.ranges.classes import KeyClasses
+    from hartley.report import Row
     from hartley.schema.roles import RolesSource
     from hartley.tables.view import View, ViewColumn
 
@@ -63,6 +78,13 @@ if TYPE_CHECKING:
 
 ROUNDED = 1e-9
 """Far more than the rounding error of a logarithm, far less than the digits shown."""
+IDENTITY_ALONE = (
+    "Sharing the keys with k - 1 others protects the identity of a person, not the person's "
+    "confidential values. For example, k equal records can be released unchanged next to a "
+    "k-anonymous release of all others: the whole release is k-anonymous, and yet everything about "
+    "these k people is known."
+)
+MISSING = "missing"
 SKEWED = 2
 """A skewness attack succeeds if some value is more than so many times as likely."""
 
@@ -164,7 +186,7 @@ class SampledPopulation:
 
 
 @dataclass(frozen=True)
-class AnonymityReport(ReadableResult):
+class AnonymityReport(Readable):
     """How anonymous the records of a table are, in numbers and in plain sentences.
 
     It contains only counts and shares, never a value of the table.
@@ -277,6 +299,67 @@ class AnonymityReport(ReadableResult):
             f"The report has no confidential column '{column}'",
             hint=f"it has {', '.join(findings.column for findings in self.confidential) or 'none'}",
         )
+
+    def report(self) -> Report:
+        """Return the report in sections; its picture shows how many records are alike."""
+        broken = (found.homogeneous_rows for found in self.confidential if found.values > 1)
+        sure = max(broken, default=0)
+        return Report(
+            f"Anonymity of {self.table}",
+            self.headline,
+            (
+                Tile(
+                    f"{self.k:,}",
+                    f"{noun_for(self.k, 'record')} in the smallest class (k)",
+                    self.k == 1,
+                ),
+                few_tile(self.people),
+                Tile(
+                    f"{self.unique:,}",
+                    f"unique {noun_for(self.unique, 'record')} of {self.rows:,}",
+                    self.unique > 0,
+                ),
+                Tile(
+                    f"{sure:,}",
+                    f"{noun_for(sure, 'record')} whose confidential value is revealed",
+                    sure > 0,
+                )
+                if self.confidential
+                else Tile(f"{self.classes:,}", "classes of equal keys"),
+            ),
+            tuple(self._sections()),
+            "Counts and shares are exact; risks, leakage and distances are rounded up, diversity "
+            "is rounded down. A value that does not occur in a class has the share zero there. "
+            f"Logarithms count {self.unit}.",
+        )
+
+    def _sections(self) -> Iterator[Section]:
+        hidden = ", ".join(findings.column for findings in self.confidential)
+        records = f"{counted(self.rows, 'record')} {verb_for(self.rows, 'falls')}"
+        yield Section(
+            "What was measured",
+            (
+                f"Keys, by which a person could be recognised: {', '.join(self.keys)}.",
+                *((f"Confidential: {hidden}.",) if hidden else ()),
+                f"{records} into {counted(self.classes, 'class')} of equal keys.",
+                self.people.sentence,
+            ),
+            self.notes,
+        )
+        alike = Chart(
+            "", (sizes_panel(self.sizes),), reading="The numbers above the bars count the classes."
+        )
+        yield Section(
+            "How many records are alike", chart=alike, table=measured(table_measures(self))
+        )
+        yield Section("Who can be found", table=measured(risk_measures(self)))
+        yield from tried(self, "Which attacks succeed")
+        for findings in self.confidential:
+            yield Section(
+                f"What the keys reveal about {findings.column}",
+                table=measured(column_measures(findings, self.unit)),
+            )
+        yield Section("What this does not say", (IDENTITY_ALONE,), page_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
@@ -573,33 +656,7 @@ def _findings(
 # The measures of a report on anonymity as lines of a table: name, number, meaning.
 
 
-@dataclass(frozen=True)
-class MeasureLine:
-    """One number, as a line of a table shows it."""
-
-    title: str
-    symbol: str
-    shown: str
-    sentence: str
-    share: float | None = None
-    """The share of the worst possible value, for a bar; None if there is no worst value."""
-
-
-@dataclass(frozen=True)
-class Attack:
-    """An attack that learns a confidential value from the keys, and whether it succeeds."""
-
-    title: str
-    column: str
-    succeeds: bool
-    records: int
-    """The number of records for which it succeeds."""
-    of: int
-    """How many records have a value of the column."""
-    sentence: str
-
-
-def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
+def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
     """Return the measures of the classes, which do not depend on confidential columns."""
     whole = math.log(report.rows, report.base)
     return (
@@ -628,7 +685,7 @@ def table_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
     )
 
 
-def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
+def risk_measures(report: AnonymityReport) -> tuple[Row, ...]:
     """Return the chances of finding a person's record by the keys."""
     everybody = report.population
     journalist = (
@@ -655,7 +712,7 @@ def risk_measures(report: AnonymityReport) -> tuple[MeasureLine, ...]:
     )
 
 
-def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> MeasureLine:
+def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> Row:
     return _line(name, percent_at_most(risk, words=False), sentence, float(risk), symbol=symbol)
 
 
@@ -679,13 +736,13 @@ def _line(  # noqa: PLR0913 - each is one part of the line
     *,
     title: str | None = None,
     symbol: str | None = None,
-) -> MeasureLine:
+) -> Row:
     """Return the line of a measure, with its title and symbol from the registry."""
     entry = MEASURES[name]
-    return MeasureLine(title or entry.title, symbol or entry.symbol, shown, sentence, share)
+    return Cell(title or entry.title, symbol or entry.symbol), Cell(shown, share=share), sentence
 
 
-def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureLine, ...]:
+def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[Row, ...]:
     """Return the measures of one confidential column."""
     closeness = (
         ("equal_closeness", findings.equal_closeness, "values equally far apart"),
@@ -734,7 +791,7 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[MeasureL
     )
 
 
-def _recursive(length: int, least: Fraction | None) -> MeasureLine:
+def _recursive(length: int, least: Fraction | None) -> Row:
     return _line(
         "recursive_diversity",
         "none" if least is None else f"> {two_decimals_up(float(least), ROUNDED)}",
@@ -745,7 +802,7 @@ def _recursive(length: int, least: Fraction | None) -> MeasureLine:
     )
 
 
-def _delta(findings: ConfidentialFindings, unit: str) -> MeasureLine:
+def _delta(findings: ConfidentialFindings, unit: str) -> Row:
     if math.isinf(findings.delta):
         return _line(
             "delta_disclosure",
@@ -761,37 +818,107 @@ def _delta(findings: ConfidentialFindings, unit: str) -> MeasureLine:
     )
 
 
-def attacks(report: AnonymityReport) -> tuple[Attack, ...]:
+def attacks(report: AnonymityReport) -> tuple[Row, ...]:
     """Return every attack on every confidential column, and for how many records it succeeds."""
-    return tuple(attack for findings in report.confidential for attack in _attacks(findings))
+    return tuple(row for findings in report.confidential for row in _attacks(findings))
 
 
-def _attacks(findings: ConfidentialFindings) -> tuple[Attack, ...]:
+def _attacks(findings: ConfidentialFindings) -> tuple[Row, Row]:
     given_away = findings.homogeneous_rows if findings.values > 1 else 0
     alike, skewed = findings.homogeneous_classes, findings.skewed_classes
     classes = counted(findings.classes, "class")
+
+    def tried(attack: str, records: int, why: str) -> Row:
+        met = f"{records:,} of {findings.rows:,}"
+        verdict = Cell("succeeds" if records else "fails", met, good=not records)
+        return Cell(attack, f"on {findings.column}"), verdict, why
+
     return (
-        Attack(
+        tried(
             "homogeneity",
-            findings.column,
-            given_away > 0,
             given_away,
-            findings.rows,
             f"{alike:,} of {classes} {verb_for(alike, 'has')} one value only."
             if given_away
             else "No class has one value only."
             if findings.values > 1
             else "The table has one value only, so there is nothing to learn.",
         ),
-        Attack(
+        tried(
             "skewness",
-            findings.column,
-            findings.skewed_rows > 0,
             findings.skewed_rows,
-            findings.rows,
             f"In {skewed:,} of {classes} some value is more than {SKEWED} times "
             "as likely as in the table."
             if skewed
             else f"No class makes a value more than {SKEWED} times as likely as in the table.",
         ),
     )
+
+
+def measured(rows: Sequence[Row]) -> Grid:
+    """Return a table of measures."""
+    headings = Heading("measure", "name"), Heading("value", "amount")
+    return Grid((*headings, Heading("what it means", "meaning")), tuple(rows))
+
+
+def tried(report: AnonymityReport, title: str, *sentences: str) -> tuple[Section, ...]:
+    """Return the section on all attacks, if there is a column to attack."""
+    headings = Heading("attack", "name"), Heading("records", "amount"), Heading("why", "meaning")
+    grid = Grid(headings, attacks(report))
+    return (Section(title, sentences, table=grid),) if grid.rows else ()
+
+
+def few_tile(people: ExposureCounts) -> Tile:
+    """Return the tile of those who stand among few."""
+    stand = "person stands" if people.among_few == 1 else "people stand"
+    few = f"{stand} among fewer than {people.k}"
+    return Tile(f"{people.among_few:,}", few, people.among_few > 0)
+
+
+def release_chart(
+    bands: Sequence[SizeBand],
+    losses: Sequence[tuple[str, float]],
+    *,
+    noun: str = "class",
+    lost: str = "of its variation",
+) -> Chart:
+    """Return the picture of a release of records: the sizes, and the loss of every column."""
+    height = max(3.4, 0.34 * len(losses) + 1.2)
+    bars = Series(
+        "",
+        tuple(value_text(name, 18) for name, _ in losses),
+        tuple(100 * loss for _, loss in losses),
+        "bars",
+        tone=2,
+        labels=tuple(f"{100 * loss:.3g} %" for _, loss in losses),
+    )
+    return Chart(
+        "",
+        (
+            sizes_panel(bands, noun, (4.5, height)),
+            Panel(f"lost {lost} (%)", "", (bars,), sideways=True, size=(3.1, height)),
+        ),
+        reading=f"The numbers above the bars on the left count the {noun_for(2, noun)}.",
+    )
+
+
+# --- a release of records, counted again ----------------------------------------------------------
+
+
+def count_again(rows: Any, keys: Sequence[str], confidential: Sequence[str]) -> AnonymityReport:  # noqa: ANN401 - an Arrow table
+    """Count released rows again: nothing that the method claims is trusted.
+
+    The columns that were coarsened or averaged are the keys: an adversary who knows somebody's true
+    values finds their class.
+    """
+    import pyarrow as pa
+
+    for name in keys:
+        if rows.column(name).null_count == rows.num_rows:  # one value would tell just as little
+            at = rows.column_names.index(name)
+            rows = rows.set_column(at, name, pa.array([MISSING] * rows.num_rows))
+    present = [
+        name
+        for name in confidential
+        if name not in rows.column_names or rows.column(name).null_count < rows.num_rows
+    ]
+    return replace(anonymity(rows, keys=keys, confidential=present), table="the release")

@@ -4,9 +4,9 @@ import pytest
 
 from hartley.attacks.homogeneity import Similarity
 from hartley.errors import ColumnError, HartleyError, OptionError
-from hartley.policies.generalisation import anonymize
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.studies.look.anonymity import anonymity
+from hartley.studies.look.generalisation import anonymize
 from hartley.tables.opening import open_table
 
 TABLE = open_table({"job": ["SECRET-cook", "SECRET-nurse", None, "SECRET-smith"]})

@@ -98,7 +98,7 @@ class House:
             proxy=proxy,
             question_seconds=600,  # a report reads many modules first, which a busy machine delays
         )
-        self.owner_token = prepare(settings).owner.text
+        self.owner_token = prepare(settings).text
         self.app = create_app(settings)
         self.service = self.app.state.service
 

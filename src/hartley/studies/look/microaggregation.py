@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +15,21 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER, log_ratio
 from hartley.measures.anonymity import size_bands
 from hartley.ranges.classes import Singling, rows_as_counted, single_out
-from hartley.report import ReadableResult
+from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
+from hartley.schema.roles import chosen_columns, open_with_roles
+from hartley.studies.look.anonymity import (
+    count_again,
+    few_tile,
+    measured,
+    release_chart,
+    risk_measures,
+    table_measures,
+    tried,
+)
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
-from hartley.text import counted
+from hartley.text import counted, percent
 
 if TYPE_CHECKING:
     import os
@@ -29,6 +40,8 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.measures.anonymity import SizeBand
+    from hartley.schema.roles import RolesSource
+    from hartley.studies.look.anonymity import AnonymityReport
 
     Grouping = Callable[[NDArray[np.float64], int], NDArray[np.int32]]
     """From points and k to the group of every point."""
@@ -36,6 +49,14 @@ if TYPE_CHECKING:
 
 NEAR = 0.05
 """A released value this part of a standard deviation from the truth counts as near it."""
+NEAR_THE_TRUTH = (
+    "Near the truth: the average is within a twentieth of a standard deviation of the value that "
+    "it replaces."
+)
+FINDS_THE_GROUP = (
+    "An adversary who knows a person's averaged values finds the person's group, and can read the "
+    "unchanged columns of that group."
+)
 LARGEST = 1e150
 """Larger numbers have squares that no double holds."""
 ADVICE = {
@@ -60,7 +81,7 @@ class ColumnLoss:
 
 
 @dataclass(frozen=True, eq=False)
-class Microaggregation(ReadableResult):
+class Microaggregation(Readable):
     """Groups of k to 2k - 1 similar records, each released as its average."""
 
     method: str
@@ -158,6 +179,71 @@ class Microaggregation(ReadableResult):
             )
         order = "The rows keep their order: if that tells something, the release tells it too."
         return (*sentences, order)
+
+    @cached_property
+    def checked(self) -> AnonymityReport:
+        """The released rows, counted again; kept, for it takes a pass for each column."""
+        return count_again(self.released, self.columns, self.kept)
+
+    def report(self) -> Report:
+        """Return what was averaged and what counting again gives; its picture shows the groups."""
+        again, bands = self.checked, self.bands
+        sizes = f"{bands[0].low}" + (f" to {bands[-1].high}" if len(bands) > 1 else "")
+        units = "standardised" if self.standardised else "in their own units"
+        averaged = f"Averaged by {self.method}, k = {self.k}: {', '.join(self.columns)}, {units}."
+        headings = (
+            Heading("column", "name"),
+            Heading("lost", "amount"),
+            Heading("moved by at most", "number"),
+            Heading("near the truth", "amount"),
+        )
+        lost = tuple(
+            (
+                one.column,
+                Cell(f"{100 * one.loss:.3g} %", share=one.loss),
+                f"{one.largest_move:.4g}",
+                percent(one.near / self.rows, digits=3),
+            )
+            for one in self.losses
+        )
+        scaled = "; every column is scaled to standard deviation 1" if self.standardised else ""
+        return Report(
+            f"Averages of {self.table}",
+            self.headline,
+            (
+                Tile(f"{100 * self.information_loss:.2f} %", "of the variation lost (SSE / SST)"),
+                Tile(f"{sum(band.classes for band in bands):,}", f"groups of {sizes} records"),
+                few_tile(again.people),
+                Tile(
+                    f"{self.unchanged:,}", "records in groups of equal records", self.unchanged > 0
+                ),
+            ),
+            (
+                Section(
+                    "What was averaged",
+                    (
+                        averaged,
+                        *((f"Released unchanged: {', '.join(self.kept)}.",) if self.kept else ()),
+                        f"SSE {self.sse:.6g}, SST {self.sst:.6g}.",
+                        NEAR_THE_TRUTH,
+                    ),
+                    chart=release_chart(
+                        bands, [(one.column, one.loss) for one in self.losses], noun="group"
+                    ),
+                    table=Grid(headings, lost),
+                ),
+                Section(
+                    "What the averages still reveal, counted again",
+                    (again.people.sentence,),
+                    table=measured((*table_measures(again), *risk_measures(again)[::2])),
+                ),
+                *tried(again, "What they reveal about the unchanged columns", FINDS_THE_GROUP),
+                Section("What else a reader should know", points=self.sentences),
+            ),
+            "The loss is the sum of squared distances to the averages of the groups, divided by "
+            f"the sum of squared distances to the average of all records{scaled}. Risks and "
+            "leakage are rounded up.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and sentences as plain values, ready for JSON; no value of the table."""
@@ -532,3 +618,60 @@ METHODS: dict[str, Callable[..., Microaggregation]] = {
     "mu-approx": mu_approx,
     "univariate": univariate_microaggregation,
 }
+
+
+def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
+    table: object,
+    k: int,
+    columns: str | Sequence[str] | None = None,
+    *,
+    method: str = "mdav",
+    standardise: bool = True,
+    keep: str | Sequence[str] | None = None,
+    roles: RolesSource | None = None,
+) -> Microaggregation:
+    """Replace the records of a table by averages of groups of at least k similar ones.
+
+    Args:
+        table: anything that ``open_table`` opens.
+        k: the least size of a group, at least 2.
+        columns: numeric columns to group by and to replace; None for all that are not kept, or
+            with roles for the keys that are numbers.
+        method: how to form groups: "mdav", "mu-approx", or "univariate", the optimum of one
+            column. Each is a function of its own too, which says how it works.
+        standardise: give every column the standard deviation 1 first, so that units do not count;
+            of no effect on the univariate optimum.
+        keep: columns to release as they are; all others are left out. With roles, by default the
+            confidential columns and those with the role "kept".
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file; an identifier
+            is never released.
+
+    Example:
+        >>> averages = microaggregate({"age": [20, 61, 22, 65, 63]}, 2, method="univariate")
+        >>> averages.released["age"].to_pylist()
+        [21.0, 63.0, 21.0, 63.0, 63.0]
+    """
+    if method not in METHODS:
+        raise OptionError(
+            f"The method '{method}' is unknown", hint=f"choose one of {', '.join(METHODS)}"
+        )
+    if roles is not None:
+        table, known_roles = open_with_roles(table, roles)
+        named = chosen_columns(known_roles, columns, "key", what="key")
+        keep = chosen_columns(known_roles, keep, "confidential", "kept", what="")
+        opened = table
+        columns = [n for n in named if columns is not None or opened.kind(n).numeric]
+        if not columns:
+            raise OptionError(
+                f"No key of {known_roles.file} holds numbers to average",
+                hint="name numeric columns, or use anonymize for keys that are texts",
+            )
+    keep = () if keep is None else keep
+    if method != "univariate":
+        return METHODS[method](table, k, columns, standardise=standardise, keep=keep)
+    if not standardise:
+        raise OptionError(
+            "Units make no difference to the univariate optimum",
+            hint="leave out standardise=False (--raw)",
+        )
+    return METHODS[method](table, k, columns, keep=keep)

@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +23,20 @@ from hartley.ranges.classes import (
     single_out,
 )
 from hartley.ranges.relation import household_codes
-from hartley.report import ReadableResult
+from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
 from hartley.schema.roles import chosen_columns, open_for
+from hartley.studies.look.anonymity import (
+    count_again,
+    few_tile,
+    measured,
+    release_chart,
+    risk_measures,
+    table_measures,
+    tried,
+)
 from hartley.tables.view import keep_texts, prepare, run
 from hartley.tables.writing import write_arrow
-from hartley.text import counted, verb_for
+from hartley.text import counted, noun_for, verb_for
 
 if TYPE_CHECKING:
     import os
@@ -38,9 +48,18 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
     from hartley.policies.hierarchy import Hierarchy, Level
     from hartley.schema.roles import Roles, RolesSource
+    from hartley.studies.look.anonymity import AnonymityReport
 
 
 METHODS = ("full-domain", "mondrian")
+ONE_LEVEL = (
+    "Every key has one level for all records; among all choices of levels, these lose the least."
+)
+BOXES = "The keys were cut into boxes of at least {k:,} records, always near the middle (Mondrian)."
+NOTHING_AND_EVERYTHING = (
+    "A key loses nothing if its values are released unchanged, and everything if they are "
+    "suppressed."
+)
 UNMEASURED = "k-anonymity says nothing about confidential values: measure those as well."
 MOST_NODES = 200_000
 """More combinations of levels than this are refused."""
@@ -225,7 +244,7 @@ def _group(
 
 
 @dataclass(frozen=True)
-class AnonymizedTable(ReadableResult):
+class AnonymizedTable(Readable):
     """A k-anonymous table and what it cost."""
 
     table: Any
@@ -295,6 +314,56 @@ class AnonymizedTable(ReadableResult):
             *(() if self.confidential else (UNMEASURED,)),
         )
 
+    @cached_property
+    def checked(self) -> AnonymityReport:
+        """The released rows, counted again; kept, for it takes a pass for each column."""
+        return count_again(self.table, self.keys, self.confidential)
+
+    def report(self) -> Report:
+        """Return what was done and what counting again gives; its picture shows the classes."""
+        losses = [(key, float(loss)) for key, loss in zip(self.keys, self.losses, strict=True)]
+        again = self.checked
+        levels = [f"{level} of {top}" for level, top in self.levels or ()]
+        lost = [Cell(f"{100 * loss:.2f} %", share=loss) for _, loss in losses]
+        cells = [self.keys, levels, lost] if levels else [self.keys, lost]
+        headings = Heading("key", "name"), Heading("level", "amount"), Heading("lost", "amount")
+        how = ONE_LEVEL if levels else BOXES.format(k=self.k)
+        return Report(
+            f"{self.name}, made {self.k}-anonymous",
+            self.headline,
+            (
+                Tile(f"{again.k:,}", "records in the smallest class, counted again"),
+                Tile(f"{float(100 * self.loss):.2f} %", "of the keys' detail lost"),
+                Tile(f"{self.suppressed:,}", f"{noun_for(self.suppressed, 'record')} left out"),
+                few_tile(again.people),
+            ),
+            (
+                Section(
+                    "What was coarsened",
+                    (how, NOTHING_AND_EVERYTHING),
+                    chart=release_chart(again.sizes, losses, lost="of what it could reveal"),
+                    table=Grid(
+                        headings if levels else (headings[0], headings[2]),
+                        tuple(zip(*cells, strict=True)),
+                    ),
+                ),
+                Section(
+                    "What the release reveals, counted again",
+                    (again.people.sentence,),
+                    table=measured((*table_measures(again), *risk_measures(again))),
+                ),
+                *tried(again, "What the keys reveal about confidential columns"),
+                Section(
+                    "What else a reader should know",
+                    (f"Released unchanged: {', '.join(self.kept)}.",) if self.kept else (),
+                    self.sentences[len(levels) :],
+                ),
+            ),
+            "Counts are exact; risks and leakage are rounded up. The loss of a key is the average "
+            "over all records of (values that stay possible - 1) / (all values - 1); a record that "
+            "is left out counts as 1.",
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return what was done as plain values, ready for JSON; no row of the table."""
         return {
@@ -361,7 +430,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         keep: columns to release as they are; with roles, by default those with the role "kept". A
             column that is not named is not released.
         confidential: columns to release as they are whose values an adversary who knows the keys
-            should not learn; ``check_release`` measures how much the classes tell about them.
+            should not learn; the report measures how much the classes tell about them.
         hierarchies: for a key, the groups of every value from narrow to wide, or the widths of
             nested bins of numbers, or periods of dates; without one a key is released as it is or
             suppressed. With roles, by default as they say.

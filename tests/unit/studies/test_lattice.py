@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hartley.policies import generalisation as lattice
-from hartley.policies.generalisation import KeyPoints, search_lattice
 from hartley.policies.hierarchy import key_levels
+from hartley.studies.look import generalisation as lattice
+from hartley.studies.look.generalisation import KeyPoints, search_lattice
 
 
 def table_of(seed):
