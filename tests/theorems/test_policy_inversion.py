@@ -199,7 +199,11 @@ def numbers(low, high, step):
 
 
 def test_every_kind_of_policy_is_covered():
-    ours = {word for word, kind in KINDS.items() if kind.__module__.startswith("hartley.")}
+    ours = {
+        word
+        for word, kind in KINDS.items()
+        if isinstance(kind, str) or kind.__module__.startswith("hartley.")
+    }
     assert ours == set(CASES), "write a case for the new kind: how it releases, in plain Python"
 
 
