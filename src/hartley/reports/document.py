@@ -53,7 +53,6 @@ PAGES = {
     "GaussianReport": ("gaussian", "gaussian"),
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
-    "CheckReport": ("check", "check"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 

@@ -340,7 +340,7 @@ def test_what_a_ledger_says_may_itself_be_disclosed(ledger, run):
 
 
 @pytest.mark.parametrize(
-    "place", ["hartley.reports.document.render_html", "hartley.cli.check.gate_texts"]
+    "place", ["hartley.reports.render.page", "hartley.cli.check.gate_texts"]
 )
 def test_a_crash_before_the_booking_books_nothing(ledger, run, monkeypatch, place):
     def crash(*_, **__):
