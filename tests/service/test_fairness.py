@@ -12,7 +12,7 @@ from hartley.agent.ledger import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.engines.duckdb import EmbeddedStore
 from hartley.service.lanes import Lanes
-from hartley.trusted.precision import Desk
+from hartley.trusted.precision import PriceDesk
 
 COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 AVERAGES = "SELECT {} FROM people"
@@ -121,7 +121,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
     """Questions of one account that never end leave lanes, quick threads and queue to others."""
     place = a_place(service="engine_lanes = 4\nqueue = 8")
     gate = threading.Event()
-    plan = Desk.plan
+    plan = PriceDesk.plan
 
     def slow(desk, questions, *rest):
         if "AVG" in str(questions):
@@ -129,7 +129,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
         return plan(desk, questions, *rest)
 
     with served_here(place) as live:
-        monkeypatch.setattr(Desk, "plan", slow)
+        monkeypatch.setattr(PriceDesk, "plan", slow)
         statuses = []
 
         def hog():
@@ -160,14 +160,14 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
 @pytest.mark.slow
 def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch, wait_until):
     gate, entered = threading.Event(), threading.Event()
-    plan = Desk.plan
+    plan = PriceDesk.plan
 
     def slow(desk, *rest):
         entered.set()
         gate.wait(60)
         return plan(desk, *rest)
 
-    monkeypatch.setattr(Desk, "plan", slow)
+    monkeypatch.setattr(PriceDesk, "plan", slow)
     text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
     body = json.dumps({"question": text, "bits": 2})
     address = urlsplit(live.url)
@@ -189,7 +189,7 @@ def test_a_question_that_is_late_before_its_charge_is_not_charged(
     a_place, served_here, monkeypatch, wait_until
 ):
     place = a_place(service="question_seconds = 0.3")
-    gate, plan = threading.Event(), Desk.plan
+    gate, plan = threading.Event(), PriceDesk.plan
 
     def slow(desk, *rest):
         gate.wait(60)
@@ -197,7 +197,7 @@ def test_a_question_that_is_late_before_its_charge_is_not_charged(
 
     with served_here(place) as live:
         ana = live.api("ana")
-        monkeypatch.setattr(Desk, "plan", slow)
+        monkeypatch.setattr(PriceDesk, "plan", slow)
         text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
         reply = ana.ask(text, bits=2)
         assert (reply.status_code, reply.json()["error"]["code"]) == (503, "busy")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, write_integer
 from hartley.files import one_line
-from hartley.results.quote import Useful, useful_words
+from hartley.results.quote import UsefulPrice, useful_words
 from hartley.text import (
     bits_down,
     bits_up,
@@ -499,7 +499,7 @@ class PriceCurve:
         point, now = self.next_point, marked_bits(bits_at_least(self.asked))
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
-            words = useful_words([Useful(point.cells, point.full_errors, rows)])
+            words = useful_words([UsefulPrice(point.cells, point.full_errors, rows)])
             less = point.bits < point.bits_alone
             charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
             return f"Next useful price after {now}: {words}{charged}."

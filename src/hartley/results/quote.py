@@ -62,12 +62,12 @@ def _roughly(error: Fraction) -> str:
     return rounded(Fraction(-(-whole // cut) * cut, size))
 
 
-def useful_words(prices: Sequence[Useful]) -> str:
+def useful_words(prices: Sequence[UsefulPrice]) -> str:
     """Describe the prices at which answers say more than the schema, and their errors.
 
     Example:
         >>> from fractions import Fraction
-        >>> print(useful_words([Useful(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
+        >>> print(useful_words([UsefulPrice(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
         2 bits give ±10 if all 5,000 rows count
     """
     rows = next((useful.rows for useful in prices if useful.rows is not None), None)
@@ -75,12 +75,12 @@ def useful_words(prices: Sequence[Useful]) -> str:
 
 
 @dataclass(frozen=True)
-class Useful:
+class UsefulPrice:
     """A price from which answers say more than the schema, and their errors at that price.
 
     Example:
         >>> from fractions import Fraction
-        >>> print(Useful(4, (("AVG(income)", Fraction("9.99")),)))
+        >>> print(UsefulPrice(4, (("AVG(income)", Fraction("9.99")),)))
         2 bits give ±10
     """
 
@@ -133,8 +133,8 @@ class ErrorsIf(NamedTuple):
 class NextPrices(NamedTuple):
     """The next prices of a question at which some error changes; None where there is none."""
 
-    below: Useful | None = None
-    above: Useful | None = None
+    below: UsefulPrice | None = None
+    above: UsefulPrice | None = None
 
     def __str__(self) -> str:
         return self.sentence()
@@ -181,7 +181,7 @@ class Quote:
     vacuous: tuple[tuple[str, ...], ...] = ()
     """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
     such a text unless called with ``vacuous=True``."""
-    useful: tuple[tuple[Useful, ...], ...] = ()
+    useful: tuple[tuple[UsefulPrice, ...], ...] = ()
     """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
     """Which budget does not cover what would be charged, in words; None if all do."""
