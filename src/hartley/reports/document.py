@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     Result = Readable | CheckReport | Finding
     """All results that have a page."""
 
-PAGES = {
-    "CheckReport": ("check", "check"),
-}
+PAGES: dict[str, tuple[str, str]] = {}
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 
 Classes are listed by name, so that showing one result does not import the code of the others.
