@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     """All results that have a page."""
 
 PAGES = {
-    "Tradeoff": ("tradeoff", "tradeoff"),
-    "CurveReport": ("curve", "curve"),
-    "GaussianReport": ("gaussian", "gaussian"),
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
     "CheckReport": ("check", "check"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hartley.attacks.differencing import DifferencingFinding
     from hartley.attacks.finding import AttackEstimate
-    from hartley.ranges.relation import PeopleCounts
+    from hartley.ranges.relation import ExposureCounts
     from hartley.studies.check.check_report import CheckedCell, CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
     from hartley.studies.look.audit import AuditReport
@@ -124,7 +124,7 @@ def check_condition(fail_on: str, words: Sequence[str]) -> None:
         raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(words)}")
 
 
-def people_condition(people: PeopleCounts, fail_on: str) -> str | None:
+def people_condition(people: ExposureCounts, fail_on: str) -> str | None:
     """Return why the people in a release do not pass a condition, without a number of them.
 
     Args:
@@ -133,8 +133,8 @@ def people_condition(people: PeopleCounts, fail_on: str) -> str | None:
             has to be among k or more, "given-away" if nobody's secret may be certain, or "never".
 
     Example:
-        >>> from hartley.ranges.relation import PeopleCounts
-        >>> people = PeopleCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
+        >>> from hartley.ranges.relation import ExposureCounts
+        >>> people = ExposureCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
         >>> people_condition(people, "unique"), people_condition(people, "few")
         (None, 'somebody is among fewer than 5')
     """

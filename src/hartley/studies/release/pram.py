@@ -30,7 +30,7 @@ from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leak
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
 from hartley.ranges.classes import Singling, single_out
 from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import FEW, Relation, check_wanted_k
+from hartley.ranges.relation import FEW, Relation, check_group_size
 from hartley.report import ReadableResult
 from hartley.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.release.release import as_matrices_say, release_drawn
@@ -640,7 +640,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "hartley.policies.reconstruct and pass that",
         )
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
-    check_wanted_k(k)
+    check_group_size(FEW if k is None else k)
     opened = open_table(table)
     path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
     path = path if isinstance(path, (str, os.PathLike)) else None

@@ -19,7 +19,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
-from hartley.ranges.relation import FEW, check_wanted_k
+from hartley.ranges.relation import FEW, check_group_size
 from hartley.report import ReadableResult
 from hartley.studies.look.exposure import ReleasedPeople, released_people
 from hartley.tables.column_map import apply_map
@@ -377,7 +377,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     promised = None if certificate is None else _bound_certificate(document, policy)
-    check_wanted_k(k)
+    check_group_size(FEW if k is None else k)
     opened = open_table(table)
     read = {"table": opened.paths, "policy": _paths(policy)}
     refuse_overwriting(read, out)
