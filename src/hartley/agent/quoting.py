@@ -170,7 +170,8 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
             [to_plain(question) for question in questions],
             desk.prices(questions),
         )
-    exceeded = None if offer is None else _exceeded(offer, limits)
+    beside = None if offer is None else _exceeded(offer, limits)
+    refusal = beside if offer is None or offer.refusal is None else offer.refusal.problem
     texts = tuple(plan.text for plan in plans)
     labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
     useful = tuple(
@@ -184,12 +185,12 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         bits=priced.bits
         if offer is None
         else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
-        affordable=None if offer is None else offer.refusal is None and exceeded is None,
+        affordable=None if offer is None else refusal is None,
         errors=tuple(desk.errors(plan) for plan in plans),
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
         remaining=None if offer is None else offer.balance.remaining,
-        refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
-        exceeded=exceeded,
+        refusal=refusal,
+        exceeded=refusal is not None and refusal is beside,
         explanation="\n".join(
             [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, check_bits, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import Answer, BatchAnswer
+from hartley.results.answer import LONG, Answer, BatchAnswer
 from hartley.results.quote import Wish
 from hartley.text import decimals_up
 from hartley.trusted.data import DataVersion, ledger_head_file, load, remove_copy, replace_copy
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.ledger import TrustedLedger
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.questions.batch import Question
-
-LONG = 10**15
-"""Larger numbers of answers are shown as a power of two."""
 
 
 @runtime_checkable
