@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 PAGES = {
     "PramReport": ("pram", "pram"),
     "PriceCurve": ("prices", "prices"),
-    "CheckReport": ("check", "check"),
 }
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 

@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import textwrap
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -77,8 +78,16 @@ def picture(result: Readable | Report, kind: str) -> bytes:
 
 
 def shown_sections(report: Report) -> list[Section]:
-    """Return the sections that are not for pages only; the first stands below the headline."""
-    return [section for section in report.sections if not section.page_only]
+    """Return what is not for pages only: sections, and columns of their tables."""
+    shown = [section for section in report.sections if not section.page_only]
+    for place, section in enumerate(shown):
+        table = section.table
+        if table is not None and any(heading.page_only for heading in table.headings):
+            kept = [k for k, heading in enumerate(table.headings) if not heading.page_only]
+            rows = tuple(tuple(row[k] for k in kept) for row in table.rows)
+            table = replace(table, headings=tuple(table.headings[k] for k in kept), rows=rows)
+            shown[place] = replace(section, table=table)
+    return shown
 
 
 def cut(table: Grid, most: int | None) -> tuple[tuple[Row, ...], int]:
@@ -262,7 +271,8 @@ def _read_rows(table: Grid | None) -> Iterator[str]:
             if heading.kind != "meaning"
         )
         (meaning,) = (text for heading, text in cells if heading.kind == "meaning")
-        yield f"{name}: {', '.join(others)}. {meaning[:1].upper()}{meaning[1:].rstrip('.')}."
+        said = f"{name}: {', '.join(filter(None, others))}"
+        yield f"{said}. {meaning[:1].upper()}{meaning[1:]}".rstrip(". ") + "."
 
 
 def notebook(report: Report) -> str:
@@ -385,7 +395,7 @@ def asset(name: str) -> str:
 def _heading(heading: Heading) -> str:
     """Begin a heading with a capital; names of the data and Greek letters stay as they are."""
     name = heading.name
-    if heading.kind == "data" or not name[:1].isascii():
+    if heading.kind in {"data", "cell"} or not name[:1].isascii():
         return name
     return name[:1].upper() + name[1:]
 
@@ -398,6 +408,8 @@ def _look(section: Section) -> str:
     """Choose how a table looks by what it holds and how wide it is."""
     table = section.table
     assert table is not None  # checked by the template
+    if any(heading.kind == "cell" for heading in table.headings):
+        return "crosstab"
     wide, many = len(table.headings) > 4, len(table.headings) > MANY
     if has_meaning(table):
         return "columns" if wide else "findings"
