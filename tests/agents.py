@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.engines.dialect import Store
 
 

@@ -18,15 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hartley
+from hartley import Agent, Answer, BatchAnswer, Schema, Wish, open_ledger
 from hartley.agent import agent as opening_agent
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.engines import coded_table as copying
 from hartley.errors import HartleyError, InputError, OptionError, Refused
-from hartley.results.answer import Answer, BatchAnswer
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.text import bits_down
 from hartley.trusted import data as loading
 from hartley.trusted.agent import TrustedAgent

@@ -5,12 +5,10 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley.agent.agent import Agent
-from hartley.agent.curve import price_curve
+from hartley import Agent, Wish, price_curve
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
 from hartley.results.plan import bits_for
-from hartley.results.quote import Wish
 
 TINY = {
     "table": {"name": "t"},

@@ -9,10 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Schema, Wish
 from hartley.agent.known import known_words
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.trusted.precision import PriceDesk, questions_of
 
 COLUMNS = {

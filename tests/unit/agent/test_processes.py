@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.errors import InputError, Refused
 from hartley.exact import floor_power

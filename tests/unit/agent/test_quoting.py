@@ -4,12 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
-from hartley.agent.quoting import price, quote
+from hartley import Agent, Schema, Wish, open_ledger, price
+from hartley.agent.quoting import quote
 from hartley.errors import InputError, OptionError, Refused
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.trusted import precision as quoting
 from hartley.trusted.precision import PriceDesk, questions_of
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from forgeries import problem_of, rechained
 
-from hartley import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, Schema, open_ledger
 from hartley.agent.replay import (
     may_answer,
     open_cells,
@@ -18,7 +17,6 @@ from hartley.agent.replay import (
     verify_prices,
 )
 from hartley.errors import EngineError, InputError
-from hartley.schema.schema import Schema
 from hartley.trusted.ledger.rows import FIELDS, canonical
 from hartley.trusted.precision import questions_of
 from hartley.trusted.pricing.conditional_price import RULES

@@ -26,15 +26,12 @@ import pyarrow as pa
 import pytest
 
 import hartley
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import Ledger, open_ledger
+from hartley import Agent, Column, Ledger, Schema, Wish, open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.engines.coded_table import CodedTable
 from hartley.engines.duckdb import EmbeddedStore
 from hartley.errors import HartleyError, OptionError, Refused
 from hartley.exact import floor_power
-from hartley.results.quote import Wish
-from hartley.schema.schema import Column, Schema
 from hartley.tables.opening import open_table
 from hartley.trusted import data as loading, earlier
 from hartley.trusted.pricing.conditional_price import price_paths

@@ -7,12 +7,10 @@ from math import prod
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.agent import Agent
-from hartley.agent.workload import Charges, parse_workload, read_workload
+from hartley import Agent, Schema, Wish, read_workload
+from hartley.agent.workload import Charges, parse_workload
 from hartley.errors import OptionError, Refused
 from hartley.results.plan import WorkloadEntry
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.trusted.earlier import ChargedRows
 from hartley.trusted.ledger.ledger import ChargedRow
 from hartley.trusted.precision import PriceDesk, questions_of

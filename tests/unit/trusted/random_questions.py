@@ -13,7 +13,7 @@ import operator
 import random
 from fractions import Fraction
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.questions.batch import All, Either, Statistic, Test as Leaf
 from hartley.trusted.questions.question import parse
 

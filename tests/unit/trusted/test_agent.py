@@ -10,13 +10,9 @@ from threading import Event, Thread
 import duckdb
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
-from hartley.agent.quoting import price
+from hartley import Agent, Schema, Wish, open_ledger, price
 from hartley.agent.replay import verify_prices
 from hartley.errors import EngineError, InputError, OptionError, Pending, Refused, Stale
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.trusted import data as holding, precision as quotes
 from hartley.trusted.agent import PriceOffer
 from hartley.trusted.ledger.rows import canonical, committed_answers

@@ -18,8 +18,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from hartley import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, open_ledger
 from hartley.cli.ledger import ledger_app
 from hartley.engines import codes as digests
 from hartley.errors import EngineError, HartleyError, InputError, Pending
@@ -295,7 +294,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_refuse(prepared, mon
 
 KILLED = textwrap.dedent("""
     import json, os, signal, sys
-    from hartley.agent.agent import Agent
+    from hartley import Agent
     from hartley.trusted.ledger.ledger import TrustedLedger
     from hartley.engines.coded_table import CopyJob
     from hartley.engines import duckdb

@@ -6,11 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Schema, Wish
 from hartley.agent.replay import verify_prices
 from hartley.errors import OptionError, Stale
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.trusted.ledger import chain, charging, state
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice
 from hartley.trusted.questions.batch import to_plain

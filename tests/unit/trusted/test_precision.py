@@ -13,13 +13,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hartley
-from hartley.agent.agent import Agent
+from hartley import Agent, Schema, Wish
 from hartley.agent.quoting import quote, quote as quote_plans
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.results.plan import bits_for
-from hartley.results.quote import Wish
-from hartley.schema.schema import Schema
 from hartley.trusted.cells import cell_of, read_cells
 from hartley.trusted.precision import PriceDesk, questions_of, vacuous_labels
 from hartley.trusted.pricing.price import open_factor, price

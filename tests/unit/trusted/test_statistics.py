@@ -10,12 +10,12 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import Column, Schema
 from hartley.engines.coded_table import CodedTable
 from hartley.engines.codes import ColumnCoding
 from hartley.engines.dialect import Store
 from hartley.engines.duckdb import DuckDB, EmbeddedStore
 from hartley.engines.registry import EMBEDDED
-from hartley.schema.schema import Column, Schema
 from hartley.trusted import scans, scans as ranks
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf

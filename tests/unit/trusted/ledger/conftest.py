@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 
 sys.path.insert(0, str(Path(__file__).parent))  # modules beside the tests
 

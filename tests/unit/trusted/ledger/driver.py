@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import Refused
 
 CREATED = {"schema": {"name": "people"}, "rows": 9}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.cli.main import app
 from hartley.errors import HartleyError
 

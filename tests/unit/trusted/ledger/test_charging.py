@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import EngineError, InputError, OptionError, Refused, Stale
 from hartley.exact import floor_power
 from hartley.trusted.ledger.rows import NULL, schema_version

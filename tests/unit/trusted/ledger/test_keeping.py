@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from typer.testing import CliRunner
 
 import hartley
-from hartley.agent.ledger import open_ledger, read_head
+from hartley import open_ledger
+from hartley.agent.ledger import read_head
 from hartley.cli.attack import attack_app
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, OptionError

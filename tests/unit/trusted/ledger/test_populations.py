@@ -8,8 +8,7 @@ import pytest
 from forgeries import rechained
 from hypothesis import given, settings, strategies as st
 
-from hartley import Agent, Schema
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, Schema, open_ledger
 from hartley.agent.replay import replay
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import floor_power

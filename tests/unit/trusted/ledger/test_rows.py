@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import read_integer, write_integer
 from hartley.trusted.ledger.rows import (

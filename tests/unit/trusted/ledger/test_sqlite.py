@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley import Agent, Schema
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, Schema, open_ledger
 from hartley.errors import EngineError, InputError, Refused
 from hartley.trusted.ledger import sqlite, sqlite as write_ahead_log
 from hartley.trusted.ledger.ledger import hash_at

@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 from forgeries import rechained, refusal
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, open_ledger
 from hartley.agent.replay import replay, verify_prices
 from hartley.errors import OptionError, Refused
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import EngineError, HartleyError, Refused
 from hartley.exact import floor_power
 from hartley.trusted.ledger import sqlite, sqlite as write_ahead_log
@@ -26,7 +26,7 @@ from hartley.trusted.ledger.store import keep_digest, read_digest, read_secret
 
 MANY = """
 import sys
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.trusted.ledger.store import read_secret
 with open_ledger(sys.argv[1]) as ledger:
     print("ready", flush=True)

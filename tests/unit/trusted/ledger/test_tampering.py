@@ -10,7 +10,7 @@ from forgeries import compare, forged, problem_of, rechained
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import replay, verify_prices
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError

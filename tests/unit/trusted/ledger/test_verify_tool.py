@@ -32,7 +32,7 @@ from forgeries import (
 )
 from hypothesis import given, strategies as st
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import replay
 from hartley.errors import HartleyError, Stale
 from hartley.exact import floor_power

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hartley import Column, Schema
 from hartley.errors import Refused
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.pricing import one_row, price as worst_case
 from hartley.trusted.pricing.after_answers import MOST_FILTERS, EarlierAnswers, RecordedLookups
 from hartley.trusted.pricing.conditional_price import conditional_price, discount_sentence

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.pricing import after_answers as told_parts, atoms
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.atoms import (

@@ -15,11 +15,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Column, Schema
 from hartley.engines.coded_table import CodedTable
 from hartley.engines.duckdb import EmbeddedStore
 from hartley.errors import Refused
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.cells import cell_of
 from hartley.trusted.precision import PriceDesk, questions_of
 from hartley.trusted.pricing.price import price

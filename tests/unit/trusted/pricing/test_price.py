@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from hartley import Column, Schema
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.precision import PriceDesk
 from hartley.trusted.pricing import atoms, price as worst, price as worst_case
 from hartley.trusted.pricing.after_answers import EarlierAnswers

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.pricing import several_rows as multisets
 from hartley.trusted.pricing.price import Pricer, price
 from hartley.trusted.pricing.regions import CellGrid

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.questions.batch import All, Either, Test as Leaf
 from hartley.trusted.questions.condition import (
     EVERY,

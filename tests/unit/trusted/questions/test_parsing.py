@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from hartley import Schema
 from hartley.errors import Refused
-from hartley.schema.schema import Schema
 from hartley.trusted.questions import parsing as known_trees
 from hartley.trusted.questions.parsing import _tokens, _tree, reading
 from hartley.trusted.questions.question import parse

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import pytest
 
+from hartley import Column, Schema
 from hartley.errors import Refused
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.questions.batch import Statistic, Test as Leaf
 from hartley.trusted.questions.condition import EVERY, NONE
 from hartley.trusted.questions.parsing import MOST_CHARACTERS, MOST_DEPTH
