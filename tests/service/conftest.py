@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import uvicorn
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.service.accounts import open_accounts
 from hartley.service.app import EnvelopeProtocol, create_app
 from hartley.service.server import prepare

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from hartley.results.quote import Wish
+from hartley import Wish
 from hartley.service.accounts import Accounts
 from hartley.service.service import Service
 from hartley.service.settings import read_settings

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.engines.duckdb import EmbeddedStore
 from hartley.service.lanes import Lanes

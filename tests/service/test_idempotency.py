@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.service.accounts import Accounts
 

@@ -11,7 +11,7 @@ from collections import Counter
 import httpx
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.service.accounts import open_accounts
 

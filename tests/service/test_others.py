@@ -102,7 +102,7 @@ def test_a_repeat_of_what_another_paid_for_is_charged(live):
 
 
 def test_a_population_counts_the_allowances_of_all_its_datasets(tmp_path):
-    from hartley.agent.ledger import open_ledger
+    from hartley import open_ledger
     from hartley.service.own_rows import uncovered
 
     with open_ledger(tmp_path / "ledger.db") as ledger:
@@ -120,7 +120,7 @@ def test_a_population_counts_the_allowances_of_all_its_datasets(tmp_path):
 
 def test_the_cover_of_allowances_is_exact(tmp_path):
     """As long as it holds, no charge within an own allowance is refused, however others spend."""
-    from hartley.agent.ledger import open_ledger
+    from hartley import open_ledger
     from hartley.service.own_rows import uncovered
 
     for number, (budget, first, second, open_factor) in enumerate(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from slow_engine import EndlessStatements
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.engines.duckdb import EmbeddedStore
 

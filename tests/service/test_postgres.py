@@ -6,7 +6,7 @@ import signal
 import httpx
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.errors import InputError
 from hartley.service.server import prepare

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.service import administration
 
 AVERAGE = "SELECT AVG(age) FROM people"

@@ -23,6 +23,7 @@ from hartley.files import (
     or_none,
     require,
 )
+from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series
 from hartley.results.answer import SLACK, check_same, reading_reply
 from hartley.results.quote import (
     UsefulPrice,
@@ -54,6 +55,8 @@ MOST_WISHED, LONGEST_WISH, MOST_POINTS = 1000, 40, 10_000
 """Bits of a price on a curve that is read, the letters of these bits, and prices of a curve."""
 MOST_NAMED = 3
 """At most this many numbers of a question are named in a line."""
+MOST_PANELS, MOST_OPEN = 4, 12
+"""Numbers of a question that a picture shows, and prices that a page lists unfolded."""
 
 
 _COMMENT = re.compile(r"('[^']*'|\"[^\"]*\"|(\$\w*\$).*?\2)|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -545,7 +548,7 @@ class PricePoint:
 
 
 @dataclass(frozen=True)
-class PriceCurve:
+class PriceCurve(Readable):
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
     An answer that is already paid for comes first, and after it only what is better.
@@ -639,15 +642,55 @@ class PriceCurve:
                 writer.writerow((*price, label, float(error), float(full)))
         return out.getvalue()
 
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return the curve as lines of text: the price alone, the price now, the errors.
-
-        The price now is empty without a ledger.
-        """
-        return [
-            (marked_bits(point.bits_alone), _now_words(point), _error_words(point))
-            for point in self.points
+    def report(self) -> Report:
+        """Return the prices in sections: the question, and the errors that each price buys."""
+        now = [_now_words(point) for point in self.points]
+        columns = [
+            (Heading("price alone", "amount"), [marked_bits(p.bits_alone) for p in self.points]),
+            *([(Heading("price now", "amount"), now)] if any(now) else ()),
+            (Heading("largest error"), [_error_words(p) for p in self.points]),
         ]
+        prices = Grid(
+            tuple(heading for heading, _ in columns),
+            tuple(zip(*(texts for _, texts in columns), strict=True)),
+            folded="The numbers" if len(self.points) > MOST_OPEN else "",
+            steps=True,
+        )
+        reading = (
+            "The prices at which some error becomes smaller.",
+            "The price alone is what the question costs if nothing was asked before.",
+            "It depends on the schema and the question, never on the data.",
+            *(("The price now is what the asking account would be charged.",) if any(now) else ()),
+            "An error holds for any data, unless it says otherwise.",
+        )
+        return Report(
+            "What more bits buy",
+            self.sentence(),
+            (),
+            (
+                Section("The question", (f"These numbers were asked for:\n{self.text}",)),
+                Section("Error against price", reading, chart=self._chart(), table=prices),
+            ),
+            "Every number of cells up to 32 was tried, and beyond that prices a quarter of a bit "
+            "apart.",
+        )
+
+    def _chart(self) -> Chart | None:
+        """Return the error of every number, up to four, at every price."""
+        if not self.points:
+            return None
+        bits = tuple(point.bits for point in self.points)
+        panels = []
+        for place, (label, _) in enumerate(self.points[-1].errors[:MOST_PANELS]):
+            certain = tuple(float(point.errors[place][1]) for point in self.points)
+            full = tuple(float(point.full_errors[place][1]) for point in self.points)
+            series = [Series("for any data", bits, certain, kind="steps")]
+            if full != certain:
+                series.append(Series(f"if all {self.rows:,} rows count", bits, full, kind="steps"))
+            positive = all(error > 0 for error in (*certain, *full))
+            axis = f"error of {label}"
+            panels.append(Panel("price (bits)", axis, tuple(series), y_log=positive))
+        return Chart("", tuple(panels))
 
     def __str__(self) -> str:
         head = f"{counted(len(self.points), 'price')} of {self.text}"
