@@ -59,11 +59,11 @@ def texts(size: int, first: int = 0) -> list[str]:
 def resolved(size: int) -> Job:
     """Price questions that are resolved already."""
     from hartley.schema.schema import Schema
-    from hartley.trusted.precision import Desk, questions_of
+    from hartley.trusted.precision import PriceDesk, questions_of
     from hartley.trusted.pricing.price import price
 
     schema = Schema.read(SCHEMA)
-    desk = Desk(schema, PUBLIC_ROWS)
+    desk = PriceDesk(schema, PUBLIC_ROWS)
     # The last batch is the one whose price is compared.
     firsts = [size * call for call in reversed(range(CALLS[size]))]
     batches = iter([questions_of(desk.plan(texts(size, first), None, 2)) for first in firsts])

@@ -147,12 +147,12 @@ def after(before: int, asked: int) -> Job:
     """Price questions one by one after others, and describe the times in milliseconds."""
     from hartley.errors import Refused
     from hartley.schema.schema import Schema
-    from hartley.trusted.precision import Desk
-    from hartley.trusted.pricing.after_answers import ToldBefore
-    from hartley.trusted.pricing.conditional_price import price_given
+    from hartley.trusted.precision import PriceDesk
+    from hartley.trusted.pricing.after_answers import EarlierAnswers
+    from hartley.trusted.pricing.conditional_price import conditional_price
 
     schema, rng = Schema.read(SCHEMA), random.Random(5)
-    desk = Desk(schema, ROWS)
+    desk = PriceDesk(schema, ROWS)
 
     def drawn(count: int) -> list[Any]:
         questions: list[Any] = []
@@ -164,7 +164,7 @@ def after(before: int, asked: int) -> Job:
             questions.append(plans[0].questions)
         return questions
 
-    earlier = ToldBefore(schema)
+    earlier = EarlierAnswers(schema)
     for row, batch in enumerate(drawn(before), start=1):
         for question in batch:
             earlier.add(question, row)
@@ -175,7 +175,7 @@ def after(before: int, asked: int) -> Job:
         gc.collect()  # what drawing the questions left behind is no part of a price
         for batch in batches:
             began = time.process_time()
-            priced = price_given(batch, earlier)
+            priced = conditional_price(batch, earlier)
             times.append(1000 * (time.process_time() - began))
             lowered += priced.cells < priced.alone
         return times, lowered

@@ -11,7 +11,9 @@ import errno
 import glob
 import hashlib
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import stat
@@ -22,11 +24,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet
 
-from hartley.errors import InputError, OptionError
-from hartley.exact import MOST_DIGITS
+from hartley.errors import HartleyError, InputError, OptionError
+from hartley.exact import MOST_DIGITS, parse_number, read_integer
 
 try:
     import fcntl
@@ -36,8 +38,10 @@ except ImportError:  # no clean-up on such a system
     HAS_LOCKS = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from fractions import Fraction
 
+T = TypeVar("T")
 LOCK = ".lock"
 LONGEST_LABEL = 200
 """Characters of a file's name that the name of its folder repeats; file systems allow 255."""
@@ -505,6 +509,87 @@ def _too_deep(what: str, kind: type[InputError]) -> InputError:
     return kind(
         f"The {what} is nested more than {DEEPEST} levels deep", hint="write it less nested"
     )
+
+
+# --- plain values -------------------------------------------------------------------------------
+# Readers of what JSON holds: each returns a value of its kind, and raises an error for any other.
+
+UNREADABLE = (HartleyError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+"""What readers raise for a value of another form."""
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that could steer a terminal, or turn the order of what is read."""
+MOST_BITS = 2**64
+LONGEST_INTEGER = 40_000
+"""Digits of a number of cells: more than 100,000 bits have."""
+
+
+def require(holds: object) -> None:
+    """Raise ValueError unless something holds."""
+    if not holds:
+        raise ValueError
+
+
+def as_text(value: object) -> str:
+    """Return a text that steers no terminal."""
+    if not isinstance(value, str) or CONTROL.search(value):
+        raise ValueError
+    return value
+
+
+def as_truth(value: object) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def as_whole(value: object) -> int:
+    """Return a whole number from 0 on."""
+    if type(value) is not int or value < 0:
+        raise ValueError
+    return value
+
+
+def as_bits(value: object) -> float:
+    """Return a number of bits that somebody can be charged."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError
+    require(0 <= value < MOST_BITS and math.copysign(1, value) > 0)  # not -0.0
+    return value
+
+
+def as_exact(value: object) -> Fraction:
+    """Return the exact number that a text writes."""
+    return parse_number(as_text(value), name="a number")
+
+
+def as_error(value: object) -> Fraction:
+    """Return the exact number that a text writes, which is not negative."""
+    require((error := as_exact(value)) >= 0)
+    return error
+
+
+def as_cells(value: object) -> int:
+    """Return the whole number above 0 that a text writes in digits."""
+    text = as_text(value)
+    require(len(text) <= LONGEST_INTEGER and text != "0")
+    return read_integer(text)
+
+
+def or_none(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """Return a reader that also takes null."""
+    return lambda value: None if value is None else read(value)
+
+
+def each(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
+    """Return a reader of lists."""
+
+    def read_list(value: object) -> tuple[T, ...]:
+        if not isinstance(value, list):
+            raise TypeError
+        return tuple(map(read, value))
+
+    return read_list
 
 
 # --- files that are read and written in one call -----------------------------------------------

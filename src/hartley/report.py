@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 # --- report ---------------------------------------------------------------------------------------
 # All texts are plain: only the renderers in reports/render.py escape them.
 
-HeadingKind: TypeAlias = Literal["text", "name", "data", "word", "number", "amount", "meaning"]
+HeadingKind: TypeAlias = Literal[
+    "text", "name", "data", "word", "number", "amount", "cell", "meaning"
+]
 """What a column holds: texts; names of things; values of the data, under their own names; words
 that are not broken; numbers, counted in what the heading says; amounts, each with its own unit;
-sentences that say what the line means."""
+cells of a published table, whose tags are verdicts; sentences that say what the line means."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Heading:
     name: str
     kind: HeadingKind = "text"
     sign: str = ""
+    page_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Cell:
     """Whether it is a good or a bad verdict."""
     value: object = None
     """What a CSV file says instead of the text."""
+    hint: str = ""
+    """What a page says of it to those who point at it."""
 
 
 Row: TypeAlias = "tuple[Cell | str, ...]"

@@ -19,7 +19,7 @@ from hartley.datasets.people import people
 from hartley.service.app import create_app
 from hartley.service.server import prepare
 from hartley.service.settings import DatasetSettings, ServiceSettings
-from hartley.trusted.data import Holding
+from hartley.trusted.data import DataVersion
 
 SCHEMA = Path(__file__).parents[2] / "examples" / "people.schema.toml"
 NEEDED = "run tools/need-chromium, as make test does"
@@ -154,7 +154,7 @@ def axe():
 @pytest.fixture
 def slow_engine(hospital, monkeypatch):
     """Keep the engine from answering within the time limit, until the test lets it."""
-    lanes, may_answer, cells = hospital.service.lanes, threading.Event(), Holding.cells
+    lanes, may_answer, cells = hospital.service.lanes, threading.Event(), DataVersion.cells
 
     def waiting(self, questions):
         may_answer.wait(120)
@@ -168,7 +168,7 @@ def slow_engine(hospital, monkeypatch):
             raise TimeoutError
         return await job.future
 
-    monkeypatch.setattr(Holding, "cells", waiting)
+    monkeypatch.setattr(DataVersion, "cells", waiting)
     monkeypatch.setattr(lanes, "_in_time", until_charged)
     yield may_answer
     may_answer.set()

@@ -99,6 +99,25 @@ def test_a_command_imports_what_it_uses(folder, name):
         assert not {"ibis", "duckdb", "numba", "scipy", "cvxpy"} & set(modules)
 
 
+def test_a_client_loads_little_and_nothing_that_a_service_needs():
+    code = "import hartley, json, sys; hartley.connect; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = json.loads(done.stdout)
+    assert len([module for module in modules if module.split(".")[0] == "hartley"]) <= 25
+    heavy = {
+        "numpy",
+        "pyarrow",
+        "duckdb",
+        "ibis",
+        "sqlglot",
+        "fastapi",
+        "httpx",
+        "requests",
+        "rich",
+    }
+    assert not heavy & {*modules}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sample", "page", "anonymity", "ask", "doctor"])
 def test_nothing_needs_pandas(folder, name):

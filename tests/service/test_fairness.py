@@ -21,7 +21,7 @@ from small_service import (
 
 from hartley.service.lanes import Lanes
 from hartley.text import distinct
-from hartley.trusted.precision import Desk
+from hartley.trusted.precision import PriceDesk
 
 AVERAGES = "SELECT {} FROM people"
 MANY = AVERAGES.format(", ".join(["AVG(age)"] * 1500))
@@ -98,7 +98,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, monkeypatc
     """Questions of one account that never end leave lanes, quick threads and queue to others."""
     place = a_place(service="engine_lanes = 4\nqueue = 8")
     gate = threading.Event()
-    plan = Desk.plan
+    plan = PriceDesk.plan
 
     def slow(desk, questions, *rest):
         if "AVG" in str(questions):
@@ -106,7 +106,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, monkeypatc
         return plan(desk, questions, *rest)
 
     with live_in_thread(place) as live:
-        monkeypatch.setattr(Desk, "plan", slow)
+        monkeypatch.setattr(PriceDesk, "plan", slow)
         statuses = []
 
         def hog():
@@ -133,14 +133,14 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, monkeypatc
 @pytest.mark.slow
 def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch):
     gate, entered = threading.Event(), threading.Event()
-    plan = Desk.plan
+    plan = PriceDesk.plan
 
     def slow(desk, *rest):
         entered.set()
         gate.wait(60)
         return plan(desk, *rest)
 
-    monkeypatch.setattr(Desk, "plan", slow)
+    monkeypatch.setattr(PriceDesk, "plan", slow)
     body = json.dumps({"question": GROUPS, "bits": 2})
     address = urlsplit(live.url)
     with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
@@ -159,7 +159,7 @@ def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch):
 @pytest.mark.slow
 def test_a_question_that_is_late_before_its_charge_is_not_charged(a_place, monkeypatch):
     place = a_place(service="question_seconds = 0.3")
-    gate, plan = threading.Event(), Desk.plan
+    gate, plan = threading.Event(), PriceDesk.plan
 
     def slow(desk, *rest):
         gate.wait(60)
@@ -167,7 +167,7 @@ def test_a_question_that_is_late_before_its_charge_is_not_charged(a_place, monke
 
     with live_in_thread(place) as live:
         ana = live.api("ana")
-        monkeypatch.setattr(Desk, "plan", slow)
+        monkeypatch.setattr(PriceDesk, "plan", slow)
         error = error_of(ana.ask(GROUPS, bits=2), 503, "busy")
         assert "nothing was charged" in error["message"]
         gate.set()

@@ -10,7 +10,7 @@ from collections import Counter
 
 import httpx
 import pytest
-from small_service import PEOPLE, live_in_thread
+from small_service import PEOPLE, live_in_thread, until
 
 from hartley.agent.ledger import open_ledger
 from hartley.service.accounts import open_accounts

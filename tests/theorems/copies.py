@@ -21,7 +21,7 @@ from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import Table
 from hartley.tables.opening import open_table
 from hartley.trusted import data as loading
-from hartley.trusted.ledger import chain as appending, state as standing
+from hartley.trusted.ledger import chain as appending, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def fixed_names() -> Iterator[None]:
     names = SimpleNamespace(token_hex=name)
     with (
         mock.patch.object(loading, "secrets", names),
-        mock.patch.object(standing, "secrets", names),
+        mock.patch.object(state, "secrets", names),
         mock.patch.object(appending, "now", moment),
     ):
         yield

@@ -20,8 +20,8 @@ import tiny
 from hartley.guarantees.accountant import Accountant
 from hartley.schema.schema import Column, Schema
 from hartley.trusted.pricing import atoms, price as worst, several_rows, several_rows as multisets
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.conditional_price import conditional_price
 from hartley.trusted.pricing.price import open_factor, price
 from hartley.trusted.questions import condition
 from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
@@ -213,7 +213,7 @@ def test_refinements_charged_by_the_ratio_of_steps_stay_within_the_budget():
         @cache
         def cost(number, asked, batches=tuple(batches), schema=schema):
             answered = [question for k in sorted(asked) for question in batches[k]]
-            return price_given(batches[number], ToldBefore(schema, answered)).cells
+            return conditional_price(batches[number], EarlierAnswers(schema, answered)).cells
 
         saved += cost(2, frozenset({1})) < cost(2, frozenset())
         for others in world.others(3, 6, rng):

@@ -17,9 +17,9 @@ from hartley.agent.agent import Agent
 from hartley.agent.replay import verify_prices
 from hartley.results.quote import Wish
 from hartley.schema.schema import Column, Schema
-from hartley.trusted.precision import Desk
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.precision import PriceDesk
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.conditional_price import conditional_price
 from hartley.trusted.pricing.price import price
 from hartley.trusted.pricing.regions import disjoint_families, vectors_of_counts
 from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
@@ -250,18 +250,20 @@ def test_a_wrong_number_of_vectors_is_caught(monkeypatch, wrong):
 
 def test_a_coarse_count_tells_its_own_cells_and_nothing_else():
     schema = schema_of(8)
-    told = ToldBefore(schema, [count(0, 2, 4)])
-    assert price_given([count(0, 2, 2)], told).cells == 2  # rule S
-    assert price_given([count(0, 2, 4)], told).cells == 1
+    told = EarlierAnswers(schema, [count(0, 2, 4)])
+    assert conditional_price([count(0, 2, 2)], told).cells == 2  # rule S
+    assert conditional_price([count(0, 2, 4)], told).cells == 1
     alone = price([count(3, 5, 1)], schema).cells
-    assert price_given([count(3, 5, 1)], told).cells == alone  # the complement is not known
-    assert price_given([count(0, 2)], ToldBefore(schema, [count(0, 2)])).cells == 1
+    assert conditional_price([count(3, 5, 1)], told).cells == alone  # the complement is not known
+    assert conditional_price([count(0, 2)], EarlierAnswers(schema, [count(0, 2)])).cells == 1
 
 
 def test_exact_counts_decide_a_coarse_one():
-    told = ToldBefore(schema_of(8), [count(0, 0), count(1, 1)])
-    assert price_given([count(0, 1, 3)], told).cells == 1
-    assert price_given([count(2, 5, 3)], told).cells == 1  # all others, as the rows are public
+    told = EarlierAnswers(schema_of(8), [count(0, 0), count(1, 1)])
+    assert conditional_price([count(0, 1, 3)], told).cells == 1
+    assert (
+        conditional_price([count(2, 5, 3)], told).cells == 1
+    )  # all others, as the rows are public
 
 
 def test_a_count_in_two_steps_costs_as_much_as_the_finer():
@@ -291,7 +293,7 @@ ONE, BY_DG = (
 
 def planned(text, **wish):
     schema = Schema.read(VISITS)
-    desk = Desk(schema, 5000)
+    desk = PriceDesk(schema, 5000)
     (selection,) = desk.plan(Wish(text, **wish), None, None)
     return price(selection.questions, schema).cells, desk.errors(selection)[0][1], selection
 
@@ -340,7 +342,7 @@ def test_a_count_and_a_sum_are_coarse_together():
     columns = {**VISITS["columns"], "pay": {"kind": "private", "range": [0, 100], "step": 1}}
     schema = Schema.read({**VISITS, "columns": columns})
     text = "SELECT COUNT(*), SUM(pay) FROM visits WHERE dg = 'u'"
-    (selection,) = Desk(schema, 5000).plan(Wish(text, bits=3), None, None)
+    (selection,) = PriceDesk(schema, 5000).plan(Wish(text, bits=3), None, None)
     steps = {q.statistic: q.step for q in selection.questions}
     assert price(selection.questions, schema).cells <= 8
     assert 1 < steps[Statistic.COUNT] <= 10

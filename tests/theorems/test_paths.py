@@ -23,8 +23,8 @@ from hartley.agent.replay import verify_prices
 from hartley.errors import Refused
 from hartley.schema.schema import Column, Schema
 from hartley.trusted.pricing import regions as public_parts
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.conditional_price import price_given, price_paths
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.conditional_price import conditional_price, price_paths
 from hartley.trusted.pricing.price import price
 from hartley.trusted.pricing.regions import PublicParts
 from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
@@ -118,7 +118,7 @@ def pricing(schema, batches):
     def cost(number, asked):
         key = (number, asked)
         if key not in known:
-            told = ToldBefore(schema, [q for place in sorted(asked) for q in batches[place]])
+            told = EarlierAnswers(schema, [q for place in sorted(asked) for q in batches[place]])
             parts = price_paths(batches[number], told).parts
             known[key] = tuple(at(parts, codes) for codes in publics)
         return known[key]
@@ -292,7 +292,7 @@ TOTAL = Form((("a", 1),), 0, Fraction(1))
 
 
 def by_region(*questions, told=()):
-    parts = price_paths(questions, ToldBefore(two_regions(), told)).parts
+    parts = price_paths(questions, EarlierAnswers(two_regions(), told)).parts
     return tuple(at(parts, {"region": code}) for code in range(2))
 
 
@@ -316,20 +316,22 @@ def test_prices_by_region_that_can_be_checked_by_hand():
 def test_a_price_by_type_is_never_above_the_price_for_all():
     for seed in range(60):
         schema, batches, _ = draw(seed, 1, orders=True)
-        told = ToldBefore(schema, [question for batch in batches[1:] for question in batch])
+        told = EarlierAnswers(schema, [question for batch in batches[1:] for question in batch])
         priced = price_paths(batches[0], told)
-        assert priced.parts.most == priced.cells <= price_given(batches[0], told).cells
-        assert price_paths(batches[0], ToldBefore(schema)).cells <= price(batches[0], schema).cells
+        assert priced.parts.most == priced.cells <= conditional_price(batches[0], told).cells
+        assert (
+            price_paths(batches[0], EarlierAnswers(schema)).cells <= price(batches[0], schema).cells
+        )
 
 
 def test_the_rows_that_a_price_names_give_it_again():
     for seed in range(60):
         schema, batches, _ = draw(seed, 1, orders=True)
-        told = ToldBefore(schema)
+        told = EarlierAnswers(schema)
         for row, batch in enumerate(batches[1:], start=1):
             for question in batch:
                 told.add(question, row)
-        priced, again = price_paths(batches[0], told), ToldBefore(schema)
+        priced, again = price_paths(batches[0], told), EarlierAnswers(schema)
         for row in priced.rows:
             for question in batches[row]:
                 again.add(question, row)

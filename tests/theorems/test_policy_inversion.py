@@ -199,7 +199,11 @@ def numbers(low, high, step):
 
 
 def test_every_kind_of_policy_is_covered():
-    ours = {word for word, kind in KINDS.items() if kind.__module__.startswith("hartley.")}
+    ours = {
+        word
+        for word, kind in KINDS.items()
+        if isinstance(kind, str) or kind.__module__.startswith("hartley.")
+    }
     assert ours == set(CASES), "write a case for the new kind: how it releases, in plain Python"
 
 
@@ -421,8 +425,8 @@ class Swap(ColumnPolicy):
     def range(self):
         return Fraction(self.low), Fraction(self.high)
 
-    def hidden_side(self):
-        return HiddenSide(f"{self.line} >= 0", (">=", parse_expression(self.line)))
+    def hidden_sides(self):
+        return (HiddenSide(f"{self.line} >= 0", (">=", parse_expression(self.line))),)
 
 
 def substitute(tree, values):

@@ -23,9 +23,9 @@ import pytest
 import z3
 
 from hartley.trusted.pricing import after_answers as told_parts, one_row, regions
-from hartley.trusted.pricing.after_answers import PartPricing, ToldBefore
+from hartley.trusted.pricing.after_answers import EarlierAnswers, PartPricing
 from hartley.trusted.pricing.atoms import PartedAtoms
-from hartley.trusted.pricing.conditional_price import cells_in_cell, price_given
+from hartley.trusted.pricing.conditional_price import cells_in_cell, conditional_price
 from hartley.trusted.pricing.price import price
 from hartley.trusted.pricing.regions import vectors_of_counts
 from hartley.trusted.pricing.several_rows import choices
@@ -165,8 +165,8 @@ def compared(cases):
     below = above = lowered = 0
     for case, cells in cases:
         alone = price(case.asked, case.schema).cells
-        told = ToldBefore(case.schema, [*case.filters, *case.sums])
-        ours, proof = price_given(case.asked, told).cells, min(cells, alone)
+        told = EarlierAnswers(case.schema, [*case.filters, *case.sums])
+        ours, proof = conditional_price(case.asked, told).cells, min(cells, alone)
         below += ours < proof
         above += ours > proof
         lowered += ours < alone
@@ -183,12 +183,12 @@ def test_prices_after_what_was_told_are_those_of_the_extracted_program():
 
 
 def a_sum_tells_its_filter(monkeypatch):
-    filters, sums = ToldBefore.filters, ToldBefore.sums
+    filters, sums = EarlierAnswers.filters, EarlierAnswers.sums
 
     def more(told, private, known):
         return [*filters(told, private, known), *sums(told, private)]
 
-    monkeypatch.setattr(ToldBefore, "filters", more)
+    monkeypatch.setattr(EarlierAnswers, "filters", more)
 
 
 def window_one_short(monkeypatch):
@@ -220,7 +220,7 @@ def the_first_part_alone(monkeypatch):
 
 def a_missing_value_is_told(monkeypatch):
     """A told filter is taken for its complement too: nothing is left of a nullable column."""
-    add = ToldBefore.add
+    add = EarlierAnswers.add
 
     def both(told, question, row):
         add(told, question, row)
@@ -230,7 +230,7 @@ def a_missing_value_is_told(monkeypatch):
                 whole = replace(question, where=Test(test.column, present))
                 add(told, whole, row)
 
-    monkeypatch.setattr(ToldBefore, "add", both)
+    monkeypatch.setattr(EarlierAnswers, "add", both)
 
 
 WRONG_AFTER_TOLD = [

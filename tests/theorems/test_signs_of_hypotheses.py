@@ -72,7 +72,7 @@ def test_blurring_on_a_step_counts_what_its_outputs_leave_open(sign):
         values = [Fraction(step) * k for k in range(int(6 / Fraction(step)) + 1)]
         outputs = [blurred(x, limit, Fraction(reach)) for x in values]
         truth = opened(values, outputs, lambda x, limit=limit: SIGNS[sign](x, limit))
-        found = column.leaves_open()
+        found = column.all_left_open()[0]
         assert numbers(found.counts) == truth, (step, reach, limit)
         assert found.hypothesis == f"x {sign} {limit}"
 
@@ -92,7 +92,7 @@ def test_blurring_beside_other_columns_counts_fibre_by_fibre(line, sign):
 
     outputs = [(blurred(record[0], at(record), 2), *record[1:]) for record in records]
     truth = opened(records, outputs, lambda record: SIGNS[sign](record[0], at(record)))
-    assert numbers(column.leaves_open().counts) == truth
+    assert numbers(column.all_left_open()[0].counts) == truth
 
 
 @pytest.mark.parametrize("sign", SIGNS)
@@ -128,7 +128,7 @@ def test_meeting_counts_what_its_outputs_leave_open(sign):
             policy = hiding_policy(text, {"x": lattice}, ["x"], reach)
             outputs = policy.release_indices({"x": np.arange(lattice.last + 1)})["x"].tolist()
             truth = opened(values, outputs, dict(zip(values, holds, strict=True)).get)
-            assert numbers(MeetColumn(policy).leaves_open().counts) == truth, text
+            assert numbers(MeetColumn(policy).all_left_open()[0].counts) == truth, text
 
 
 # --- from the design to the attack ----------------------------------------------------------------

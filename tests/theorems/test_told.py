@@ -22,8 +22,8 @@ from hartley.trusted.pricing import (
     after_answers as told_counts,
     conditional_price as given_price,
 )
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.conditional_price import cells_in_cell, price_given
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.conditional_price import cells_in_cell, conditional_price
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 
@@ -136,8 +136,8 @@ def pricing(schema, batches):
     def cost(number, asked):
         key = (number, asked)
         if key not in known:
-            told = ToldBefore(schema, [q for place in sorted(asked) for q in batches[place]])
-            known[key] = price_given(batches[number], told).cells
+            told = EarlierAnswers(schema, [q for place in sorted(asked) for q in batches[place]])
+            known[key] = conditional_price(batches[number], told).cells
         return known[key]
 
     return cost
@@ -263,7 +263,7 @@ HAND = {
 @pytest.mark.parametrize("case", HAND.values(), ids=HAND)
 def test_prices_that_can_be_checked_by_hand(case):
     schema, told, asked, alone, given = case
-    priced = price_given(asked, ToldBefore(schema, told))
+    priced = conditional_price(asked, EarlierAnswers(schema, told))
     assert (priced.alone, priced.cells) == (alone, given)
     assert bool(priced.rows) == (given < alone)
 
@@ -285,23 +285,23 @@ def test_a_cell_meets_no_more_new_cells_than_the_rule_says():
 def test_a_price_never_rises_above_the_price_alone():
     for seed in range(150):
         schema, batches, _ = draw(seed, 1, orders=True)
-        told = ToldBefore(schema, [question for batch in batches[1:] for question in batch])
-        assert price_given(batches[0], told).cells <= price(batches[0], schema).cells
+        told = EarlierAnswers(schema, [question for batch in batches[1:] for question in batch])
+        assert conditional_price(batches[0], told).cells <= price(batches[0], schema).cells
 
 
 def test_the_rows_that_a_price_names_give_it_again():
     for seed in range(150):
         schema, batches, _ = draw(seed, 1, orders=True)
-        told = ToldBefore(schema)
+        told = EarlierAnswers(schema)
         for row, batch in enumerate(batches[1:], start=1):
             for question in batch:
                 told.add(question, row)
-        priced = price_given(batches[0], told)
-        again = ToldBefore(schema)
+        priced = conditional_price(batches[0], told)
+        again = EarlierAnswers(schema)
         for row in priced.rows:
             for question in batches[row]:
                 again.add(question, row)
-        assert price_given(batches[0], again).cells <= priced.cells
+        assert conditional_price(batches[0], again).cells <= priced.cells
 
 
 # --- wrong rules ----------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def ratio(schema, batches):
 
 
 def sums_tell_filters(monkeypatch):
-    right = ToldBefore.add
+    right = EarlierAnswers.add
 
     def add(self, question, row):
         right(self, question, row)
@@ -329,7 +329,7 @@ def sums_tell_filters(monkeypatch):
             )
             right(self, asked, row)
 
-    monkeypatch.setattr(ToldBefore, "add", add)
+    monkeypatch.setattr(EarlierAnswers, "add", add)
 
 
 def windows_anywhere(monkeypatch):
@@ -417,10 +417,10 @@ def test_what_was_told_before_new_data_is_caught():
     tables = [[before for before, _ in data], [after for _, after in data]]
 
     def too_small(_, asked):
-        return price_given(counted, ToldBefore(schema, counted if asked else [])).cells
+        return conditional_price(counted, EarlierAnswers(schema, counted if asked else [])).cells
 
     def right(*_):
-        return price_given(counted, ToldBefore(schema)).cells
+        return conditional_price(counted, EarlierAnswers(schema)).cells
 
     assert most_transcripts(tables, too_small, 2, range(4)) == 4
     assert most_transcripts(tables, right, 2, range(4)) == 2

@@ -24,7 +24,7 @@ from hartley.schema.schema import Schema
 from hartley.tables.opening import open_table
 from hartley.text import bits_down, bits_up, counted, exactly
 from hartley.trusted.agent import TrustedAgent
-from hartley.trusted.data import state_of
+from hartley.trusted.data import dataset_state
 from hartley.trusted.ledger.sqlite import BESIDE
 from hartley.trusted.ledger.state import period_words
 from hartley.trusted.questions.batch import from_plain
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from hartley.results.plan import Plan, PriceCurve, WorkloadEntry
     from hartley.results.quote import Quote, Wish
     from hartley.schema.roles import RolesSource
-    from hartley.trusted.agent import Quoted
+    from hartley.trusted.agent import PriceOffer
     from hartley.trusted.data import Place
     from hartley.trusted.ledger.ledger import State
     from hartley.trusted.ledger.store import Transaction
-    from hartley.trusted.precision import Desk
+    from hartley.trusted.precision import PriceDesk
     from hartley.trusted.questions.batch import Question
 
 
@@ -135,7 +135,7 @@ class Agent:
         self._owns_ledger = self.ledger is not ledger
         try:
             read.require_confirmed()
-            state_of(
+            dataset_state(
                 self.ledger.trusted, read.name
             )  # a ledger that cannot be read is the first problem
             self.trusted = TrustedAgent(
@@ -143,7 +143,7 @@ class Agent:
                 read,
                 ledger=self.ledger.trusted,
                 budget=budget,
-                place=lasting_place(place, ledger, read.name),
+                place=default_copy_folder(place, ledger, read.name),
                 update=update,
             )
             """What answers and charges: the course of a question, without what opens and shows."""
@@ -160,7 +160,7 @@ class Agent:
         return self.trusted.schema
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> PriceDesk:
         """What prices are computed from, all of it public."""
         return self.trusted.data.desk
 
@@ -187,7 +187,7 @@ class Agent:
         min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
-        given: Quoted | Sequence[int] | None = None,
+        given: PriceOffer | Sequence[int] | None = None,
         most_bits: float | None = None,
         check: Callable[[Transaction, int], None] | None = None,
         paid: Callable[[], None] = lambda: None,
@@ -549,7 +549,7 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         )
 
 
-def lasting_place(place: Place | None, ledger: object, dataset: str) -> Place | None:
+def default_copy_folder(place: Place | None, ledger: object, dataset: str) -> Place | None:
     """Return the absolute place of coded copies; by default next to the ledger."""
     if place is None:
         place = _beside(ledger, dataset)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
     from hartley.schema.schema import Schema
-    from hartley.trusted.earlier import Earlier
+    from hartley.trusted.earlier import ChargedRows
     from hartley.trusted.ledger.charging import Offer
-    from hartley.trusted.precision import Desk
+    from hartley.trusted.precision import PriceDesk
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
 
@@ -94,7 +94,7 @@ def _end(most: object) -> int:
     return limit
 
 
-def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]:
+def own_rows(desk: PriceDesk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]:
     """Return the questions of each row that the analyst's account was charged for."""
     from hartley.trusted.questions.batch import from_plain
 
@@ -109,7 +109,7 @@ def own_rows(desk: Desk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]
 
 
 def curve_of(
-    desk: Desk,
+    desk: PriceDesk,
     plan: Selection,
     limit: int,
     ledger: Ledger | None = None,
@@ -140,7 +140,7 @@ def _finest(plan: Selection) -> Selection:
     return plan.with_steps([1] * len(plan.questions))
 
 
-def _grid(desk: Desk, plan: Selection, limit: int) -> Iterator[int]:
+def _grid(desk: PriceDesk, plan: Selection, limit: int) -> Iterator[int]:
     """Yield the numbers of cells to try, in order; the limit is the last."""
     useful = cells_within(plan.questions, coarsest_steps(plan, desk.schema), desk.schema)
     steps = PARTS_OF_A_BIT * limit.bit_length()
@@ -151,7 +151,7 @@ def _grid(desk: Desk, plan: Selection, limit: int) -> Iterator[int]:
 
 
 def _point(
-    desk: Desk, plan: Selection, limit: int, ledger: Ledger | None, analyst: str | None
+    desk: PriceDesk, plan: Selection, limit: int, ledger: Ledger | None, analyst: str | None
 ) -> PricePoint:
     # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
     answered = plan if ledger is None else desk.known_plans([plan], ledger.trusted, analyst)[0]
@@ -174,7 +174,7 @@ class AccountPrices(BatchPrices):
 
     by_holder = True
 
-    def __init__(self, questions: Sequence[Question], earlier: Earlier) -> None:
+    def __init__(self, questions: Sequence[Question], earlier: ChargedRows) -> None:
         super().__init__()
         self._questions, self._earlier = questions, earlier
 
@@ -185,7 +185,7 @@ class AccountPrices(BatchPrices):
         return self._earlier.price([self._questions[at] for at in indices], holder)
 
 
-def _offer(desk: Desk, plan: Selection, ledger: Ledger, analyst: str | None) -> Offer:
+def _offer(desk: PriceDesk, plan: Selection, ledger: Ledger, analyst: str | None) -> Offer:
     """Return what ``ask`` would charge the account now, and which questions are paid for.
 
     Charges count for each type of the public columns, so it can be less than the price after the

@@ -17,7 +17,7 @@ from hartley.exact import read_integer
 from hartley.files import unwritable, whole_file
 from hartley.trusted.ledger.chain import find, find_population, read_fund
 from hartley.trusted.ledger.charging import as_prices, offer, plan, read_batch
-from hartley.trusted.ledger.ledger import TrustedLedger, open_store, read_state
+from hartley.trusted.ledger.ledger import TrustedLedger, open_store, owner_state
 from hartley.trusted.ledger.rows import (
     FIELDS,
     FORMAT,
@@ -32,7 +32,7 @@ from hartley.trusted.ledger.rows import (
     terms_of,
     unreadable,
 )
-from hartley.trusted.ledger.state import read_standing
+from hartley.trusted.ledger.state import read_state
 from hartley.trusted.ledger.store import FIRST, PAGE, check_format
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Charge:
 
 def read_overview(transaction: Transaction, dataset: str) -> Overview:
     """Return the state of a dataset and how much was asked, without reading charges."""
-    state = read_state(transaction, dataset)
+    state = owner_state(transaction, dataset)
     return Overview(
         state,
         *transaction.charges(dataset),
@@ -99,14 +99,14 @@ def _broken_promise(rows: Iterable[Entry]) -> str | None:
     """Return which row changed a schema in a way that is not allowed, if there is one."""
     before: Terms | None = None
     for row in rows:
-        standing = read_standing(row)[0]
+        state = read_state(row)[0]
         try:
             terms = terms_of(row.told["schema"])
-            charged = standing.open // read_integer(row.cells) * standing.spent > 1
+            charged = state.open // read_integer(row.cells) * state.spent > 1
             problem = (
                 None
                 if before is None
-                else problem_of_schema(before, terms, row.told, charged=charged, rows=standing.rows)
+                else problem_of_schema(before, terms, row.told, charged=charged, rows=state.rows)
             )
         except STRANGE:
             raise unreadable(row) from None
@@ -120,10 +120,10 @@ def add_budgets(transaction: Transaction) -> tuple[int, Fraction]:
     """Return the number of budgets in the ledger, counting a shared one once, and their sum."""
     budgets: dict[tuple[str, str], list[Fraction]] = {}
     for row in transaction.latest_of_all():
-        standing = read_standing(row)[0]
-        shared = standing.population
+        state = read_state(row)[0]
+        shared = state.population
         key = ("dataset", row.dataset) if shared is None else ("population", shared)
-        budgets.setdefault(key, []).append(standing.budget)
+        budgets.setdefault(key, []).append(state.budget)
     bits = Fraction(0)
     for (kind, name), listed in budgets.items():
         fund = transaction.latest("", name) if kind == "population" else None
@@ -140,7 +140,7 @@ def list_populations(transaction: Transaction) -> list[Population]:
 def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
     """Return the charged questions about the present version that have no answer."""
     waiting = []
-    standing = find(transaction, dataset).standing
+    state = find(transaction, dataset).state
     for row in transaction.unanswered(dataset):
         entry = transaction.entry(row)
         assert entry is not None  # unanswered() joins with the rows
@@ -148,7 +148,7 @@ def list_pending(transaction: Transaction, dataset: str) -> list[Reservation]:
             about, questions = (entry.told["version"], entry.schema), entry.told["questions"]
         except STRANGE:
             raise unreadable(entry) from None
-        if about == (standing.version, standing.schema):  # otherwise its data are gone
+        if about == (state.version, state.schema):  # otherwise its data are gone
             batch = read_batch(dataset, entry.analyst, questions)
             waiting.append(plan(transaction, batch).reservation(row))
     return waiting
@@ -162,8 +162,8 @@ def list_charges(transaction: Transaction, dataset: str, analyst: str | None) ->
     spent: dict[str, int] = {}
     for entry in transaction.checked(dataset):
         answers |= committed_answers(entry)
-        standing, account = read_standing(entry)
-        holder, after = ("", standing.spent) if analyst is None else (entry.account, account.spent)
+        state, account = read_state(entry)
+        holder, after = ("", state.spent) if analyst is None else (entry.account, account.spent)
         if entry.kind == "reserve" and analyst in {None, entry.analyst}:
             charges.append((entry, Fraction(after, spent.get(holder, 1))))
         spent[holder] = after
@@ -590,7 +590,7 @@ class Ledger:
         """Return whether ``reserve`` would accept the same now; nothing is charged."""
         return self.offer(dataset, analyst, questions, price).refusal is None
 
-    def unpaid(
+    def uncharged_questions(
         self, dataset: str, analyst: str | None, questions: Sequence[Mapping[str, Any]]
     ) -> list[int]:
         """Return the places of the questions that an analyst's account would be charged for."""
@@ -604,7 +604,7 @@ class Ledger:
         texts = [canonical(question) for question in questions]
 
         def work(transaction: Transaction) -> list[str | None]:
-            now = find(transaction, dataset).standing
+            now = find(transaction, dataset).state
             digests = [question_digest(dataset, now.version, now.schema, text) for text in texts]
             known = transaction.paid(digests).answers
             return [known.get(digest) for digest in digests]

@@ -16,17 +16,17 @@ from hartley.agent.quoting import ChargeLimit, open_desk, quote as quote_plans
 from hartley.agent.workload import (
     NOTHING,
     Charges,
+    earlier_answers,
     parse_workload,
     read_weight,
     read_workload,
-    told_before,
 )
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.results.plan import Ordering, PeriodLeft, Plan, PlannedQuestion, WorkloadEntry
 from hartley.results.quote import Wish, useful_words
 from hartley.text import bits_down, bits_up, counted
-from hartley.trusted.precision import in_known_cells, vacuous_labels
+from hartley.trusted.precision import refine_to_known_cells, vacuous_labels
 from hartley.trusted.pricing.price import price as price_of
 from hartley.trusted.questions.question import parse
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from hartley.agent.workload import Row
     from hartley.results.plan import PriceCurve, PricePoint
     from hartley.schema.schema import Schema
-    from hartley.trusted.ledger.state import Period, Standing
-    from hartley.trusted.precision import Desk
-    from hartley.trusted.pricing.after_answers import ToldBefore
+    from hartley.trusted.ledger.state import DatasetState, Period
+    from hartley.trusted.precision import PriceDesk
+    from hartley.trusted.pricing.after_answers import EarlierAnswers
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.question import Selection
 
@@ -116,8 +116,8 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
             if limit is not None:
                 limit = min(limit, place.balance.left)
             if limits is None:
-                period = place.standing.period
-                beside = (_of_dataset(place.standing), *_of_period(period))
+                period = place.state.period
+                beside = (_of_dataset(place.state), *_of_period(period))
         planner = _Planner(desk, own, spent, limit, absolute, vacuous, beside)
         shared = limit is not None and error is None and bits is None
         default = Wish("", error, bits, min_rows)
@@ -147,14 +147,14 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
         )
 
 
-def _of_dataset(standing: Standing) -> ChargeLimit:
+def _of_dataset(state: DatasetState) -> ChargeLimit:
     """Return the budget of the dataset, which open columns of new data may have used up.
 
     Allowances are parts of it, but they do not become smaller with it. The dataset is never charged
     more than the account, so what fits here is not refused.
     """
     return ChargeLimit(
-        lambda parts: standing.after(parts, standing.rules).balance.holds(1),
+        lambda parts: state.after(parts, state.rules).balance.holds(1),
         "the budget of the dataset no longer covers that",
     )
 
@@ -256,7 +256,7 @@ class _BatchCharge(NamedTuple):
     @property
     def due(self) -> Fraction:
         """The factor by which its spending would grow."""
-        return self.charges.due(self.places)
+        return self.charges.batch_charge(self.places)
 
     @property
     def parts(self) -> PublicParts:
@@ -278,7 +278,7 @@ class _BatchCharge(NamedTuple):
 class _Planner:
     """Plans questions at one desk; every price is a charge of a whole batch."""
 
-    desk: Desk
+    desk: PriceDesk
     own: tuple[Row, ...]
     spent: PublicParts
     limit: int | None
@@ -287,12 +287,12 @@ class _Planner:
     limits: tuple[ChargeLimit, ...] = ()
 
     @cached_property
-    def _earlier(self) -> ToldBefore:
-        return told_before(self.desk.schema, self.own)
+    def _earlier(self) -> EarlierAnswers:
+        return earlier_answers(self.desk.schema, self.own)
 
     def known(self, selection: Selection) -> Selection:
         """Return a selection as it would be answered: in cells that the account knows already."""
-        return in_known_cells(selection, self._earlier)
+        return refine_to_known_cells(selection, self._earlier)
 
     # --- one question ---
 
@@ -476,8 +476,8 @@ class _Planner:
         return Plan(
             questions=tuple(self._planned(draft) for draft in drafts),
             excluded=(),
-            batch=charges.due(places),
-            alone=Charges(self.desk.schema, charges.plans).due(places),
+            batch=charges.batch_charge(places),
+            alone=Charges(self.desk.schema, charges.plans).batch_charge(places),
             given=charges.in_order(places) if drafts else nothing,
             best=charges.best_order() if drafts else nothing,
             limit=self.limit,

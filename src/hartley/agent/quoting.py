@@ -11,18 +11,18 @@ from hartley.agent.known import known_words
 from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.results.quote import ErrorsIf, NextPrices, Quote, Useful
+from hartley.results.quote import ErrorsIf, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, counted, verb_for
 from hartley.trusted.agent import certificate_of
 from hartley.trusted.precision import (
     MOST_KEPT,
-    Desk,
+    PriceDesk,
     check_same_schema,
     questions_of,
     vacuous_labels,
 )
-from hartley.trusted.pricing.conditional_price import GivenPrice, given_words
+from hartley.trusted.pricing.conditional_price import ConditionalPrice, discount_sentence
 from hartley.trusted.pricing.price import next_limits, price as price_of
 from hartley.trusted.questions.batch import to_plain
 from hartley.trusted.questions.question import NumberKind
@@ -89,7 +89,7 @@ def open_desk(
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     rows: int | None = None,
-) -> Iterator[tuple[Desk, Ledger | None]]:
+) -> Iterator[tuple[PriceDesk, Ledger | None]]:
     """Open what prices are computed from: a desk that knows only what is public, and the ledger.
 
     Args:
@@ -100,7 +100,7 @@ def open_desk(
     """
     if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
         desk = getattr(schema, "desk", None)
-        if not isinstance(desk, Desk):
+        if not isinstance(desk, PriceDesk):
             raise OptionError(
                 "The schema is neither a Schema, a dict or a path, nor an open Agent",
                 hint="name the TOML file of the schema",
@@ -122,7 +122,7 @@ def open_desk(
             )
         if most < 1:
             raise OptionError(f"The number of rows {most} is not positive", hint="give at least 1")
-        yield Desk(public, most), opened
+        yield PriceDesk(public, most), opened
     finally:
         if opened is not None and opened is not ledger:
             opened.close()
@@ -138,7 +138,7 @@ class ChargeLimit(NamedTuple):
 
 
 def quote(  # noqa: PLR0913 - what a quote rests on, each by name
-    desk: Desk,
+    desk: PriceDesk,
     plans: Sequence[Selection],
     ledger: Ledger | None = None,
     analyst: str | None = None,
@@ -155,10 +155,10 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
     keep beside the budgets of the ledger, such as a daily cap.
     """
 
-    def in_known_cells(plan: Selection) -> Selection:
+    def refine_to_known_cells(plan: Selection) -> Selection:
         return plan if ledger is None else desk.known_plans([plan], ledger.trusted, analyst)[0]
 
-    plans = [in_known_cells(plan) for plan in plans]
+    plans = [refine_to_known_cells(plan) for plan in plans]
     questions = questions_of(plans)
     priced = price_of(questions, desk.schema)
     offer = None
@@ -170,7 +170,8 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
             [to_plain(question) for question in questions],
             desk.prices(questions),
         )
-    exceeded = None if offer is None else _exceeded(offer, limits)
+    beside = None if offer is None else _exceeded(offer, limits)
+    refusal = beside if offer is None or offer.refusal is None else offer.refusal.problem
     texts = tuple(plan.text for plan in plans)
     labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
     useful = tuple(
@@ -184,12 +185,12 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         bits=priced.bits
         if offer is None
         else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
-        affordable=None if offer is None else offer.refusal is None and exceeded is None,
+        affordable=None if offer is None else refusal is None,
         errors=tuple(desk.errors(plan) for plan in plans),
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
         remaining=None if offer is None else offer.balance.remaining,
-        refusal=None if offer is None or offer.refusal is None else offer.refusal.problem,
-        exceeded=exceeded,
+        refusal=refusal,
+        exceeded=refusal is not None and refusal is beside,
         explanation="\n".join(
             [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
         ),
@@ -199,7 +200,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         useful=useful,
         errors_if=tuple(errors_if(desk, plan) for plan in plans),
         next_prices=tuple(
-            _nearby(desk, plan, first, plans, priced.cells, in_known_cells)
+            _nearby(desk, plan, first, plans, priced.cells, refine_to_known_cells)
             for plan, first in zip(plans, useful, strict=True)
         ),
     )
@@ -215,7 +216,7 @@ def _exceeded(offer: Offer, limits: Sequence[ChargeLimit]) -> str | None:
 
 
 def explain(
-    desk: Desk, plans: Sequence[Selection], ledger: Ledger, analyst: str | None = None
+    desk: PriceDesk, plans: Sequence[Selection], ledger: Ledger, analyst: str | None = None
 ) -> str:
     """Say in words what an account would be charged now, what is free, and if it is covered."""
     questions = questions_of(desk.known_plans(plans, ledger.trusted, analyst))
@@ -233,13 +234,15 @@ def explain(
     return "\n".join(lines)
 
 
-def _cells_alone(desk: Desk, plan: Selection, plans: Sequence[Selection], together: int) -> int:
+def _cells_alone(
+    desk: PriceDesk, plan: Selection, plans: Sequence[Selection], together: int
+) -> int:
     """Return the price of one plan of a batch."""
     return together if len(plans) == 1 else price_of(plan.questions, desk.schema).cells
 
 
 def _told_words(
-    desk: Desk, questions: Sequence[Question], offer: Offer | None, *, name_rows: bool = True
+    desk: PriceDesk, questions: Sequence[Question], offer: Offer | None, *, name_rows: bool = True
 ) -> list[str]:
     """Say what the asking account was charged for before, and how that lowers what is due."""
     if offer is None:
@@ -251,10 +254,12 @@ def _told_words(
         verb = verb_for(repeated, "was")
         lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
     if terms.account_given:
-        given = GivenPrice(terms.account_cells, price_of(unpaid, desk.schema), terms.account_given)
+        given = ConditionalPrice(
+            terms.account_cells, price_of(unpaid, desk.schema), terms.account_given
+        )
         rows = desk.earlier.questions(terms.account_given)
         known = known_words(unpaid, rows, desk.schema)
-        lines.append(f"{given_words(given, name_rows=name_rows)} {known}".rstrip())
+        lines.append(f"{discount_sentence(given, name_rows=name_rows)} {known}".rstrip())
     if terms.due < terms.account_cells:
         due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
         lines.append(
@@ -264,7 +269,7 @@ def _told_words(
     return lines
 
 
-def errors_if(desk: Desk, plan: Selection) -> tuple[ErrorsIf, ...]:
+def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsIf, ...]:
     """Return the errors of numbers of a private number of rows, if at least so many count."""
     if all(item.kind in UNDIVIDED for item in plan.items):
         return ()
@@ -280,9 +285,9 @@ def errors_if(desk: Desk, plan: Selection) -> tuple[ErrorsIf, ...]:
 
 
 def _nearby(  # noqa: PLR0913, PLR0917 - what a search starts from
-    desk: Desk,
+    desk: PriceDesk,
     plan: Selection,
-    first: Sequence[Useful],
+    first: Sequence[UsefulPrice],
     plans: Sequence[Selection],
     together: int,
     known: Callable[[Selection], Selection],
@@ -296,7 +301,7 @@ def _nearby(  # noqa: PLR0913, PLR0917 - what a search starts from
 
 
 def _next_prices(
-    desk: Desk, plan: Selection, cells: int, known: Callable[[Selection], Selection]
+    desk: PriceDesk, plan: Selection, cells: int, known: Callable[[Selection], Selection]
 ) -> NextPrices:
     """Return the next prices of a plan at which some error changes, and say more or less."""
     below, above = next_limits(plan.questions, desk.schema, plan.coarse_counts)
@@ -307,8 +312,8 @@ def _next_prices(
 
 
 def _price_within(
-    desk: Desk, plan: Selection, limit: int, known: Callable[[Selection], Selection]
-) -> Useful | None:
+    desk: PriceDesk, plan: Selection, limit: int, known: Callable[[Selection], Selection]
+) -> UsefulPrice | None:
     """Return the errors within a limit of cells; None if they stay, or say nothing."""
     try:
         other = plan.with_steps(desk.steps_within(plan, limit))
@@ -321,7 +326,7 @@ def _price_within(
     if (errors, certain) == (desk.errors(plan, fullest=True), desk.errors(plan)):
         return None
     rows = None if errors == certain else desk.rows
-    return Useful(price_of(other.questions, desk.schema).cells, errors, rows)
+    return UsefulPrice(price_of(other.questions, desk.schema).cells, errors, rows)
 
 
 def levels(question: Question) -> int:

@@ -47,14 +47,19 @@ from hartley.trusted.ledger.state import (
     charges_open,
     check_bits,
     check_content,
+    normalize_event,
     one_part,
     problem_after,
-    read_standing,
-    settle,
+    read_state,
 )
 from hartley.trusted.ledger.store import FIRST
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.conditional_price import KNOWN_RULES, RULES, price_given, price_paths
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.conditional_price import (
+    KNOWN_RULES,
+    RULES,
+    conditional_price,
+    price_paths,
+)
 from hartley.trusted.pricing.price import open_factor, price
 from hartley.trusted.questions.batch import All, Form, Statistic, Test, columns_named, from_plain
 from hartley.trusted.questions.condition import EVERY, possible_terms
@@ -67,7 +72,7 @@ if TYPE_CHECKING:
     from hartley.schema.schema import Column
     from hartley.trusted.ledger.ledger import ChargedRow
     from hartley.trusted.ledger.rows import Entry, Terms
-    from hartley.trusted.ledger.state import Standing
+    from hartley.trusted.ledger.state import DatasetState
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Condition, Question
@@ -100,7 +105,7 @@ class Past:
 
     def __init__(self, transaction: Transaction, head: Head, last: Entry) -> None:
         self._transaction, self.head, self.last = transaction, head, last
-        self.standings: dict[str, Standing] = {}
+        self.states: dict[str, DatasetState] = {}
         self.accounts: dict[tuple[str, str], Account] = {}
         self.schemas: dict[str, Any] = {}
         self.funds: dict[str, Fund] = {}
@@ -108,13 +113,13 @@ class Past:
             row = transaction.latest(dataset, until=head.sequence)
             if row is None:
                 continue
-            self.standings[dataset] = read_standing(row)[0]
-            self.schemas[dataset] = schema_of(transaction, dataset, self.standings[dataset])
+            self.states[dataset] = read_state(row)[0]
+            self.schemas[dataset] = schema_of(transaction, dataset, self.states[dataset])
             for account in transaction.accounts(dataset):
                 own = transaction.latest(dataset, account, until=head.sequence)
                 if own is not None:
-                    then, its = read_standing(own)
-                    self.accounts[dataset, account] = self.standings[dataset].own(its, then)
+                    then, its = read_state(own)
+                    self.accounts[dataset, account] = self.states[dataset].own(its, then)
         for name in transaction.populations():
             row = transaction.latest("", name, until=head.sequence)
             if row is not None:
@@ -157,7 +162,7 @@ class Past:
             for question in content["questions"]
         ]
         question = content["questions"][names.index(digest)]
-        return schema, question, entry.rules, read_standing(entry)[0].rows
+        return schema, question, entry.rules, read_state(entry)[0].rows
 
     def answered(self, digests: Sequence[str]) -> set[str]:
         """Return the questions that were answered by then."""
@@ -184,7 +189,7 @@ class Replay:
         self._reprice, self._open_factor, self._past = reprice, open_factor, past
         self._may_answer = may_answer
         self.last: Entry | None = None
-        self.standings: dict[str, Standing] = {}
+        self.states: dict[str, DatasetState] = {}
         self.accounts: dict[tuple[str, str], Account] = {}
         self.schemas: dict[str, Any] = {}
         self.funds: dict[str, Fund] = {}
@@ -207,7 +212,7 @@ class Replay:
         self.unchecked: list[int] = []
         """Rows whose charge was to be computed again, and could not be."""
         if past is not None:
-            self.last, self.standings, self.accounts = past.last, past.standings, past.accounts
+            self.last, self.states, self.accounts = past.last, past.states, past.accounts
             self.schemas, self.funds = past.schemas, past.funds
             for name, fund in self.funds.items():
                 self.charged_to[name] = fund.spent
@@ -246,29 +251,29 @@ class Replay:
         self.last = entry
 
     def _replay(self, entry: Entry) -> None:
-        if not entry.dataset or (entry.dataset in self.standings) == (entry.kind == "created"):
+        if not entry.dataset or (entry.dataset in self.states) == (entry.kind == "created"):
             raise Broken(
                 f"row {entry.sequence} is about a dataset that is missing, or creates one twice"
             )
-        present = self.standings.get(entry.dataset)
+        present = self.states.get(entry.dataset)
         if present is not None and present.period is not None:
             if self.last is not None and entry.time < self.last.time:
                 raise Broken(f"row {entry.sequence} is dated before the row before it")
-            self.standings[entry.dataset] = present.at(entry.time)
+            self.states[entry.dataset] = present.at(entry.time)
         if entry.kind in EVENTS:
-            standing, account = self._event(entry)
+            state, account = self._event(entry)
         elif entry.kind == "reserve":
-            standing, account = self._reserve(entry)
+            state, account = self._reserve(entry)
         else:
-            standing, account = self._commit(entry)
+            state, account = self._commit(entry)
         # Written again and compared as text: a state has one spelling, so nothing can hide in it.
-        if entry.state != standing.written(account):
+        if entry.state != state.written(account):
             raise Broken(
                 f"row {entry.sequence} has a balance that differs from the sum of its rows"
             )
-        if (entry.schema, entry.rules) != (standing.schema, standing.rules):
+        if (entry.schema, entry.rules) != (state.schema, state.rules):
             raise Broken(f"row {entry.sequence} names a schema or rules other than those in force")
-        self.standings[entry.dataset] = standing
+        self.states[entry.dataset] = state
         self.accounts[entry.dataset, entry.account] = account
 
     # --- populations ---
@@ -297,10 +302,10 @@ class Replay:
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
 
-    def _members(self, name: str) -> list[Standing]:
-        return [standing for standing in self.standings.values() if standing.population == name]
+    def _members(self, name: str) -> list[DatasetState]:
+        return [state for state in self.states.values() if state.population == name]
 
-    def _check_member(self, entry: Entry, before: Standing | None, after: Standing) -> None:
+    def _check_member(self, entry: Entry, before: DatasetState | None, after: DatasetState) -> None:
         """Check that a dataset joins, stays in or leaves a population only as allowed."""
         former = None if before is None else before.population
         if before is not None and former not in {None, after.population} and before.charged:
@@ -313,8 +318,8 @@ class Replay:
         if "schema" in entry.told:
             units = {
                 self._terms(dataset).unit
-                for dataset, standing in self.standings.items()
-                if standing.population == name and dataset != entry.dataset
+                for dataset, state in self.states.items()
+                if state.population == name and dataset != entry.dataset
             }
             if units - {terms_of(entry.told["schema"]).unit}:
                 raise Broken(f"row {entry.sequence} has a different unit from its population")
@@ -334,26 +339,26 @@ class Replay:
 
     # --- datasets ---
 
-    def _event(self, entry: Entry) -> tuple[Standing, Account]:
+    def _event(self, entry: Entry) -> tuple[DatasetState, Account]:
         content = entry.told
         holder = content["analyst"] if entry.kind == "allowance" else ""
         if (entry.account, entry.analyst) != (holder, holder):
             raise Broken(f"row {entry.sequence} charges the wrong account")
-        before = self.standings.get(entry.dataset)
+        before = self.states.get(entry.dataset)
         account = self.accounts.get((entry.dataset, holder), Account())
         self._check_bits(entry, before, account)
-        standing, account = after_event(before, account, entry.kind, content, entry.sequence)
-        cells = write_integer(standing.open // (before.open if before else 1))
+        state, account = after_event(before, account, entry.kind, content, entry.sequence)
+        cells = write_integer(state.open // (before.open if before else 1))
         if (entry.cells, entry.account_cells) != (cells, cells) or not charges_open(content):
             raise Broken(
                 f"row {entry.sequence} charges a factor that differs from the one it states"
             )
-        problem = problem_after(standing, account, entry.kind)
+        problem = problem_after(state, account, entry.kind)
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
         if "version" in content:
             self._check_version(entry)
-        self._check_member(entry, before, standing)
+        self._check_member(entry, before, state)
         if "version" in content or "schema" in content:
             self._renew(entry.dataset)
         if "schema" in content:
@@ -362,14 +367,14 @@ class Replay:
             self.schemas[entry.dataset] = content["schema"]
         if "open_factor" in content:
             self._check_factor(entry)
-        return standing, account
+        return state, account
 
     @staticmethod
-    def _check_bits(entry: Entry, before: Standing | None, account: Account) -> None:
+    def _check_bits(entry: Entry, before: DatasetState | None, account: Account) -> None:
         content = entry.told
         if entry.kind == "period":
             given = {word: value for word, value in content.items() if word in MAY_SAY["period"]}
-            if content != settle("period", given, before, None, entry.time):
+            if content != normalize_event("period", given, before, None, entry.time):
                 raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
         elif entry.kind == "allowance":
             check_bits(content, account.bits)
@@ -387,7 +392,7 @@ class Replay:
         past = self._past is not None and self._past.had(dataset, version)
         return past or (dataset, version) in self.versions
 
-    def _check_schema(self, entry: Entry, before: Standing) -> None:
+    def _check_schema(self, entry: Entry, before: DatasetState) -> None:
         terms = terms_of(entry.told["schema"])
         problem = problem_of_schema(
             self._terms(entry.dataset),
@@ -426,12 +431,12 @@ class Replay:
             raise Broken(f"row {entry.sequence} charges the wrong account")
         return holder
 
-    def _reserve(self, entry: Entry) -> tuple[Standing, Account]:
+    def _reserve(self, entry: Entry) -> tuple[DatasetState, Account]:
         holder, content = self._holder(entry), entry.told
-        standing = self.standings[entry.dataset]
+        state = self.states[entry.dataset]
         account = self.accounts[entry.dataset, holder]
         digests = [
-            question_digest(entry.dataset, standing.version, standing.schema, canonical(question))
+            question_digest(entry.dataset, state.version, state.schema, canonical(question))
             for question in content["questions"]
         ]
         earlier = {} if self._past is None else self._past.paid(digests)
@@ -450,13 +455,13 @@ class Replay:
                 f"row {entry.sequence} charges for a question already paid, or fails to charge "
                 "for an unpaid one"
             )
-        if content["version"] != standing.version:
+        if content["version"] != state.version:
             raise Broken(f"row {entry.sequence} is about another version of the data")
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
         parts = charged_parts(content, "parts", cells)
         account_parts = charged_parts(content, "account_parts", account_cells)
         self._check_price(entry, fresh, parts, account_parts)
-        after, account = standing.after(parts, entry.rules), account.charged(account_parts)
+        after, account = state.after(parts, entry.rules), account.charged(account_parts)
         period = after.period
         if not (
             min(cells, account_cells) >= 1
@@ -465,9 +470,9 @@ class Replay:
             and (period is None or period.balance.holds(1))
         ):
             raise Broken(f"row {entry.sequence} charges more than the budget had left")
-        if standing.population is not None:
-            self.charged_to[standing.population] //= standing.spent
-            self._charge_population(entry, standing.population, after.spent)
+        if state.population is not None:
+            self.charged_to[state.population] //= state.spent
+            self._charge_population(entry, state.population, after.spent)
         self.told.setdefault(entry.dataset, {})[entry.sequence] = charged_row(entry)
         self.charged.update(dict.fromkeys(digests, entry.dataset))
         self.asked.update(dict.fromkeys(((digest, holder) for digest in digests), entry.sequence))
@@ -476,7 +481,7 @@ class Replay:
 
     def _wait(self, entry: Entry, digests: Sequence[str]) -> None:
         """Keep questions until they are answered, to check their answers; the note names them."""
-        schema, rows = self.schemas[entry.dataset], self.standings[entry.dataset].rows
+        schema, rows = self.schemas[entry.dataset], self.states[entry.dataset].rows
         note = entry.told.get("note") or ""
         for digest, question in zip(digests, entry.told["questions"], strict=True):
             charged = schema, question, entry.rules, rows
@@ -536,21 +541,18 @@ class Replay:
         if word not in entry.told:
             return None
         questions: list[dict[str, Any]] = []
-        standing = self.standings[entry.dataset]
-        before = standing.schema_row  # a schema that comes back starts with nothing told, too
+        state = self.states[entry.dataset]
+        before = state.schema_row  # a schema that comes back starts with nothing told, too
         for sequence in entry.told[word]:
             row = None
             # A schema that comes back starts with nothing told, like any other.
-            if (
-                type(sequence) is int
-                and max(before, standing.schema_row) < sequence < entry.sequence
-            ):
+            if type(sequence) is int and max(before, state.schema_row) < sequence < entry.sequence:
                 row = self.told.get(entry.dataset, {}).get(sequence)
                 if row is None and self._past is not None:
                     row = self._past.charged_row(entry.dataset, sequence)
             if (
                 row is None
-                or (row.version, row.schema) != (standing.version, standing.schema)
+                or (row.version, row.schema) != (state.version, state.schema)
                 or account not in {None, row.account}
             ):
                 raise Broken(f"row {entry.sequence} is priced from a row that it must not use")
@@ -558,7 +560,7 @@ class Replay:
             before = sequence
         return questions
 
-    def _commit(self, entry: Entry) -> tuple[Standing, Account]:
+    def _commit(self, entry: Entry) -> tuple[DatasetState, Account]:
         holder, content = self._holder(entry), entry.told
         if (entry.cells, entry.account_cells) != ("1", "1"):
             raise Broken(f"row {entry.sequence} charges for an answer already paid")
@@ -578,7 +580,7 @@ class Replay:
             self.answers[digest] = answer, entry.sequence
         if not content["answers"] or not self._had(entry.dataset, content["version"]):
             raise Broken(f"row {entry.sequence} has no answer, or is about unknown data")
-        return self.standings[entry.dataset], self.accounts[entry.dataset, holder]
+        return self.states[entry.dataset], self.accounts[entry.dataset, holder]
 
     def _may_be(self, entry: Entry, digest: str, answer: str) -> bool:
         """Whether an answer is a cell of its question.
@@ -816,10 +818,10 @@ def reprice_by_public(
             hint="verify the ledger, or restore it from a backup",
         )
     if rules == RULES:
-        return price_paths(batch, ToldBefore(read_schema, earlier)).parts
+        return price_paths(batch, EarlierAnswers(read_schema, earlier)).parts
     if rules == "1":
         return one_part(price(batch, read_schema).cells)
-    return one_part(price_given(batch, ToldBefore(read_schema, earlier)).cells)
+    return one_part(conditional_price(batch, EarlierAnswers(read_schema, earlier)).cells)
 
 
 def may_answer(  # noqa: PLR0913, PLR0917 - what a charge and an answer rest on

@@ -17,8 +17,8 @@ from hartley.exact import parse_number
 from hartley.files import one_line, read_text_file
 from hartley.results.plan import Ordering, WorkloadEntry, without_comments
 from hartley.results.quote import Wish
-from hartley.trusted.precision import in_known_cells, questions_of
-from hartley.trusted.pricing.after_answers import ToldBefore
+from hartley.trusted.precision import questions_of, refine_to_known_cells
+from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.conditional_price import price_paths
 from hartley.trusted.pricing.regions import PublicParts
 from hartley.trusted.questions.batch import columns_named
@@ -274,14 +274,14 @@ class Charges:
             self._columns[place] = frozenset[str]().union(*about)
         return self._columns[place]
 
-    def due(self, places: Sequence[int]) -> Fraction:
-        """Return what is due for a batch of these plans."""
+    def batch_charge(self, places: Sequence[int]) -> Fraction:
+        """Return the charge for asking these questions as one batch."""
         after = self.spent.times(self.charge(places)[0])
         return Fraction(after.most, self.spent.most)
 
     def _charge(self, plans: Sequence[Selection], rows: Sequence[Row]) -> tuple[PublicParts, Row]:
         earlier = self._told_before(rows)
-        refined = [in_known_cells(plan, earlier) for plan in plans]
+        refined = [refine_to_known_cells(plan, earlier) for plan in plans]
         paid = {question for row in rows for question in row}
         unpaid = tuple(q for q in questions_of(refined) if q not in paid)
         if not unpaid:
@@ -293,8 +293,8 @@ class Charges:
             priced = price_paths(unpaid, self._told_before(resting))
         return priced.parts or NOTHING, unpaid
 
-    def _told_before(self, rows: Sequence[Row]) -> ToldBefore:
-        told = told_before(self.schema, rows)
+    def _told_before(self, rows: Sequence[Row]) -> EarlierAnswers:
+        told = earlier_answers(self.schema, rows)
         told.memory = self._in_parts
         return told
 
@@ -354,9 +354,9 @@ class Charges:
         return best
 
 
-def told_before(schema: Schema, rows: Iterable[Row]) -> ToldBefore:
+def earlier_answers(schema: Schema, rows: Iterable[Row]) -> EarlierAnswers:
     """Return what rows told, numbered from 1 in their order."""
-    earlier = ToldBefore(schema)
+    earlier = EarlierAnswers(schema)
     for number, row in enumerate(rows, start=1):
         for question in row:
             earlier.add(question, number)

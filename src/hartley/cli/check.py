@@ -141,8 +141,8 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley check table1.csv table2.csv --spec outputs.toml --html check.html[/dim]
     """
-    from hartley.reports.document import html_text
-    from hartley.reports.pages.check import print_check
+    from hartley.reports.evidence import page_evidence
+    from hartley.reports.render import page, print_report
     from hartley.studies.check.certificate import certify_tables
     from hartley.studies.check.check import check
     from hartley.studies.check.gate import check_cases
@@ -159,12 +159,12 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         """Make everything that is to be written, so that nothing can fail after a booking."""
         cases.extend(check_cases(report, fail_on, fail_above, values=show_values))
         if html:
-            texts[html] = html_text(report, html)
+            texts[html] = page(report.report(), page_evidence(html))
         if certificate:
             texts[certificate] = certify_tables(report).to_json() + "\n"
         texts.update(gate_texts("check", cases, junit=junit, sarif=sarif))
         with screen.capture():
-            print_check(report, screen, values=show_values)
+            print_report(report.report(show_values=show_values), screen)
 
     report = check(
         *outputs,
@@ -189,7 +189,7 @@ def check_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         content: dict[str, Any] = report.to_dict(values=show_values)
         print_json(content | {name: str(place) for name, place in files.items() if place})
     else:
-        print_check(report, screen, values=show_values)
+        print_report(report.report(show_values=show_values), screen)
         for name, place in files.items():
             if place:
                 say(f"{'Report' if name == 'html' else 'Certificate'}: {place}")

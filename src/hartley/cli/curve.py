@@ -97,7 +97,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.files import write_whole, written_together
     from hartley.reports import write_html
-    from hartley.reports.pages.curve import print_curve
+    from hartley.reports.render import print_report
     from hartley.studies.release.curve import curve
 
     opened = open_tables(table, reading)
@@ -126,6 +126,6 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         content: dict[str, Any] = report.to_dict()
         print_json(content | written)
         return
-    print_curve(report, console())
+    print_report(report.report(), console())
     for name, place in written.items():
         say(f"{'Report' if name == 'html' else 'Points'}: {place}")

@@ -90,8 +90,7 @@ def gate_texts(
     command: str, cases: Sequence[GateCase], *, junit: Path | None = None, sarif: Path | None = None
 ) -> dict[Path, str]:
     """Return the reports of a gate by their files."""
-    from hartley.reports.junit import junit_text
-    from hartley.reports.sarif import sarif_text
+    from hartley.studies.check.gate import junit_text, sarif_text
 
     texts = {} if junit is None else {junit: junit_text(command, cases)}
     return texts if sarif is None else texts | {sarif: sarif_text(command, cases)}

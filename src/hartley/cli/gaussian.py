@@ -126,7 +126,7 @@ def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     --share 0.25 -o noisy.parquet[/dim]
     """
     from hartley.reports import write_html
-    from hartley.reports.pages.gaussian import print_gaussian
+    from hartley.reports.render import print_report
     from hartley.studies.release.gaussian import gaussian
 
     written = {"release": out, "report": html}
@@ -159,6 +159,6 @@ def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     if wants_json(json):
         print_json(report.to_dict() | {"files": files})
         return
-    print_gaussian(report, console())
+    print_report(report.report(), console())
     for what, path in files.items():
         say(f"{what.capitalize()}: {path}")

@@ -171,7 +171,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.policies.document import PolicyDocument
     from hartley.reports import write_html
-    from hartley.reports.pages.pram import print_pram
+    from hartley.reports.render import print_report
     from hartley.studies.release.pram import pram
 
     written = {"release": out, "policy": policy_out, "certificate": certificate, "page": html}
@@ -219,7 +219,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         promise = {} if promised is None else {"promise": promised.to_dict()}
         print_json(report.to_dict() | promise | {"files": files})
         return
-    print_pram(report, console(), estimate=estimate)
+    print_report(report.report(estimate=estimate), console())
     if promised is not None:
         print_certificate(promised, console())
     for what, path in files.items():
@@ -253,7 +253,7 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley estimate masked.parquet policy.toml[/dim]
     """
-    from hartley.reports.pages.pram import print_estimate
+    from hartley.reports.render import print_report
     from hartley.studies.release.pram import estimate
 
     estimates = estimate(open_tables(table, reading), policy, joint=joint, project=project)
@@ -261,4 +261,4 @@ def estimate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         print_json({"format": 1, "estimates": [item.to_dict() for item in estimates]})
         return
     for item in estimates:
-        print_estimate(item, console())
+        print_report(item.report(), console())

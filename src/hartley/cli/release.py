@@ -61,7 +61,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.guarantees.promise import Certificate
     from hartley.policies.document import PolicyDocument
-    from hartley.reports.terminal import print_release
+    from hartley.reports.render import print_report
     from hartley.studies.release.release import release
 
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
@@ -84,7 +84,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         content = report.to_dict() | files
         print_json(content | ({"promise": promised.to_dict()} if promised is not None else {}))
         return
-    print_release(report, console())
+    print_report(report.report(), console())
     if promised is not None:
         print_certificate(promised, console())
         say(f"Certificate: {certificate}")

@@ -51,7 +51,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     [dim]Example: hartley tradeoff height.design.toml --errors 0.1:10 --plot curve.png[/dim]
     """
-    from hartley.reports.pages.tradeoff import print_tradeoff
+    from hartley.reports.render import print_report
     from hartley.studies.release.tradeoff import tradeoff
 
     written = {"picture": plot, "table": csv, "page": html}
@@ -68,7 +68,7 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if wants_json(json):
         print_json(curve.to_dict() | {"files": files})
         return
-    print_tradeoff(curve, console())
+    print_report(curve.report(), console())
     for what, path in files.items():
         say(f"{what.capitalize()}: {path}")
 
@@ -76,13 +76,14 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 def _write(curve: Tradeoff, written: Mapping[str, Path | None]) -> None:
     """Write the requested files: all of them or none."""
     from hartley.files import write_whole, written_together
-    from hartley.reports.pages.tradeoff import render_csv, render_picture, render_tradeoff
+    from hartley.reports import write_html
+    from hartley.reports.render import picture
 
     with written_together():
         if written["picture"] is not None:
             kind = written["picture"].suffix.lower().removeprefix(".")
-            write_whole(written["picture"], render_picture(curve, kind))
+            write_whole(written["picture"], picture(curve, kind))
         if written["table"] is not None:
-            write_whole(written["table"], render_csv(curve))
+            write_whole(written["table"], curve.csv())
         if written["page"] is not None:
-            write_whole(written["page"], render_tradeoff(curve))
+            write_html(curve, written["page"])

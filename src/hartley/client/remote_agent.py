@@ -3,27 +3,79 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid
+from collections import Counter
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from hartley.client import connection as forms
 from hartley.client.connection import ServiceConnection
-from hartley.client.remote_prices import RemoteCurve, RemotePlan, RemoteQuote
-from hartley.client.remote_results import RemoteAnswer, RemoteBatch, RemoteCharge
 from hartley.errors import InputError, OptionError
-from hartley.exact import check_bits
-from hartley.files import parse_toml
+from hartley.exact import check_bits, parse_number
+from hartley.files import (
+    as_bits,
+    as_error,
+    as_text,
+    as_truth,
+    as_whole,
+    each,
+    or_none,
+    parse_toml,
+    require,
+)
+from hartley.results.answer import SLACK, Answer, BatchAnswer
+from hartley.results.plan import Plan, PriceCurve
+from hartley.results.quote import Quote, Wish
 from hartley.text import bits_down, bits_up, counted, exactly, listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from hartley.results.answer import Reading
 
 WISHES = ("error", "bits", "min_rows")
 PAGE = 200
 """Rows of the history in one request."""
+MOST_ROWS = 1_000_000
+"""Of a history: pages that never end are not read for ever."""
+ADDED = re.compile(r"…?( \(\d+\))?$")
+"""What a label has that its question has not: where it was cut, or which of equal ones it is."""
+CHARGE: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("id", "time", "question"), as_text),
+    **dict.fromkeys(("bits", "added_bits"), as_bits),
+    **dict.fromkeys(("answered", "present"), as_truth),
+}
+BUDGET: dict[str, Callable[[Any], Any]] = {
+    "allowance_bits": as_error,
+    "daily_cap_bits": or_none(as_error),
+    **dict.fromkeys(("spent_bits", "remaining_bits", "record_bits", "spent_today_bits"), as_bits),
+}
+ABOUT: dict[str, Callable[[Any], Any]] = {
+    "rows": or_none(as_whole),
+    "record_bits": as_bits,
+    "description": as_text,
+}
+
+
+@dataclass(frozen=True)
+class RemoteCharge:
+    """One batch that the account paid for."""
+
+    row: str
+    """The name of the row, by which its answers can be seen again."""
+    time: str
+    question: str
+    bits: float
+    """Its price after the account's earlier rows, which a daily cap counts."""
+    added: float
+    """What it added to what the account has spent: the ``bits`` of its answer. Less than its price
+    where questions about different public groups share the allowance."""
+    answered: bool
+    present: bool
+    """Whether it is about the present version of the data."""
 
 
 class RemoteSchema:
@@ -34,8 +86,11 @@ class RemoteSchema:
 
     @cached_property
     def _about(self) -> dict[str, Any]:
-        form = partial(forms.about, dataset=self.name)
-        about: dict[str, Any] = self._connection.get("datasets", self.name, form=form)
+        def read(reply: Any) -> dict[str, Any]:  # noqa: ANN401 - nested plain values
+            require(reply["name"] == self.name)
+            return _fields(reply, ABOUT)
+
+        about: dict[str, Any] = self._connection.get("datasets", self.name, read=read)
         return about
 
     @property
@@ -57,28 +112,27 @@ class RemoteSchema:
 
     def to_toml(self) -> str:
         """Return the schema as the text of a file that ``Schema.read`` reads."""
-        return str(self._connection.get("datasets", self.name, "schema", form=forms.schema))
+        return str(self._connection.get("datasets", self.name, "schema", read=_read_schema))
 
     def dummy_data(self, n: int = 1000, seed: int = 0) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
         """Return an Arrow table of invented rows over the schema's domain, to write queries on."""
         import pyarrow as pa
 
         declared = parse_toml(self.to_toml(), what="schema")["columns"]
-        made = []
 
-        def form(reply: Any) -> None:  # noqa: ANN401 - nested plain values
-            columns = forms.dummy(reply, n)
-            for name, fields in declared.items():
+        def read(reply: Any) -> Any:  # noqa: ANN401 - nested plain values, and a table
+            columns = {as_text(name): values for name, values in reply["columns"].items()}
+            for name, values in columns.items():
+                require(isinstance(values, list) and len(values) == n)
+                require(not {list, dict} & {*map(type, values)})
+                fields = declared.get(name, {})
                 ends = fields.get("range") or fields.get("values") or [None]
-                if name in columns and isinstance(ends[0], dt.date):
-                    columns[name] = [
-                        None if text is None else dt.date.fromisoformat(text)
-                        for text in columns[name]
-                    ]
-            made.append(pa.table(columns))
+                if isinstance(ends[0], dt.date):
+                    columns[name] = [or_none(dt.date.fromisoformat)(day) for day in values]
+            return pa.table(columns)
 
-        self._connection.get("datasets", self.name, "dummy", form=form, rows=n, seed=seed)
-        return made[0]
+        path = ("datasets", self.name, "dummy")
+        return self._connection.get(*path, read=read, rows=n, seed=seed)
 
 
 class RemoteAgent:
@@ -103,7 +157,7 @@ class RemoteAgent:
         bits: object = None,
         min_rows: object = None,
         vacuous: bool = False,
-    ) -> RemoteQuote:
+    ) -> Quote:
         """Return what questions would cost the account now; nothing is spent.
 
         Args:
@@ -114,9 +168,7 @@ class RemoteAgent:
             vacuous: whether to accept answers that say no more than the schema.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
-        return RemoteQuote(
-            self._post("price", body, partial(forms.quote_form, asked=_wishes(body)))
-        )
+        return self._price(body)
 
     def ask(  # noqa: PLR0913 - each is one choice of the user's
         self,
@@ -126,9 +178,9 @@ class RemoteAgent:
         bits: object = None,
         min_rows: object = None,
         vacuous: bool = False,
-        given: RemoteQuote | Sequence[str] | None = None,
+        given: Quote | Sequence[str] | None = None,
         most_bits: float | None = None,
-    ) -> RemoteAnswer | RemoteBatch:
+    ) -> Answer | BatchAnswer:
         """Answer a question, or a batch of them, if the account's allowance covers its price.
 
         Args:
@@ -142,26 +194,26 @@ class RemoteAgent:
             most_bits: what may be charged at most; ``Stale`` is raised if more is due by now.
 
         Returns:
-            a ``RemoteAnswer``, or a ``RemoteBatch`` for a list.
+            an ``Answer``, or a ``BatchAnswer`` for a list.
         """
         body = _asked(question, error, bits, min_rows, vacuous=vacuous)
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
-        if isinstance(given, RemoteQuote):
+        if isinstance(given, Quote):
             most_bits = given.bits if most_bits is None else min(given.bits, most_bits)
-            given = given.given
         if given is not None:
-            body["given"] = list(given)
+            body["given"] = list(given.given if isinstance(given, Quote) else given)
         if most_bits is not None:
             body["most_bits"] = most_bits
         # One key for all attempts of this call: a reply that was lost on the way is not paid twice.
-        alone = "question" in body
+        key, alone = str(uuid.uuid4()), "question" in body
 
-        def form(reply: Any) -> None:  # noqa: ANN401 - nested plain values
-            forms.answers({"answers": [reply]} if alone else reply, _wishes(body), most_bits)
+        def read(reply: Any) -> BatchAnswer:  # noqa: ANN401 - nested plain values
+            content = {"bits": reply["bits"], "answers": [reply]} if alone else reply
+            return _read_answers(content, _wishes(body), most_bits)
 
-        reply = self._post("ask", body, form, key=str(uuid.uuid4()))
-        return RemoteAnswer.read(reply) if alone else _batch(reply)
+        batch: BatchAnswer = self._post("ask", body, read, key=key)
+        return batch[0] if alone else batch
 
     def curve(
         self,
@@ -171,11 +223,11 @@ class RemoteAgent:
         bits: object = None,
         min_rows: object = None,
         most: object = 16,
-    ) -> RemoteCurve:
+    ) -> PriceCurve:
         """Return the prices of a question at which some error becomes smaller, up to some bits."""
         body = _asked(question, error, bits, min_rows) | {"curve": True, "most": _number(most)}
-        reply = self._post("price", body, partial(forms.curve, asked=_wishes(body)))
-        return RemoteCurve(reply["curves"][0])
+        curve: PriceCurve = self._post("price", body, partial(_read_curve, asked=_wishes(body)))
+        return curve
 
     def plan(
         self,
@@ -185,7 +237,7 @@ class RemoteAgent:
         weights: Sequence[object] | None = None,
         absolute: bool = False,
         vacuous: bool = False,
-    ) -> RemotePlan:
+    ) -> Plan:
         """Plan a workload: its price as one batch and one by one, and how to share a budget.
 
         Args:
@@ -200,8 +252,9 @@ class RemoteAgent:
             body["budget"] = _number(budget)
         if weights is not None:
             body["weights"] = [_number(weight) for weight in weights]
-        form = partial(forms.plan, asked=_wishes(body), budget=body.get("budget"))
-        return RemotePlan(self._post("plan", body, form))
+        read = partial(_read_plan, asked=_wishes(body), budget=body.get("budget"))
+        planned: Plan = self._post("plan", body, read)
+        return planned
 
     def explain(
         self,
@@ -213,65 +266,82 @@ class RemoteAgent:
     ) -> str:
         """Explain a price: its atoms and factors."""
         body = _asked(question, error, bits, min_rows, vacuous=True) | {"explain": True}
-        more = {"explanation": forms.text}
-        form = partial(forms.quote_form, asked=_wishes(body), more=more)
-        return RemoteQuote(self._post("price", body, form)).explanation
+        return self._price(body).explanation
+
+    def _price(self, body: dict[str, Any]) -> Quote:
+        quote: Quote = self._post("price", body, partial(_read_quote, body=body))
+        return quote
 
     def _post(
         self,
         verb: str,
         body: dict[str, Any],
-        form: Callable[[Any], None],
+        read: Callable[[Any], Any],
         key: str | None = None,
-    ) -> Any:  # noqa: ANN401 - nested plain values
+    ) -> Any:  # noqa: ANN401 - what ``read`` returns
         text = body.get("question")
         path = ("datasets", self.dataset, verb)
-        return self._connection.post(*path, body=body, form=form, key=key, text=text)
+        return self._connection.post(*path, body=body, read=read, key=key, text=text)
 
     # --- the account ---
 
     def history(self) -> list[RemoteCharge]:
         """Return every batch that the account paid for, oldest first."""
-        charges: list[RemoteCharge] = []
+        charges: dict[str, RemoteCharge] = {}
         after: str | None = None
-        path, known = ("datasets", self.dataset, "history"), set[str]()
-        form = partial(forms.page, known=known, most=PAGE)
-        while True:
-            page = self._connection.get(*path, form=form, after=after, limit=PAGE)
-            charges += map(RemoteCharge.read, page["rows"])
-            known.update(charge["id"] for charge in page["rows"])
-            after = page["next"]
-            if after is None:
-                return charges
 
-    def answers(self, charge: RemoteCharge | str) -> RemoteBatch | None:
+        def read(reply: Any) -> str | None:  # noqa: ANN401 - nested plain values
+            page = {charge.row: charge for charge in each(_read_charge)(reply["rows"])}
+            require(len(page) == len(reply["rows"]) <= PAGE and not page.keys() & charges.keys())
+            charges.update(page)
+            following = or_none(as_text)(reply["next"])
+            require(following is None or (page and len(charges) < MOST_ROWS))
+            return following
+
+        path = ("datasets", self.dataset, "history")
+        while True:
+            after = self._connection.get(*path, read=read, after=after, limit=PAGE)
+            if after is None:
+                return list(charges.values())
+
+    def answers(self, charge: RemoteCharge | str) -> BatchAnswer | None:
         """Return the answers of a row of the history again, for free; None if there are none."""
-        row, question = (
-            (charge.row, charge.question) if isinstance(charge, RemoteCharge) else (charge, None)
-        )
+        row = charge.row if isinstance(charge, RemoteCharge) else charge
         if not isinstance(row, str):
             raise OptionError(
                 "answers() takes a row of the history or its name",
                 hint="pass one of those of history(), as agent.answers(agent.history()[-1])",
             )
-        form = partial(forms.repeat, row=row, question=question)
-        reply = self._connection.get("datasets", self.dataset, "answers", row, form=form)
-        return None if reply["answers"] is None else _batch(reply)
+
+        def read(reply: Any) -> BatchAnswer | None:  # noqa: ANN401 - nested plain values
+            found, answers = _read_charge(reply), reply["answers"]
+            require(found.row == row)
+            require(isinstance(charge, str) or charge.question == found.question)
+            require((answers is not None) == (found.answered and found.present))
+            if answers is None:
+                return None
+            asked = [Wish(answer["question"]) for answer in answers]
+            require("\n".join(wish.text for wish in asked) == found.question)
+            return _read_answers({"bits": 0.0, "answers": answers}, asked, 0.0)
+
+        path = ("datasets", self.dataset, "answers", row)
+        batch: BatchAnswer | None = self._connection.get(*path, read=read)
+        return batch
 
     def _budget(self) -> dict[str, Any]:
         """Return the account's balance: allowance and cap exactly, the rest in bits."""
-        form = partial(forms.budget, dataset=self.dataset)
-        budget = self._connection.get("datasets", self.dataset, "budget", form=form)
-        exact = {"allowance_bits", "daily_cap_bits"}
-        return {
-            name: None if value is None else Fraction(value) if name in exact else float(value)
-            for name, value in budget.items()
-            if name in forms.BUDGET and name != "dataset"
-        }
+
+        def read(reply: Any) -> dict[str, Any]:  # noqa: ANN401 - nested plain values
+            budget = _fields(reply, BUDGET)
+            both = budget["spent_bits"] + budget["remaining_bits"] - SLACK
+            require(reply["dataset"] == self.dataset and both <= budget["allowance_bits"])
+            return budget
+
+        budget: dict[str, Any] = self._connection.get("datasets", self.dataset, "budget", read=read)
+        return budget
 
     def _of_budget(self, name: str) -> float:
-        budget = self._budget()
-        return float(budget[name])
+        return float(self._budget()[name])
 
     @property
     def spent(self) -> float:
@@ -333,34 +403,25 @@ def _asked(
     return body | ({"question": wish} if isinstance(wish, str) else wish)
 
 
-def _wish(question: Any) -> str | dict[str, Any]:  # noqa: ANN401 - a text, or a wish of the agent
-    """Return a question for JSON: a text, or the fields of an object like ``Wish``."""
+def _wish(question: object) -> str | dict[str, Any]:
+    """Return a question for JSON: a text, or the fields of a wish."""
     if isinstance(question, str):
         return question
-    try:
-        text, named = question.text, {name: getattr(question, name) for name in WISHES}
-    except AttributeError:
+    if not isinstance(question, Wish):
         raise InputError(
             "A question is neither a text nor a wish", hint="write SQL, or a list of questions"
-        ) from None
-    wishes = {name: _number(value) for name, value in named.items() if value is not None}
-    return {"question": str(text), **wishes} if wishes else str(text)
+        )
+    named = ((name, getattr(question, name)) for name in WISHES)
+    wishes = {name: _number(value) for name, value in named if value is not None}
+    return {"question": str(question.text), **wishes} if wishes else str(question.text)
 
 
-def _wishes(body: dict[str, Any]) -> list[forms.SentQuestion]:
+def _wishes(body: Mapping[str, Any]) -> list[Wish]:
     """Return the questions of a body with what was wished for, which its reply is held against."""
-    common = {name: body[name] for name in WISHES if name in body}
-    listed = [body] if "question" in body else body["questions"]
-    found = []
-    for each in listed:
-        own = {"question": each} if isinstance(each, str) else each
-        wish = own if own.keys() & {"error", "bits"} else common | own
-        found.append(forms.SentQuestion(own["question"], *map(wish.get, WISHES)))
-    return found
-
-
-def _batch(reply: Any) -> RemoteBatch:  # noqa: ANN401 - nested plain values
-    return RemoteBatch(tuple(map(RemoteAnswer.read, reply["answers"])))
+    asked = [body] if "question" in body else body["questions"]
+    fields = [{"question": one} if isinstance(one, str) else one for one in asked]
+    wishes = [Wish(one["question"], *map(one.get, WISHES)) for one in fields]
+    return [wish.or_else(*map(body.get, WISHES)) for wish in wishes]
 
 
 def _number(value: object) -> int | str:
@@ -408,14 +469,14 @@ encryption; hint: use https://, or allow it in a network that you trust: insecur
         insecure=insecure,
     )
     try:
-        names = connection.get("datasets", form=forms.DATASETS)["datasets"]
+        names = connection.get("datasets", read=lambda reply: each(as_text)(reply["datasets"]))
         return RemoteAgent(connection, _chosen(dataset, names))
     except BaseException:
         connection.close()
         raise
 
 
-def _chosen(dataset: str | None, names: list[str]) -> str:
+def _chosen(dataset: str | None, names: Sequence[str]) -> str:
     """Return the dataset to connect to: the one named, or the only one that the account sees."""
     if dataset is None and len(names) == 1:
         return names[0]
@@ -430,3 +491,102 @@ def _chosen(dataset: str | None, names: list[str]) -> str:
     if names:
         hint = f"choose {listed(names, joint='or')} with dataset= or --dataset"
     raise InputError(problem, hint=hint)
+
+
+# --- replies --------------------------------------------------------------------------------------
+# A result that contradicts itself is no result; here each is held against what was asked.
+
+
+def _fields(
+    reply: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]
+) -> dict[str, Any]:
+    return {name: read(reply[name]) for name, read in readers.items()}
+
+
+def _read_charge(row: Mapping[str, Any]) -> RemoteCharge:
+    charge = RemoteCharge(*_fields(row, CHARGE).values())
+    require(charge.added <= charge.bits + SLACK)
+    return charge
+
+
+def _read_schema(reply: object) -> str:
+    text = as_text(reply)
+    for column in parse_toml(text, what="schema")["columns"].values():
+        require(isinstance(column, dict))
+    return text
+
+
+def _read_answers(reply: Any, asked: Sequence[Wish], most_bits: float | None) -> BatchAnswer:  # noqa: ANN401 - nested plain values
+    """Read the answers to these questions, which cost the same and at most so many bits."""
+    batch = BatchAnswer.from_dict(reply)
+    for answer, wish in zip(batch, asked, strict=True):
+        require(answer.text == wish.text)
+        require(answer.certificate.parameters["questions"] == [wish.text for wish in asked])
+        _check_reading(answer.reading, wish)
+    require(most_bits is None or batch.bits <= most_bits)
+    _check_charge(batch.bits, asked)
+    return batch
+
+
+def _check_reading(reading: Reading, wish: Wish) -> None:
+    """Require one row, or those of a GROUP BY, and errors as they were wished for."""
+    _check_labels(reading.labels, wish.text)
+    require("group" in wish.text.casefold() if reading.keys else len(reading.rows) == 1)
+    for estimate in (estimate for row in reading.rows for estimate in row):
+        require(estimate.promised or wish.min_rows is not None)
+        if wish.error is not None and estimate.promised and estimate.error is not None:
+            require(estimate.error <= parse_number(wish.error, name="the error"))
+
+
+def _check_labels(labels: Collection[str], question: str) -> None:
+    """Require labels that are pieces of the question, cut or numbered."""
+    bare = _bare(question)
+    require(labels and all(_bare(ADDED.sub("", label)) in bare for label in labels))
+
+
+def _bare(text: str) -> str:
+    return "".join(text.replace('"', "").split())
+
+
+def _check_charge(charge: float, asked: Sequence[Wish]) -> None:
+    """Require a charge of at most the bits that were wished for."""
+    wished = [parse_number(wish.bits, name="a price") for wish in asked if wish.bits is not None]
+    require(len(wished) < len(asked) or charge <= sum(wished) + Fraction(SLACK))
+
+
+def _read_quote(reply: Any, body: Mapping[str, Any]) -> Quote:  # noqa: ANN401 - nested plain values
+    """Read the price of these questions, the same in numbers and in words."""
+    quote, asked = Quote.from_dict(reply), _wishes(body)
+    require(quote.texts == tuple(wish.text for wish in asked))
+    require(reply["text"] == str(quote) and quote.affordable is not None)
+    require("explanation" in reply or not body.get("explain"))
+    _check_charge(quote.bits, asked)
+    for errors, wish in zip(quote.errors, asked, strict=True):
+        _check_labels(dict(errors), wish.text)
+        if wish.error is not None and wish.min_rows is None:
+            most = parse_number(wish.error, name="the error")
+            require(all(error <= most for _, error in errors))
+    return quote
+
+
+def _read_curve(reply: Any, asked: Sequence[Wish]) -> PriceCurve:  # noqa: ANN401 - nested plain values
+    """Read the curve of one question."""
+    ((content,), (wish,)) = reply["curves"], asked
+    curve = PriceCurve.from_dict(content)
+    require(curve.text == wish.text)
+    for point in curve.points:
+        _check_labels(dict(point.errors), wish.text)
+    return curve
+
+
+def _read_plan(reply: Any, asked: Sequence[Wish], budget: object) -> Plan:  # noqa: ANN401 - nested plain values
+    """Read a plan of these questions for a budget."""
+    plan = Plan.from_dict(reply)
+    named = [question.text for question in plan.questions]
+    named += [text for text, _ in plan.excluded]
+    require(Counter(named) == Counter(wish.text for wish in asked))
+    for question in plan.questions:
+        _check_labels(dict(question.errors), question.text)
+    if plan.fits and budget is not None:
+        require(plan.bits <= parse_number(budget, name="the budget") + Fraction(SLACK))
+    return plan

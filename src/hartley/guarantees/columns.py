@@ -512,13 +512,13 @@ def _assumptions(opened: OpenHypothesis) -> Iterator[str]:
         f"nothing else that is computed from {names} is released, and no other version of it: a "
         "second one with another line, reach or step may decide together with this one"
     )
-    if opened.apart is None:
+    if opened.distance_to_partner is None:
         yield f"nobody who tests it knows more about {names} than its range and step"
     else:
         closer = listed(
             (
                 f"{printable(name)} to within less than {exactly(distance)}"
-                for name, distance in zip(opened.move, opened.apart, strict=True)
+                for name, distance in zip(opened.move, opened.distance_to_partner, strict=True)
                 if distance
             ),
             joint="or",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hartley.errors import CertificateError, InputError
-from hartley.files import file_digest, parse_json, whole_file
+from hartley.files import as_text, as_truth, each, file_digest, or_none, parse_json, whole_file
 
 if TYPE_CHECKING:
     import os
@@ -116,22 +117,15 @@ INFINITIES = {"infinity": math.inf, "-infinity": -math.inf}
 RULES, CERTAINTIES = ("corrected", "printed"), ("exact", "bound")
 
 
-def read_certificate(text: str, name: str) -> dict[str, Any]:
+def _fields(content: object, place: str) -> dict[str, Any]:
     """Return the fields of a certificate, each of the right type, or refuse it in one sentence."""
-    place = f"{name[0].upper()}{name[1:]}"
     no_certificate = CertificateError(
         f"{place} is not a certificate",
         hint="pass a file that hartley has written, as it was written",
     )
-    if len(text) > LARGEST:
-        raise no_certificate
-    try:
-        content = parse_json(text, what="certificate", kind=InputError)
-    except InputError:
-        raise no_certificate from None
     if not isinstance(content, dict):
         raise no_certificate
-    form = repr(content.pop("format", None))  # neither true nor 1.0
+    form = repr(content.get("format"))  # neither true nor 1.0
     if form == "1":
         raise CertificateError(
             f"{place} was written by an earlier version, whose certificates left out that people "
@@ -144,7 +138,7 @@ def read_certificate(text: str, name: str) -> dict[str, Any]:
             hint="use the version of Hartley that wrote it, or a newer one",
         )
     try:
-        return _read(content, FIELDS)
+        return _read({name: content[name] for name in content.keys() - {"format"}}, FIELDS)
     except (ValueError, TypeError, KeyError):
         raise no_certificate from None
 
@@ -173,30 +167,11 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
 def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
     def read(value: object) -> str:
         if value not in choices:
             raise ValueError
         return _text(value)
-
-    return read
-
-
-def _or_none(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else reader(value)
-
-
-def _all(reader: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def read(value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise TypeError
-        return tuple(reader(item) for item in value)
 
     return read
 
@@ -217,12 +192,12 @@ def _plain(value: object, depth: int) -> object:
         return [_plain(item, depth - 1) for item in value]
     if depth == 0:
         raise ValueError
-    return _text(value) if isinstance(value, str) else value
+    return as_text(value) if isinstance(value, str) else value  # a question may have several lines
 
 
 CONSEQUENCE: dict[str, Callable[[Any], Any]] = {
     "name": _text,
-    "value": _or_none(_number),
+    "value": or_none(_number),
     "sentence": _text,
     "theorem": _text,
 }
@@ -234,12 +209,12 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     "unit": _text,
     "theorem": _text,
     "rule": _choice(RULES),
-    "sound": _truth,
+    "sound": as_truth,
     "certainty": _choice(CERTAINTIES),
-    "assumptions": _all(_text),
-    "consequences": _all(lambda value: Consequence(**_read(value, CONSEQUENCE))),
+    "assumptions": each(_text),
+    "consequences": each(lambda value: Consequence(**_read(value, CONSEQUENCE))),
     "parameters": _parameters,
-    "policy_digest": _or_none(_text),
+    "policy_digest": or_none(_text),
 }
 
 
@@ -293,12 +268,22 @@ class Certificate(Promise):
     @classmethod
     def from_json(cls, text: str, *, name: str = "the certificate") -> Certificate:
         """Read a certificate; nothing in it is believed before it is checked."""
-        content = read_certificate(text, name)
-        paragraph = content.pop("paragraph")
-        certificate = cls(**content)
+        content = None
+        if len(text) <= LARGEST:
+            with suppress(InputError):
+                content = parse_json(text, what="certificate", kind=InputError)
+        return cls.from_dict(content, name=name)
+
+    @classmethod
+    def from_dict(cls, content: object, *, name: str = "the certificate") -> Certificate:
+        """Read the plain values of a certificate, as ``to_dict`` returns them."""
+        place = f"{name[0].upper()}{name[1:]}"
+        fields = _fields(content, place)
+        paragraph = fields.pop("paragraph")
+        certificate = cls(**fields)
         if certificate.paragraph() != paragraph:
             raise CertificateError(
-                f"{name[0].upper()}{name[1:]} says in its paragraph what its fields do not say",
+                f"{place} says in its paragraph what its fields do not say",
                 hint="somebody has edited it; certify the policy again",
             )
         return certificate

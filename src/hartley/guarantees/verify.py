@@ -61,16 +61,14 @@ if TYPE_CHECKING:
     from hartley.policies.categories import CategoryMerging
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
-    from hartley.policies.hypotheses.meeting import MeetPolicy
-    from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy
-    from hartley.policies.hypotheses.tables import TablePolicy
+    from hartley.policies.hypotheses.meeting import HidingPolicy
     from hartley.policies.quantized_column import Allocation
     from hartley.policies.random.pram import Pram
     from hartley.policies.vector import VectorQuantizer
     from hartley.ranges.relation import Relation
 
     Query = Expression | str | Callable[..., Any]
-    Hiding = LinePolicy | MeetPolicy | TablePolicy | ContinuousMeetPolicy
+    Hiding = LinePolicy | HidingPolicy
     Policy = (
         PolicyDocument | Quantizer | VectorQuantizer | Allocation | CategoryMerging | Hiding | Pram
     )
@@ -606,16 +604,14 @@ def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
     return promise_line(policy)
 
 
-def _promise_meeting(
-    policy: MeetPolicy | TablePolicy | ContinuousMeetPolicy, given: _Given
-) -> Promise:
+def _promise_meeting(policy: HidingPolicy, given: _Given) -> Promise:
     _ = given
     from hartley.policies.hypotheses.hiding_columns import MeetColumn
 
     column = MeetColumn(policy)
-    if len(column.all_left_open()) > 1:
+    if policy.also:
         return promise_lines(PolicyDocument((column,)))
-    return promise_open(column.leaves_open())
+    return promise_open(*column.all_left_open())
 
 
 def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
@@ -733,9 +729,7 @@ _PROMISES: dict[str, Callable[[Any, _Given], Promise]] = {
     "PolicyDocument": _promise_file,
     "Pram": _promise_pram,
     "LinePolicy": _promise_hypothesis,
-    "MeetPolicy": _promise_meeting,
-    "TablePolicy": _promise_meeting,
-    "ContinuousMeetPolicy": _promise_meeting,
+    "HidingPolicy": _promise_meeting,
     "Quantizer": _promise_cells,
     "VectorQuantizer": _promise_vector,
     "Allocation": _promise_allocation,

@@ -18,7 +18,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import check_base, log_ratio
 from hartley.kernels.classes import count_tails, over_classes
-from hartley.ranges.distribution import CountedBeliefs, as_frequencies, largest_ratio
+from hartley.ranges.distribution import CountedBeliefs, largest_ratio, to_frequencies
 from hartley.ranges.joint_range import counts_of
 from hartley.report import Panel, Series
 from hartley.text import noun_for
@@ -219,7 +219,7 @@ def _frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
     from hartley.kernels import classes
     from hartley.ranges.classes import KeyClasses
 
-    return as_frequencies(
+    return to_frequencies(
         KeyClasses.of(source) if isinstance(source, classes.ClassCounts) else source
     )
 

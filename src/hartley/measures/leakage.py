@@ -11,7 +11,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import check_base, in_base, log_ratio, parse_number
-from hartley.ranges.distribution import as_frequencies, as_guessed, check_size, exact_channel
+from hartley.ranges.distribution import as_guessed, check_size, exact_channel, to_frequencies
 from hartley.ranges.joint_range import Size
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def mutual_information(source: JointFrequencies | ArrayLike, *, base: float = 2)
         >>> mutual_information([[0.5, 0.0], [0.0, 0.5]])
         1.0
     """
-    return in_base(as_frequencies(source).shared_bits(), base)
+    return in_base(to_frequencies(source).shared_bits(), base)
 
 
 # --- alpha leakage --------------------------------------------------------------------------------

@@ -214,14 +214,9 @@ class ColumnPolicy:
         """The columns that it reads on a declared step, by name; None where it reads none so."""
         return None
 
-    def leaves_open(self) -> OpenHypothesis | None:
-        """Return which hypothesis it leaves open on data with a step; None where it counts none."""
-        return None
-
     def all_left_open(self) -> tuple[OpenHypothesis, ...]:
         """Return all hypotheses that it leaves open on data with a step; none where it has none."""
-        opened = self.leaves_open()
-        return () if opened is None else (opened,)
+        return ()
 
     # words and pictures
 
@@ -250,14 +245,9 @@ class ColumnPolicy:
             return {}
         return {self.name: Interval(*self.range)}
 
-    def hidden_side(self) -> HiddenSide | None:
-        """Return the hypothesis that it hides; None where it hides none."""
-        return None
-
     def hidden_sides(self) -> tuple[HiddenSide, ...]:
         """Return all hypotheses that it hides; none where it hides none."""
-        side = self.hidden_side()
-        return () if side is None else (side,)
+        return ()
 
     def possible_if(self) -> Clause | None:
         """Return the condition that every possible record fulfils; None where all are possible."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.kernels.classes import (
@@ -25,7 +26,7 @@ from hartley.ranges.distribution import CountedBeliefs
 from hartley.ranges.joint_range import encode_arrow
 from hartley.tables.counts import count_alone, distinct_counts, mixed_radix, values_of
 from hartley.tables.opening import open_table
-from hartley.tables.view import run
+from hartley.tables.view import prepare, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,27 +39,26 @@ if TYPE_CHECKING:
     """A column, or several columns that make one variable together."""
 
 
-# --- classes --------------------------------------------------------------------------------------
+FEW_ROWS = 100_000
+"""Tables up to here are grouped by the engine: compiling and numbering would cost more."""
+SPARSE = 16
+"""A cube has at most so many counters a row."""
+LARGEST_GRAPH = 2_000
+"""No graph of more vertices is built."""
+LARGEST_SEARCH = 100
+"""In larger graphs independent sets are improved by exchanges, not searched for completely."""
+EXCHANGES, REST = 2_000, 7
+"""How often one vertex is put in for another before a search, and how long that one stays out."""
+MOST_STEPS = 200_000
+"""Branches of one search. A count, not a time, so that a result is the same on every machine."""
 
 
 def population_sizes(view: View, population: View) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sizes of the classes of equal keys of a table, and of the same in a population.
 
-    Each side is grouped by its own engine; the groups alone meet here. A missing key is a value
-    of its own. A population that has fewer of some class does not contain the table and is
-    refused.
-
-    Args:
-        view: the keys of the table, with missing values kept.
-        population: the same keys, in the same order, of the population.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> from hartley.tables.view import prepare
-        >>> people = prepare(open_table({"age": [30, 30, 40, 50]}), ["age"], missing="value")
-        >>> sample = prepare(open_table({"age": [30, 40]}), ["age"], missing="value")
-        >>> population_sizes(sample, people)
-        (array([1, 1]), array([2, 1]))
+    Both views have the same keys in the same order. Each side is grouped by its own engine; the
+    groups alone meet here. A missing key is a value of its own. A population that has fewer of some
+    class does not contain the table and is refused.
     """
     table_groups, population_groups = distinct_counts(view), distinct_counts(population)
     encoded = [
@@ -101,24 +101,12 @@ def _joined(ours: Any, theirs: Any, name: str) -> Any:  # noqa: ANN401 - Arrow c
         ) from None
 
 
-FEW_ROWS = 100_000
-"""Tables up to here are grouped by the engine: compiling and numbering would cost more."""
-SPARSE = 16
-"""A cube has at most so many counters a row."""
-
-
 @dataclass(frozen=True)
 class KeyClasses(CountedRange):
     """A table by its classes of equal keys: how often each confidential value occurs in each.
 
     As a joint range the confidential value is the secret and the keys are what is released, so
     that every measure of a relation takes it too.
-
-    Example:
-        >>> cells = np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]])
-        >>> table = KeyClasses.of(ClassCounts.from_cells(*cells))
-        >>> table.summary.secrets, table.summary.secret_sizes
-        (2, array([2, 1]))
     """
 
     counts: ClassCounts
@@ -130,7 +118,7 @@ class KeyClasses(CountedRange):
         """Return the classes of counted cells; their codes are the confidential values."""
         return cls(counts, lambda: list(range(counts.width)))
 
-    @cached_property
+    @cached_property  # the list may be long, and one value after another is asked for
     def values(self) -> list[Any]:
         """In their order, a missing one, None, last."""
         return self.list_values()
@@ -145,7 +133,7 @@ class KeyClasses(CountedRange):
             (counts.width, len(counts)),
         )
 
-    @cached_property
+    @cached_property  # counted from all pairs
     def summary(self) -> Summary:
         """Sizes of all ranges and conditional ranges, counted on first use."""
         return Summary.of_pairs(self.pairs())
@@ -174,19 +162,6 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
     part. Large tables on the embedded engine are streamed into a dense cube, or grouped there by
     one integer where the cube would be too large; others are grouped by their engine. One pass
     over the rows.
-
-    Args:
-        view: the columns, with missing values kept.
-        keys: which of its columns are keys.
-        confidential: which is confidential; without one every record has the same value.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> from hartley.tables.view import prepare
-        >>> table = open_table({"age": [30, 30, None, None, 30], "ill": ["a", "b", "a", "a", None]})
-        >>> classes = count_classes(prepare(table, ["age", "ill"], missing="value"), [0], 1)
-        >>> classes.counts.sizes, classes.counts.distinct, classes.values
-        (array([2, 2]), array([2, 1]), ['a', 'b'])
     """
     if view.rows > MOST_ROWS:
         raise TableError(
@@ -218,13 +193,7 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
 
 
 def encode_column(column: Any) -> tuple[NDArray[np.int64], list[Any]]:  # noqa: ANN401 - Arrow carries no types
-    """Return the codes of an Arrow column and its values in order, a missing one, None, last.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> encode_column(pa.chunked_array([["b", None, "a", "b"]]))
-        (array([1, 2, 0, 1]), ['a', 'b', None])
-    """
+    """Return the codes of an Arrow column and its values in order, a missing one, None, last."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -246,11 +215,6 @@ def as_counted(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
     """Return an Arrow column as its values are told apart: NaN is missing, minus zero is zero.
 
     What is released must be this too: records that count as alike would differ in the file.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> as_counted(pa.array([-0.0, float("nan"), 1.5])).to_pylist()
-        [0.0, None, 1.5]
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -274,12 +238,7 @@ def rows_as_counted(rows: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
 def combine_codes(
     columns: Sequence[NDArray[np.int64]], widths: Sequence[int]
 ) -> tuple[NDArray[np.int64], int]:
-    """Return one integer for each combination of codes, equal exactly where all codes are.
-
-    Example:
-        >>> combine_codes([np.array([0, 1, 1]), np.array([2, 0, 2])], [2, 3])
-        (array([2, 3, 5]), 6)
-    """
+    """Return one integer for each combination of codes, equal exactly where all codes are."""
     combined, width = columns[0].astype(np.int64), max(widths[0], 1)
     for codes, wide in zip(columns[1:], widths[1:], strict=True):
         if width * max(wide, 1) >= WIDEST_KEY:
@@ -339,7 +298,19 @@ class Singling:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Name the columns that single somebody out, and how many they do."""
-        sentences = [self._sentence(singled) for singled in self.columns if singled.with_keys]
+        sentences = []
+        for singled in self.columns:
+            if not singled.with_keys:
+                continue
+            nearly = singled.column in self.identifying
+            verb = "nearly identifies people" if nearly else "singles people out"
+            if singled.alone == self.rows:
+                verb = "identifies everybody"
+            beside = f", {singled.with_keys:,} together with the keys" if self.has_keys else ""
+            sentences.append(
+                f"{singled.column}, released as it is, {verb}: {singled.alone:,} of {self.rows:,} "
+                f"records by itself{beside}."
+            )
         if len(self.columns) > 1 and self.together:
             beside = " with the keys" * self.has_keys
             sentences.append(
@@ -347,20 +318,6 @@ class Singling:
                 f"{self.together:,} of {self.rows:,} records."
             )
         return tuple(sentences)
-
-    def _sentence(self, singled: SingledOut) -> str:
-        verb = (
-            "nearly identifies people"
-            if singled.column in self.identifying
-            else "singles people out"
-        )
-        if singled.alone == self.rows:
-            verb = "identifies everybody"
-        beside = f", {singled.with_keys:,} together with the keys" if self.has_keys else ""
-        return (
-            f"{singled.column}, released as it is, {verb}: {singled.alone:,} of {self.rows:,} "
-            f"records by itself{beside}."
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON."""
@@ -373,12 +330,6 @@ def single_out(
     """Count whom columns single out by themselves, with the keys, and all together; exact.
 
     A missing value is a value like any other. The engine groups the rows twice a column.
-
-    Args:
-        table: the released rows, anything that ``open_table`` opens.
-        keys: the columns that are shared on purpose; none where no column is.
-        columns: those that are released as they are.
-        confidential: those of them that should stay unknown.
 
     Example:
         >>> singling = single_out({"age": ["30s"] * 3, "pay": [1, 1, 2]}, ["age"], ["pay"])
@@ -398,9 +349,6 @@ def single_out(
     together = count_alone(opened, [*keys, *columns]) if columns else 0
     rows = int(run(opened, opened.expression.count().to_pyarrow).as_py())
     return Singling(rows, counted, together, has_keys=bool(keys))
-
-
-# --- ways to count ----------------------------------------------------------------------------
 
 
 def _count_keys(view: View, *, has_value: bool) -> KeyClasses | None:
@@ -438,30 +386,12 @@ def _group(view: View, *, has_value: bool) -> KeyClasses:
     return KeyClasses(ClassCounts.from_cells(classes, codes, times), lambda: values)
 
 
-# --- confusability --------------------------------------------------------------------------------
-# Which secrets a release can confuse: a graph, its powers, and words that are never confused.
-
-LARGEST_GRAPH = 2_000
-"""No graph of more vertices is built."""
-LARGEST_SEARCH = 100
-"""In larger graphs independent sets are improved by exchanges, not searched for completely."""
-EXCHANGES, REST = 2_000, 7
-"""How often one vertex is put in for another before a search, and how long that one stays out."""
-MOST_STEPS = 200_000
-"""Branches of one search. A count, not a time, so that a result is the same on every machine."""
+# --- which secrets a release can confuse: a graph, its powers, words that are never confused ------
 
 
 @dataclass(frozen=True)
 class ConfusabilityGraph:
-    """Vertices are inputs of a release; two are joined if some output leaves both possible.
-
-    Example:
-        >>> path = ConfusabilityGraph.of_edges(3, [(0, 1), (1, 2)])
-        >>> path.largest_independent_set()
-        IndependentSet(vertices=(0, 2), is_largest=True)
-        >>> path.without_dominated()
-        (0, 2)
-    """
+    """Vertices are inputs of a release; two are joined if some output leaves both possible."""
 
     closed: tuple[int, ...]
     """For every vertex, itself and its neighbours, as bits."""
@@ -494,7 +424,7 @@ class ConfusabilityGraph:
     def __len__(self) -> int:
         return len(self.closed)
 
-    @cached_property
+    @cached_property  # a semidefinite programme asks for it several times
     def edges(self) -> tuple[tuple[int, int], ...]:
         """Every pair of vertices that can be confused, the smaller one first."""
         return tuple(
@@ -556,9 +486,6 @@ class ConfusabilityGraph:
         Exchanges of one vertex for another, then branch and bound with greedy clique covers: exact
         where that ends within ``MOST_STEPS`` branches, which it mostly does up to 100 vertices.
         Larger graphs are left with what the exchanges give.
-
-        Args:
-            enough: a bound that is known from elsewhere; a set of this size is the largest.
         """
         search = _IndependentSearch(self, self._exchanged(), enough)
         complete = len(self) <= LARGEST_SEARCH and search.run()
@@ -582,11 +509,9 @@ class ConfusabilityGraph:
             stack.append((chosen | lowest, candidates & ~self.closed[vertex], missing - 1))
 
     def _exchanged(self) -> list[int]:
-        """Add a vertex that is free, else exchange one that clashes with a single chosen one.
-
-        A vertex that was just put out stays out for a while, so that the search moves on. The
-        draws are seeded: the same graph gives the same set.
-        """
+        """Add a vertex that is free, else exchange one that clashes with a single chosen one."""
+        # A vertex that was just put out stays out for a while, so that the search moves on. The
+        # draws are seeded: the same graph gives the same set.
         draws = Random(0)  # noqa: S311 - a search, not a secret
         chosen, best, everything = 0, 0, (1 << len(self)) - 1
         blocked_until = [0] * len(self)
@@ -620,12 +545,7 @@ class IndependentSet:
 
 
 def members(bits: int) -> Iterator[int]:
-    """Return the places of the bits that are set, in order.
-
-    Example:
-        >>> list(members(0b1011))
-        [0, 1, 3]
-    """
+    """Return the places of the bits that are set, in order."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
@@ -678,8 +598,7 @@ class _IndependentSearch:
                 self._branch([*chosen, vertex], candidates & ~self._graph.closed[vertex])
 
 
-# --- relatedness ----------------------------------------------------------------------------------
-# Tests whether columns of a table are unrelated, given others or not, or form a Markov chain.
+# --- whether columns of a table are unrelated, given others or not, or form a Markov chain --------
 
 
 def are_unrelated(
@@ -747,11 +666,6 @@ def _codes(
     missing: str,
 ) -> list[NDArray[np.int64]]:
     """Return the distinct rows of the variables, each variable as codes."""
-    from hartley.engines.table import names_of
-    from hartley.tables.counts import distinct_counts
-    from hartley.tables.opening import open_table
-    from hartley.tables.view import prepare
-
     groups = [list(names_of(names)) for names in variables]
     columns = [name for names in groups for name in names]
     steps = {name: parse_step(step, column=name) for name, step in (bins or {}).items()}

@@ -12,7 +12,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.ranges.joint_range import RecordValues, Size, Values, coded_values, encode_arrow
-from hartley.tables.counts import coded_rows
+from hartley.tables.counts import coded_rows, distinct_counts
 from hartley.tables.view import run
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 SCIPY_UP_TO = 100_000
 """Fewer pairs than this are joined by scipy, which needs no compilation."""
+DEFAULT_MEMORY = 2_000_000_000
+"""Rows that need more than this many bytes are grouped by the engine instead."""
+TALLY_FROM = 200_000
+"""Larger tables, on an engine that codes them, stream through the kernel and list no pairs."""
+LARGEST_LIST = 50_000_000
+"""More distinct pairs than this are never listed in memory."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,7 @@ class Pairs:
         counts: NDArray[np.int64],
         sizes: tuple[int, int],
     ) -> Pairs:
-        """Collect pairs in any order, repeated or not.
-
-        Example:
-            >>> counts = np.ones(3, np.int64)
-            >>> Pairs.gather(np.array([1, 0, 1]), np.array([0, 1, 0]), counts, (2, 2)).counts
-            array([2, 1])
-        """
+        """Collect pairs in any order, repeated or not."""
         keys = released * sizes[0] + secret
         distinct, place = np.unique(keys, return_inverse=True)
         total = np.zeros(distinct.size, np.int64)
@@ -64,7 +64,7 @@ class Pairs:
         """Return the pairs with the sides exchanged."""
         return Pairs.gather(self.released, self.secret, self.counts, self.sizes[::-1])
 
-    @cached_property
+    @cached_property  # it is asked for with every code of a graph
     def offsets(self) -> NDArray[np.int64]:
         """Where the pairs of each released code begin; one more number closes the last."""
         return np.searchsorted(self.released, np.arange(self.sizes[1] + 1))
@@ -123,7 +123,7 @@ class Summary:
         """How many values the released side can take."""
         return int(self.released_rows.size)
 
-    @cached_property
+    @property
     def classes(self) -> int:
         """How many classes the overlap partition has."""
         return int(self.secret_labels.max()) + 1
@@ -270,10 +270,6 @@ def _sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> N
     return total
 
 
-DEFAULT_MEMORY = 2_000_000_000
-"""Rows that need more than this many bytes are grouped by the engine instead."""
-
-
 @dataclass(frozen=True)
 class CodedTally:
     """A tally by code, what the codes mean and whether the engine had to spill."""
@@ -298,13 +294,20 @@ def tally_pairs(
     groups them, spilling to disk, and only the distinct pairs stream by. Memory then grows with
     the two ranges alone.
     """
-    from hartley.kernels.pairs import MOST_ROWS, bytes_needed, table_changed
+    from hartley.kernels.pairs import MOST_ROWS, PairTally, bytes_needed, table_changed
 
     def count() -> CodedTally:
         with coded_rows(view, secret_at, released_at, memory_limit) as rows:
-            needed = bytes_needed(view.rows, rows.secret.width, rows.released.width)
+            widths = rows.secret.width, rows.released.width
+            needed = bytes_needed(view.rows, *widths)
             spilled = needed > (memory_limit or DEFAULT_MEMORY) or view.rows > MOST_ROWS
-            tally = _count_grouped(rows, progress) if spilled else _count_packed(rows, progress)
+            if spilled:
+                tally = _count_grouped(rows, progress)
+            else:
+                packed = PairTally(secrets=widths[0], released=widths[1])
+                for keys in rows.packed(packed.secret_bits, progress):
+                    packed.add(keys)
+                tally = packed.finish()
             if int(tally.secret_rows.sum()) != view.rows:
                 raise table_changed()
             return CodedTally(tally, rows.secret, rows.released, spilled)
@@ -313,38 +316,18 @@ def tally_pairs(
     return counted
 
 
-def _count_packed(rows: CodedRows, progress: Progress | None) -> Tally:
-    """Stream every row, packed into one integer, through the kernel."""
-    from hartley.kernels.pairs import PairTally
-
-    tally = PairTally(secrets=rows.secret.width, released=rows.released.width)
-    for keys in rows.packed(tally.secret_bits, progress):
-        tally.add(keys)
-    return tally.finish()
-
-
 def _count_grouped(rows: CodedRows, progress: Progress | None) -> Tally:
     """Let the engine group, and stream the distinct pairs twice."""
     from hartley.kernels.pairs import PairCounter
 
     counter = PairCounter(secrets=rows.secret.width, released=rows.released.width)
+    report = progress or (lambda _share: None)
     with rows.grouped() as pairs:
-        for add, begin in ((counter.add, 0.0), (counter.add_shares, 0.5)):
-            for batch in pairs.stream(None if progress is None else _half(progress, begin)):
-                add(*batch)
+        for batch in pairs.stream(lambda share: report(share / 2)):
+            counter.add(*batch)
+        for batch in pairs.stream(lambda share: report(0.5 + share / 2)):
+            counter.add_shares(*batch)
     return counter.finish()
-
-
-def _half(progress: Progress, begin: float) -> Progress:
-    """Report one half of the work as a part of the whole."""
-    return lambda share: progress(begin + share / 2)
-
-
-TALLY_FROM = 200_000
-"""Larger tables, on an engine that codes them, stream through the kernel and list no pairs."""
-
-LARGEST_LIST = 50_000_000
-"""More distinct pairs than this are never listed in memory."""
 
 
 class Origin(ABC):
@@ -378,6 +361,8 @@ class ListedOrigin(Origin):
         self._pairs, self._values = pairs, (secret, released)
         self.names = secret.names, released.names
 
+    # What the origins cache is counted from all rows or all pairs, milliseconds and more each.
+
     @cached_property
     def _summary(self) -> Summary:
         return Summary.of_pairs(self._pairs)
@@ -401,8 +386,6 @@ class RecordOrigin(Origin):
 
     @cached_property
     def _counted(self) -> tuple[Summary, tuple[Values, Values]]:
-        from hartley.tables.counts import distinct_counts
-
         assert self.view is not None
         distinct = distinct_counts(self.view)
         codes, released = encode_arrow(distinct.drop_columns(["n"]), self.view.columns)
@@ -450,7 +433,6 @@ class TableOrigin(Origin):
 
     @cached_property
     def _tallied(self) -> tuple[Summary, tuple[Values, Values]]:
-
         counted = tally_pairs(
             self.view, *self._at, memory_limit=self._memory_limit, progress=self._progress
         )
@@ -467,8 +449,6 @@ class TableOrigin(Origin):
 
     @cached_property
     def _listed(self) -> ListedOrigin:
-        from hartley.tables.counts import distinct_counts
-
         if self._is_large:
             _refuse_long(self.summary().pairs, self.names)
         distinct = distinct_counts(self.view)

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from hartley.ranges.joint_range import Beliefs, GuessedSide, JointFrequencies
 
 
-# --- distribution ---------------------------------------------------------------------------------
-
-
 TOLERANCE = 1e-9
+LARGEST_LAW = 40_000
+"""Entries of the largest channel that is made of a relation's counts."""
+LARGEST = 2**62
+"""Integers up to here are added in one machine word."""
+ExactRows: TypeAlias = tuple[tuple[Fraction, ...], ...]
+"""One row per secret, one entry per released value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class Channel:
     @classmethod
     def of(cls, matrix: ArrayLike) -> Channel:
         """Check a matrix of conditional probabilities."""
-        return cls(_probabilities(matrix, "channel"))
+        return cls(cast("NDArray[np.float64]", matrix))
 
     def __post_init__(self) -> None:
         checked = _probabilities(self.matrix, "channel")
@@ -73,7 +76,7 @@ class JointDistribution:
     @classmethod
     def of(cls, matrix: ArrayLike) -> JointDistribution:
         """Check a matrix of joint probabilities."""
-        return cls(_probabilities(matrix, "joint distribution"))
+        return cls(cast("NDArray[np.float64]", matrix))
 
     def __post_init__(self) -> None:
         checked = _probabilities(self.matrix, "joint distribution")
@@ -115,7 +118,7 @@ class JointDistribution:
         return ProbableBeliefs(self.matrix)
 
 
-def as_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
+def to_frequencies(source: JointFrequencies | ArrayLike) -> JointFrequencies:
     """Take counted or given frequencies as they are, and a matrix as joint probabilities."""
     # Looking for the method is far quicker than isinstance of a protocol, and solvers ask often.
     if hasattr(source, "beliefs"):
@@ -148,15 +151,7 @@ def _probabilities(matrix: ArrayLike, name: str) -> NDArray[np.float64]:
     return checked
 
 
-# --- exact laws -----------------------------------------------------------------------------------
-# Joint laws and channels in exact rationals, for measures that are exact or proved.
-
-ExactRows: TypeAlias = tuple[tuple[Fraction, ...], ...]
-"""One row per secret, one entry per released value."""
-
-
-LARGEST_LAW = 40_000
-"""Entries of the largest channel that is made of a relation's counts."""
+# --- joint laws and channels in exact rationals, for measures that are exact or proved ------------
 
 
 def exact_joint(source: JointDistribution | ArrayLike) -> ExactRows:
@@ -164,10 +159,6 @@ def exact_joint(source: JointDistribution | ArrayLike) -> ExactRows:
 
     Numbers are read as they are written, 0.1 as one tenth, and divided by their sum, which has to
     be 1 up to rounding.
-
-    Example:
-        >>> exact_joint([[0.1, 0.2], ["1/2", "1/5"]])[1]
-        (Fraction(1, 2), Fraction(1, 5))
     """
     matrix = source.matrix if isinstance(source, JointDistribution) else source
     rows = _read(matrix, "joint distribution")
@@ -185,14 +176,15 @@ def exact_channel(source: GuessedSide | ArrayLike) -> ExactRows:
 
     Rows of a relation are counted. Secrets that never occur are left out. Numbers are read as
     ``exact_joint`` reads them, and each row is divided by its sum.
-
-    Example:
-        >>> exact_channel([[0.9, 0.1], [0, 1]])[0]
-        (Fraction(9, 10), Fraction(1, 10))
     """
     given: object = source
     if isinstance(given, CountedRange):
-        rows = _counted(given)
+        check_size(given.summary.secrets, given.summary.released)
+        pairs = given.pairs()
+        rows = [[Fraction(0)] * pairs.sizes[1] for _ in range(pairs.sizes[0])]
+        cells = (pairs.secret.tolist(), pairs.released.tolist(), pairs.counts.tolist())
+        for secret, released, count in zip(*cells, strict=True):
+            rows[secret][released] = Fraction(count)
     elif isinstance(given, JointDistribution):
         rows = _read(given.matrix, "joint distribution")
     else:
@@ -218,16 +210,6 @@ def _total(row: list[Fraction]) -> Fraction:
     return sum(row, Fraction(0))
 
 
-def _counted(source: CountedRange) -> list[list[Fraction]]:
-    check_size(source.summary.secrets, source.summary.released)
-    pairs = source.pairs()
-    rows = [[Fraction(0)] * pairs.sizes[1] for _ in range(pairs.sizes[0])]
-    cells = (pairs.secret.tolist(), pairs.released.tolist(), pairs.counts.tolist())
-    for secret, released, count in zip(*cells, strict=True):
-        rows[secret][released] = Fraction(count)
-    return rows
-
-
 def _read(matrix: Any, name: str) -> list[list[Fraction]]:  # noqa: ANN401 - checked here
     """Read a matrix of numbers that are probabilities."""
     listed = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
@@ -247,26 +229,15 @@ def _read(matrix: Any, name: str) -> list[list[Fraction]]:  # noqa: ANN401 - che
     return rows
 
 
-# --- beliefs --------------------------------------------------------------------------------------
-# Beliefs about a confidential side after each released value, and how far they move.
+# --- beliefs about a confidential side after each released value, and how far they move -----------
 #
 # A released value is a class. Counts of records answer in exact fractions, probabilities in
 # doubles; the formulas are those of ``hartley.measures.anonymity``, which asks either.
 
-LARGEST = 2**62
-"""Integers up to here are added in one machine word."""
-
 
 @dataclass(frozen=True)
 class CountedBeliefs:
-    """Beliefs from counts of records: a class is a released value, its shares are relative counts.
-
-    Example:
-        >>> from hartley.kernels.classes import ClassCounts
-        >>> apart = ClassCounts.from_cells(*np.array([[0, 1], [0, 1], [1, 1]]))
-        >>> CountedBeliefs(apart).equal_distance(), CountedBeliefs(apart).divergence(2)
-        (Fraction(1, 2), 1.0)
-    """
+    """Beliefs from counts of records: a class is a released value, its shares relative counts."""
 
     classes: ClassCounts
     places: Callable[[], NDArray[np.int64]] | None = None
@@ -335,12 +306,7 @@ def _equal_moves(classes: ClassCounts) -> NDArray[np.int64]:
 
 
 def largest_ratio(over: NDArray[Any], under: NDArray[np.int64]) -> Fraction:
-    """Return the largest of many fractions, exactly: doubles only say which ones can be it.
-
-    Example:
-        >>> largest_ratio(np.array([1, 2]), np.array([2, 3]))
-        Fraction(2, 3)
-    """
+    """Return the largest of many fractions, exactly: doubles only say which ones can be it."""
     near = over.astype(np.float64) / under.astype(np.float64)
     # Two conversions and a division are off by less than 4e-16 each way, so that the true maximum
     # is always among those that are kept.
@@ -405,12 +371,7 @@ class ProbableBeliefs:
 
 
 def ranks(values: Sequence[Any]) -> NDArray[np.int64]:
-    """Return the place of every value in their order.
-
-    Example:
-        >>> ranks(["b", "c", "a"])
-        array([1, 2, 0])
-    """
+    """Return the place of every value in their order."""
     try:
         order = sorted(range(len(values)), key=lambda place: values[place])
     except TypeError:

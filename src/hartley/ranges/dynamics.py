@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 
-# --- dynamics -------------------------------------------------------------------------------------
-
-
 MOST_SETS = 50_000
 """Beyond this many different things that an observer could know, none is followed further."""
+MOST_NODES = 20_000
+"""Of all kinds of components together; beyond, none is followed further."""
 
 States: TypeAlias = int
 """A set of states, as bits."""
@@ -126,15 +125,7 @@ def _require(state: Hashable, places: dict[Hashable, int], what: str) -> None:
 
 
 def reachable_states(system: FiniteSystem) -> Iterator[States]:
-    """Return the states in which the system may be at time 0, 1, 2 and so on, for ever.
-
-    Example:
-        >>> line = FiniteSystem.of(range(3), lambda x, w: min(x + w, 2), lambda x, _: x,
-        ...                        disturbances=(0, 1), initial=(0,))
-        >>> found = reachable_states(line)
-        >>> [bin(next(found)) for _ in range(3)]
-        ['0b1', '0b11', '0b111']
-    """
+    """Return the states in which the system may be at time 0, 1, 2 and so on, for ever."""
     now = system.initial
     while True:
         yield now
@@ -146,12 +137,6 @@ def possible_states(system: FiniteSystem) -> Iterator[frozenset[States]]:
 
     The observer's subset construction: exact, and one step costs the number of sets times that of
     outputs and states. Never two to the number of output sequences.
-
-    Example:
-        >>> lamp = FiniteSystem.of(range(3), lambda x, _: (x + 1) % 3, lambda x, _: x == 0)
-        >>> found = possible_states(lamp)
-        >>> [sorted(next(found)) for _ in range(2)]  # dark or lit, then every state is known
-        [[1, 6], [1, 2, 4]]
     """
     known = frozenset(compatible for show in system.shown if (compatible := system.initial & show))
     while True:
@@ -176,7 +161,7 @@ def possible_starts(system: FiniteSystem) -> Iterator[frozenset[Starts]]:
     known = frozenset(compatible for show in system.shown if any(compatible := _kept(begin, show)))
     while True:
         yield known
-        moved = {_joined(system, starts) for starts in known}
+        moved = {tuple(_union(starts, source) for source in system.sources) for starts in known}
         known = _limited(
             frozenset(
                 compatible
@@ -188,14 +173,7 @@ def possible_starts(system: FiniteSystem) -> Iterator[frozenset[Starts]]:
 
 
 def count_trajectories(system: FiniteSystem) -> Iterator[int]:
-    """Return the number of trajectories x(0), ..., x(t) for t = 0, 1, 2 and so on.
-
-    Example:
-        >>> walk = FiniteSystem.of(range(2), lambda x, w: w, lambda x, _: x, disturbances=(0, 1))
-        >>> found = count_trajectories(walk)
-        >>> [next(found) for _ in range(4)]
-        [2, 4, 8, 16]
-    """
+    """Return the number of trajectories x(0), ..., x(t) for t = 0, 1, 2 and so on."""
     now = tuple(system.initial >> k & 1 for k in range(len(system.states)))
     while True:
         yield sum(now)
@@ -222,29 +200,12 @@ def _moved(system: FiniteSystem, states: States) -> States:
     return sum(1 << k for k, source in enumerate(system.sources) if source & states)
 
 
-def _joined(system: FiniteSystem, starts: Starts) -> Starts:
-    unions = []
-    for source in system.sources:
-        union = 0
-        for k in _members(source):
-            union |= starts[k]
-        unions.append(union)
-    return tuple(unions)
-
-
 def _summed(system: FiniteSystem, counts: Counts) -> Counts:
-    return tuple(sum(counts[k] for k in _members(source)) for source in system.sources)
+    return tuple(sum(counts[k] for k in members(source)) for source in system.sources)
 
 
 def _kept(values: tuple[int, ...], show: States) -> tuple[int, ...]:
     return tuple(value if show >> k & 1 else 0 for k, value in enumerate(values))
-
-
-def _members(states: States) -> Iterator[int]:
-    while states:
-        lowest = states & -states
-        yield lowest.bit_length() - 1
-        states ^= lowest
 
 
 def _smallest(vectors: Iterable[Counts]) -> frozenset[Counts]:
@@ -267,8 +228,7 @@ def _limited(known: frozenset[K]) -> frozenset[K]:
     return known
 
 
-# --- trajectory classes ---------------------------------------------------------------------------
-# Classes of trajectories that outputs always tell apart, counted without listing trajectories.
+# --- classes of trajectories that outputs always tell apart, counted without listing trajectories -
 #
 # Two trajectories can be confused if at every time their states can show the same output, since
 # noises are unrelated. The classes are the components of that relation. Trajectories with the
@@ -277,9 +237,6 @@ def _limited(known: frozenset[K]) -> frozenset[K]:
 # trajectories of the next time are confused then depends on the nodes and on their new states
 # alone. Components never grow together again, and equal ones develop equally: each kind is
 # followed once and counted.
-
-MOST_NODES = 20_000
-"""Of all kinds of components together; beyond, none is followed further."""
 
 
 @dataclass(frozen=True)
@@ -297,13 +254,6 @@ def count_trajectory_classes(system: FiniteSystem) -> Iterator[int]:
 
     Exact. A step costs about the number of nodes times that of successors; there are few where
     states are confused or seen clearly, and at worst as many as trajectories.
-
-    Example:
-        >>> from hartley.ranges.dynamics import FiniteSystem
-        >>> clock = FiniteSystem.of(range(4), lambda x, _: (x + 1) % 4, lambda x, _: x == 0)
-        >>> classes = count_trajectory_classes(clock)
-        >>> [next(classes) for _ in range(4)]
-        [2, 3, 4, 4]
     """
     size = len(system.states)
     confused = [0] * size
@@ -356,10 +306,8 @@ def _stepped(
         in_state[state] = in_state.get(state, 0) | 1 << place
         for node in members(group):
             holding[node] |= 1 << place
-    alike = {
-        state: _union(in_state, confused[state] & ~(1 << state) & _bits(in_state))
-        for state in in_state
-    }
+    held = sum(1 << state for state in in_state)
+    alike = {state: _union(in_state, confused[state] & ~(1 << state) & held) for state in in_state}
     joined = [
         alike[state] & _union(holding, group | _union(component.joined, group))
         for state, group in zip(states, groups, strict=True)
@@ -379,24 +327,18 @@ def _components(states: list[int], joined: list[int]) -> Iterator[Component]:
 
 
 def _ordered(nodes: list[int], states: list[int], joined: list[int]) -> list[int]:
-    """Sort nodes by their states, then by those of their neighbours, and so on.
-
-    Where this leaves a tie, equal components may come out in different orders. They are followed
-    separately then, which costs time and changes no count.
-    """
+    """Sort nodes by their states, then by those of their neighbours, and so on."""
+    # Where this leaves a tie, equal components may come out in different orders. They are followed
+    # separately then, which costs time and changes no count.
     ranks = {node: states[node] for node in nodes}
     for _ in nodes:
-        keys = {n: (ranks[n], sorted(ranks[m] for m in members(joined[n]))) for n in nodes}
-        places = {key: at for at, key in enumerate(sorted({_frozen(k) for k in keys.values()}))}
-        refined = {node: places[_frozen(keys[node])] for node in nodes}
+        keys = {n: (ranks[n], tuple(sorted(ranks[m] for m in members(joined[n])))) for n in nodes}
+        places = {key: at for at, key in enumerate(sorted(set(keys.values())))}
+        refined = {node: places[keys[node]] for node in nodes}
         if len(places) == len(set(ranks.values())):
             return sorted(nodes, key=refined.__getitem__)
         ranks = refined
     return sorted(nodes, key=ranks.__getitem__)
-
-
-def _frozen(key: tuple[int, list[int]]) -> tuple[int, tuple[int, ...]]:
-    return key[0], tuple(key[1])
 
 
 def _connected(nodes: int, joined: Sequence[int]) -> Iterator[int]:
@@ -415,7 +357,3 @@ def _union(sets: Sequence[int] | Mapping[int, int], chosen: int) -> int:
     for place in members(chosen):
         union |= sets[place]
     return union
-
-
-def _bits(places: Iterable[int]) -> int:
-    return sum(1 << place for place in places)

@@ -37,17 +37,9 @@ if TYPE_CHECKING:
     from hartley.tables.view import ViewColumn
 
 
-# --- joint range ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Size:
-    """The size of a range, a count or a volume: an exact number, or two that it lies between.
-
-    Example:
-        >>> Size.of(8).log_from_below(), Size.of(2).log_narrowing(Size.of(8))
-        (3.0, 2.0)
-    """
+    """The size of a range, a count or a volume: an exact number, or two that it lies between."""
 
     low: Fraction
     high: Fraction
@@ -69,12 +61,14 @@ class Size:
         return self.low, self.high
 
     def log(self, base: float = 2) -> tuple[float, float]:
-        """Return bounds on the logarithm, however small or large the size is.
-
-        Rounded outward, and without need where the size is a power of two and the base is 2.
-        """
+        """Return bounds on the logarithm, however small or large the size is, rounded outward."""
         low, high = (log_ratio(end.numerator, end.denominator, base=base) for end in self.ends)
-        plain = [end == 0 or (base == 2 and _is_power_of_two(end)) for end in self.ends]
+        # The logarithm of a power of two to the base 2 is exact.
+        plain = [
+            end == 0
+            or (base == 2 and end.numerator.bit_count() == end.denominator.bit_count() == 1)
+            for end in self.ends
+        ]
         return low if plain[0] else -round_up(-low), high if plain[1] else round_up(high)
 
     def log_from_below(self, base: float = 2) -> float:
@@ -91,10 +85,6 @@ class Size:
         ratio = whole.high / self.low
         logarithm = log_ratio(ratio.numerator, ratio.denominator, base=base)
         return logarithm if self.exact and whole.exact else round_up(logarithm)
-
-
-def _is_power_of_two(number: Fraction) -> bool:
-    return number.numerator.bit_count() == number.denominator.bit_count() == 1
 
 
 class JointRange(Protocol):
@@ -179,8 +169,7 @@ class Beliefs(Protocol):
         """Return the longest move, values being as far apart as their lowest common group."""
 
 
-# --- values ---------------------------------------------------------------------------------------
-# The values behind the codes 0, 1, ... of one side of a relation.
+# --- the values behind the codes 0, 1, ... of one side of a relation ------------------------------
 
 
 class Values(ABC):
@@ -220,7 +209,7 @@ class Values(ABC):
                 hint="ask for one of the values that the range lists",
             ) from None
 
-    @cached_property
+    @cached_property  # one value after another is asked for
     def _codes(self) -> dict[Any, int]:
         return {_identity(value): code for code, value in enumerate(self.all())}
 
@@ -370,38 +359,17 @@ def encode_arrow(
     table: Any, columns: Sequence[ViewColumn]
 ) -> tuple[NDArray[np.int64], ArrowValues]:
     """Number the distinct rows of an Arrow table in their order."""
-    codes = np.zeros(table.num_rows, np.int64)
-    for column in table.columns:
-        single, size = _encode_column(column)
-        _, codes = np.unique(codes * size + single, return_inverse=True)
-    _, first = np.unique(codes, return_index=True)
-    values = table.take(first)
-    for i, column in enumerate(values.columns):
-        if _is_floating(column):  # minus zero is zero
-            values = values.set_column(i, values.field(i), _without_minus_zero(column))
-    return codes, ArrowValues(values, columns)
-
-
-def _encode_column(column: Any) -> tuple[NDArray[np.int64], int]:
-    """Number the distinct values of a column in their order, a missing one last."""
-    import pyarrow.compute as pc
-
-    if _is_floating(column):
-        column = _without_minus_zero(column)
-    distinct = pc.unique(column)
-    distinct = distinct.take(pc.array_sort_indices(distinct))
-    codes = pc.index_in(column, value_set=distinct)
-    return codes.to_numpy().astype(np.int64), len(distinct)
-
-
-def _without_minus_zero(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.add(column, pa.scalar(0.0, column.type))
-
-
-def _is_floating(column: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_floating(column.type))
+    codes = np.zeros(table.num_rows, np.int64)
+    for i, column in enumerate(table.columns):
+        if pa.types.is_floating(column.type):  # minus zero is zero
+            column = pc.add(column, pa.scalar(0.0, column.type))  # noqa: PLW2901 - the same values
+            table = table.set_column(i, table.field(i), column)
+        distinct = pc.unique(column)
+        distinct = distinct.take(pc.array_sort_indices(distinct))  # a missing value last
+        single = pc.index_in(column, value_set=distinct).to_numpy().astype(np.int64)
+        _, codes = np.unique(codes * len(distinct) + single, return_inverse=True)
+    _, first = np.unique(codes, return_index=True)
+    return codes, ArrowValues(table.take(first), columns)

@@ -32,11 +32,6 @@ class Outcomes:
 
     A dataset has one coordinate a person, or several. Every coordinate and the outputs are
     numbered; equal codes are equal values.
-
-    Example:
-        >>> either = Outcomes.read(lambda x: x[0] or x[1], [(0, 0), (0, 1), (1, 0), (1, 1)])
-        >>> either.rows, either.most_outputs((0,))[0], either.are_unrelated([(0,), (1,)])
-        (4, 2, True)
     """
 
     names: tuple[Any, ...]
@@ -65,7 +60,9 @@ class Outcomes:
             )
         if isinstance(joint, np.ndarray):
             return cls._of_array(mechanism, joint)
-        if isinstance(mechanism, str) or _names_columns(mechanism):
+        if isinstance(mechanism, str) or (
+            isinstance(mechanism, (list, tuple)) and all(isinstance(m, str) for m in mechanism)
+        ):
             return cls._of_table(mechanism, joint)
         return cls._of_datasets(mechanism, joint)
 
@@ -229,13 +226,6 @@ class Outcomes:
         return _join([(self.codes[place], self.sizes[place]) for place in places], self.rows)
 
 
-# --- reading ------------------------------------------------------------------------------------
-
-
-def _names_columns(mechanism: object) -> bool:
-    return isinstance(mechanism, (list, tuple)) and all(isinstance(name, str) for name in mechanism)
-
-
 def _tuples(joint: object) -> list[tuple[Any, ...]]:
     """Read datasets, all of one length."""
     if isinstance(joint, (str, Mapping)) or hasattr(joint, "columns"):
@@ -326,9 +316,6 @@ def _encode_array(column: NDArray[Any]) -> tuple[Codes, int]:
     return codes.reshape(-1).astype(np.int64, copy=False), int(distinct.size)
 
 
-# --- codes --------------------------------------------------------------------------------------
-
-
 def _join(columns: Sequence[tuple[Codes, int]], rows: int) -> tuple[Codes, int]:
     """Number combinations of codes; those of no columns are all one."""
     if not columns:
@@ -356,15 +343,7 @@ def _count_distinct(codes: Codes, width: int) -> int:
 
 
 def _most_beside(keys: Codes, width: int, outputs: Codes, output_size: int) -> tuple[int, int]:
-    """Return the most distinct outputs beside one key, and that key.
-
-    Example:
-        >>> keys, outputs = np.array([0, 0, 1, 1, 1]), np.array([3, 3, 0, 1, 0])
-        >>> _most_beside(keys, 2, outputs, 4)
-        (2, 1)
-        >>> _most_beside(keys, 2**40, outputs, 2**20)
-        (2, 1)
-    """
+    """Return the most distinct outputs beside one key, and that key."""
     if width * output_size <= DENSE * keys.size:
         seen = np.zeros(width * output_size, np.bool_)
         seen[keys * output_size + outputs] = True

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from hartley.tables.view import View
 
 
-# --- relation -------------------------------------------------------------------------------------
+FEW = 5
+"""People who share what is known with fewer than so many, themselves included, stand among few."""
 
 
 class RowType:
@@ -197,7 +198,7 @@ class Relation(CountedRange):
         """
         return self._swapped
 
-    @cached_property
+    @cached_property  # counted once, however often it is asked for
     def _swapped(self) -> Relation:
         return Relation(self._origin.swap())
 
@@ -379,15 +380,11 @@ def _column_list(columns: str | Sequence[str], side: str) -> list[str]:
     return names
 
 
-# --- people ---------------------------------------------------------------------------------------
-# How many people a release is about: given away, unique, or among few.
-
-FEW = 5
-"""People who share what is known with fewer than so many, themselves included, stand among few."""
+# --- how many people a release is about: given away, unique, or among few -------------------------
 
 
 @dataclass(frozen=True)
-class PeopleCounts:
+class ExposureCounts:
     """How many people what is released singles out, leaves among few, or gives away.
 
     One row counts as one person.
@@ -413,20 +410,9 @@ class PeopleCounts:
         sizes: NDArray[np.int64],
         k: int = FEW,
         secrets_left: NDArray[np.int64] | None = None,
-    ) -> PeopleCounts:
-        """Count people by the sizes of the classes that a release does not tell apart.
-
-        Args:
-            sizes: how many people each class has.
-            k: whoever stands among fewer counts as among few.
-            secrets_left: how many secrets stay possible in each class.
-
-        Example:
-            >>> import numpy as np
-            >>> PeopleCounts.of_classes(np.array([1, 4, 9]), 5, np.array([1, 1, 3]))
-            PeopleCounts(rows=14, k=5, unique=1, among_few=5, given_away=5)
-        """
-        check_k(k)
+    ) -> ExposureCounts:
+        """Count people by the sizes of the classes that a release does not tell apart."""
+        check_group_size(k)
         return cls(
             rows=int(sizes.sum()),
             k=k,
@@ -448,25 +434,20 @@ class PeopleCounts:
                 f"The secret of {counted(self.given_away, 'person')} of {self.rows:,} "
                 f"({self._share(self.given_away)}) is given away; {few}"
             )
-        return " ".join((few, *self._by_roles))
-
-    @property
-    def _by_roles(self) -> tuple[str, ...]:
-        """What households and sampling weights add, a sentence each."""
-        said = []
+        sentences = [few]  # and what households and sampling weights add
         if self.household_among_few is not None:
             people = self.household_among_few
-            said.append(
+            sentences.append(
                 "If everybody is as exposed as the most exposed member of their household, "
                 f"{people:,} {verb_for(people, 'stands')} among fewer than {self.k} "
                 f"({self._share(people)})."
             )
         if self.expected is not None:
-            said.append(
+            sentences.append(
                 f"By the sampling weights about {self.expected:,.1f} of them would be found in the "
                 "population; this is an estimate and no promise."
             )
-        return tuple(said)
+        return " ".join(sentences)
 
     def _share(self, people: int) -> str:
         return percent_at_most(Fraction(people, max(self.rows, 1)))
@@ -482,26 +463,16 @@ class PeopleCounts:
         return fields | {"sentence": self.sentence}
 
 
-def check_k(k: object) -> None:
+def check_group_size(k: object) -> None:
     """Raise an error unless k is a whole number of 2 or more."""
     if isinstance(k, bool) or not isinstance(k, int) or k < 2:
         raise OptionError("k is not a whole number of 2 or more", hint="write for example k=5")
-
-
-def check_wanted_k(k: object) -> None:
-    """Raise an error unless k is None, so that nobody is counted, or a number of 2 or more."""
-    if k is not None:
-        check_k(k)
 
 
 def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> NDArray[np.int64]:
     """Return the household of every record, from its encoded columns.
 
     Who has no household has one of their own.
-
-    Example:
-        >>> household_codes([(np.array([0, 1, 0, 1]), ["a", None])])
-        array([0, 2, 0, 3])
     """
     from hartley.ranges.classes import combine_codes  # not needed to count people
 
@@ -515,18 +486,12 @@ def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> N
 
 
 def is_missing(codes: NDArray[np.int64], values: Sequence[Any]) -> NDArray[np.bool_]:
-    """Tell which records have no value in an encoded column.
-
-    Example:
-        >>> is_missing(np.array([0, 1]), ["a", None])
-        array([False,  True])
-    """
+    """Tell which records have no value in an encoded column."""
     missing: NDArray[np.bool_] = codes == (len(values) - 1 if values and values[-1] is None else -1)
     return missing
 
 
-# --- partition ------------------------------------------------------------------------------------
-# The overlap (taxicab) partition of a finite joint range.
+# --- the overlap (taxicab) partition of a finite joint range --------------------------------------
 
 
 @dataclass(frozen=True)

@@ -17,44 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hartley.attacks.finding import Finding
-    from hartley.reports.pages.prices import QuestionPrices
+    from hartley.report import Readable
     from hartley.studies.check.check_report import CheckReport
-    from hartley.studies.look.anonymity import AnonymityReport
-    from hartley.studies.look.audit import AuditReport
-    from hartley.studies.look.generalisation import AnonymizedTable
-    from hartley.studies.look.microaggregation import Microaggregation
-    from hartley.studies.look.scan import ScanReport
-    from hartley.studies.release.curve import CurveReport
-    from hartley.studies.release.design import Design
-    from hartley.studies.release.gaussian import GaussianReport
-    from hartley.studies.release.pram import PramReport
-    from hartley.studies.release.tradeoff import Tradeoff
 
-    Result = (
-        AuditReport
-        | Design
-        | Tradeoff
-        | CurveReport
-        | GaussianReport
-        | AnonymityReport
-        | AnonymizedTable
-        | Microaggregation
-        | PramReport
-        | QuestionPrices
-        | CheckReport
-        | ScanReport
-        | Finding
-    )
+    Result = Readable | CheckReport | Finding
     """All results that have a page."""
 
-PAGES = {
-    "Tradeoff": ("tradeoff", "tradeoff"),
-    "CurveReport": ("curve", "curve"),
-    "GaussianReport": ("gaussian", "gaussian"),
-    "PramReport": ("pram", "pram"),
-    "PriceCurve": ("prices", "prices"),
-    "CheckReport": ("check", "check"),
-}
+PAGES: dict[str, tuple[str, str]] = {}
 """For each class of result: its module of ``hartley.reports.pages``, and X in plot_X and render_X.
 
 Classes are listed by name, so that showing one result does not import the code of the others.

@@ -146,15 +146,18 @@ def _draw(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
             name, (0.01, height), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", fontsize=8, alpha=0.8,
         )  # fmt: skip
-    for name, place in panel.places:
-        axes.axvline(place, color=PALE, linewidth=1.4, zorder=0.5)
-        axes.annotate(
-            name, (place, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -3),
-            textcoords="offset points", va="top", fontsize=8, color=SOFT,
-        )  # fmt: skip
     if names:
         _name_places(axes, names, panel, bars)
     _dress(axes, panel)
+    for name, place in panel.places:
+        low, high = axes.get_xlim()
+        right = place > (math.sqrt(low * high) if panel.x_log else (low + high) / 2)
+        axes.axvline(place, color=PALE, linewidth=1.4, zorder=0.5)
+        axes.annotate(
+            name, (place, 1.0), xycoords=("data", "axes fraction"),
+            xytext=(-4 if right else 4, -3), textcoords="offset points",
+            ha="right" if right else "left", va="top", fontsize=8, color=SOFT,
+        )  # fmt: skip
 
 
 def _name_places(axes: Any, names: list[str], panel: Panel, bars: list[Series]) -> None:  # noqa: ANN401 - untyped
@@ -240,16 +243,14 @@ def above_axes(
 
 
 def _number_powers(axis: Any) -> None:  # noqa: ANN401 - untyped
-    """Write plain numbers along a logarithmic axis that spans a few powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    """Write numbers such as 0.5, 1000 and 1e-5 along a logarithmic axis."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     low, high = sorted(axis.get_view_interval())
     decades = math.log10(high / low) if low > 0 else math.inf
-    if decades > MOST_DECADES:
-        return
-    steps = (1.0,) if decades > 2.5 else (1.0, 2.0, 5.0)
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    if decades <= MOST_DECADES:
+        axis.set_major_locator(LogLocator(subs=(1.0,) if decades > 3 else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: re.sub(r"e\+?(-?)0*", r"e\1", f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import textwrap
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import OptionError
 from hartley.files import write_whole
 from hartley.report import Cell, Report
-from hartley.reports.draw import chart_size, page_picture, plot_chart
+from hartley.reports.draw import STYLE, chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
 
 if TYPE_CHECKING:
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
     from rich.console import Console
+    from rich.table import Table
 
     from hartley.report import Chart, Grid, Heading, Readable, Row, Section, Tile
     from hartley.reports.evidence import Evidence
 
+DOTS = 160
+"""The resolution of a picture in a file, in dots per inch."""
 WIDTH = 100
 """Characters of a line of print()."""
 
@@ -62,9 +66,28 @@ def plot(result: Readable | Report) -> Any:  # noqa: ANN401 - a matplotlib figur
     raise OptionError(f"{report.name}: there is nothing to draw", hint="read its sentences")
 
 
+def picture(result: Readable | Report, kind: str) -> bytes:
+    """Return the first picture of a result as the content of a file: png, svg or pdf."""
+    import matplotlib as mpl
+
+    out = io.BytesIO()
+    stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with mpl.rc_context(STYLE):
+        plot(result).savefig(out, format=kind, dpi=DOTS, metadata=stamp)
+    return out.getvalue()
+
+
 def shown_sections(report: Report) -> list[Section]:
-    """Return the sections that are not for pages only; the first stands below the headline."""
-    return [section for section in report.sections if not section.page_only]
+    """Return what is not for pages only: sections, and columns of their tables."""
+    shown = [section for section in report.sections if not section.page_only]
+    for place, section in enumerate(shown):
+        table = section.table
+        if table is not None and any(heading.page_only for heading in table.headings):
+            kept = [k for k, heading in enumerate(table.headings) if not heading.page_only]
+            rows = tuple(tuple(row[k] for k in kept) for row in table.rows)
+            table = replace(table, headings=tuple(table.headings[k] for k in kept), rows=rows)
+            shown[place] = replace(section, table=table)
+    return shown
 
 
 def cut(table: Grid, most: int | None) -> tuple[tuple[Row, ...], int]:
@@ -95,6 +118,7 @@ def has_meaning(table: Grid | None) -> bool:
 # --- in a terminal --------------------------------------------------------------------------------
 
 VERDICTS = {None: "", True: "green", False: "red"}
+NUMERIC = {"number", "amount"}
 NARROW, ENDLESS = 72, 10_000
 """A terminal narrower than the first width shows tables with sentences line by line."""
 
@@ -145,16 +169,32 @@ def wrapped(text: str, width: int, sign: str = "") -> str:
 
 def print_table(table: Grid, console: Console) -> None:
     """Print a table, or its rows as lines where the terminal is too narrow for it."""
+    rows, more = cut(table, table.most)
+    drawn, least = _drawn(table.headings, rows), ENDLESS
+    for room in ((0, 1, 0, 1), (0, 1, 0, 0), (0, 0, 0, 0)):  # numbers stand closer before lines do
+        if least > console.width:
+            drawn.padding = room
+            least = console.measure(drawn, options=console.options.update(width=ENDLESS)).minimum
+    if console.width < (NARROW if has_meaning(table) else least):
+        for line in rows:
+            _print_lines(table.headings, line, console)
+    else:
+        console.print(drawn)
+    if more:
+        console.print(f"and {more:,} more; --json lists all", style="dim")
+
+
+def _drawn(headings: tuple[Heading, ...], rows: tuple[Row, ...]) -> Table:
+    """Return rows as a table for a terminal; tags stand behind them."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    rows, more = cut(table, table.most)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     columns: list[list[Text]] = []
-    for place, heading in enumerate(table.headings):
+    for place, heading in enumerate(headings):
         cells = [as_cell(row[place]) for row in rows]
-        numeric = heading.kind in {"number", "amount"}
+        numeric = heading.kind in NUMERIC
         drawn.add_column(
             Text(heading.sign or heading.name),
             justify="right" if numeric else "left",
@@ -166,18 +206,15 @@ def print_table(table: Grid, console: Console) -> None:
         if any(cell.small for cell in cells):
             drawn.add_column("", style="dim")
             columns.append([Text(cell.small) for cell in cells])
-    for row, texts in zip(rows, zip(*columns, strict=True), strict=True):
-        for tag in filter(None, (as_cell(cell).tag for cell in row)):
-            texts[-1].append(f" ({tag})", "dim")
+    tags = [[f" ({tag})" for cell in row if (tag := as_cell(cell).tag)] for row in rows]
+    if any(tags) and headings[-1].kind in NUMERIC:
+        drawn.add_column("")
+        columns.append([Text() for _ in rows])
+    for shown, texts in zip(tags, zip(*columns, strict=True), strict=True):
+        for tag in shown:
+            texts[-1].append(tag, "dim")
         drawn.add_row(*texts)
-    least = console.measure(drawn, options=console.options.update(width=ENDLESS)).minimum
-    if console.width < (NARROW if has_meaning(table) else least):
-        for line in rows:
-            _print_lines(table.headings, line, console)
-    else:
-        console.print(drawn)
-    if more:
-        console.print(f"and {more:,} more; --json lists all", style="dim")
+    return drawn
 
 
 def _print_lines(headings: tuple[Heading, ...], row: Row, console: Console) -> None:
@@ -234,7 +271,8 @@ def _read_rows(table: Grid | None) -> Iterator[str]:
             if heading.kind != "meaning"
         )
         (meaning,) = (text for heading, text in cells if heading.kind == "meaning")
-        yield f"{name}: {', '.join(others)}. {meaning[:1].upper()}{meaning[1:].rstrip('.')}."
+        said = f"{name}: {', '.join(filter(None, others))}"
+        yield f"{said}. {meaning[:1].upper()}{meaning[1:]}".rstrip(". ") + "."
 
 
 def notebook(report: Report) -> str:
@@ -292,6 +330,8 @@ def write_page(report: Report, path: str | os.PathLike[str], evidence: Evidence)
 
 MOST_LISTED = 500
 """Rows of a list with a limit that a page shows."""
+MANY = 6
+"""A table of more columns is set in smaller letters."""
 
 
 def page(report: Report, evidence: Evidence | None = None) -> str:
@@ -353,9 +393,11 @@ def asset(name: str) -> str:
 
 
 def _heading(heading: Heading) -> str:
-    """Begin a heading with a capital; the names of the data stay as they are."""
+    """Begin a heading with a capital; names of the data and Greek letters stay as they are."""
     name = heading.name
-    return name if heading.kind == "data" else name[:1].upper() + name[1:]
+    if heading.kind in {"data", "cell"} or not name[:1].isascii():
+        return name
+    return name[:1].upper() + name[1:]
 
 
 def _listed(table: Grid) -> tuple[tuple[Row, ...], int]:
@@ -366,10 +408,13 @@ def _look(section: Section) -> str:
     """Choose how a table looks by what it holds and how wide it is."""
     table = section.table
     assert table is not None  # checked by the template
-    wide = len(table.headings) > 4
+    if any(heading.kind == "cell" for heading in table.headings):
+        return "crosstab"
+    wide, many = len(table.headings) > 4, len(table.headings) > MANY
     if has_meaning(table):
         return "columns" if wide else "findings"
-    return f"{'dense ' if table.folded else ''}{'cards' if wide else 'compact'}"
+    dense = "dense many " if many else "dense " if table.folded else ""
+    return dense + ("cards" if wide else "compact")
 
 
 def _frame(chart: Chart) -> str:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from hartley.studies.release.release import ReleaseReport
-
 NARROW = 72
 SHORT_TITLE = 60
 
@@ -34,11 +32,6 @@ def plain_table(title: str | None = None) -> Table:
         pad_edge=False,
         show_edge=False,
     )
-
-
-def print_release(report: ReleaseReport, console: Console) -> None:
-    """Print a release: the headline and the details."""
-    print_sentences(report.headline, report.sentences, console)
 
 
 def print_sentences(headline: str, sentences: Sequence[str], console: Console) -> None:

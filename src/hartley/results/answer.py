@@ -1,30 +1,91 @@
-"""The replies of the agent: an answer and what it cost, and the promise."""
+"""An answer and what it cost: intervals that certainly contain the truth, as tables and frames."""
 
 from __future__ import annotations
 
 import datetime as dt
 import html
+import json
 import math
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hartley.errors import EngineError, OptionError
+from hartley.errors import EngineError, OptionError, ReplyError
+from hartley.exact import bits_at_least
+from hartley.files import (
+    UNREADABLE,
+    as_bits,
+    as_cells,
+    as_exact,
+    as_text,
+    as_truth,
+    each,
+    require,
+)
+from hartley.guarantees.promise import Certificate
 from hartley.text import as_date, bits_down, bits_up, distinct, interval_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
     import pyarrow as pa
     from rich.console import Group
     from rich.table import Table
 
-    from hartley.guarantees.promise import Certificate
+
+# --- replies --------------------------------------------------------------------------------------
+# What a result says as plain values is what a reply of a service carries, and is read from it.
+
+SLACK = 1e-6
+"""Bits that doubles may add."""
+LONG = 10**15
+"""Larger numbers of answers are shown as a power of two."""
+
+
+@contextmanager
+def reading_reply() -> Iterator[None]:
+    """Raise ReplyError for anything that no service of this version replies."""
+    try:
+        yield
+    except UNREADABLE:
+        raise ReplyError(
+            "The reply of the service is not in the form that this version of Hartley reads",
+            hint="use the version of Hartley that the service runs",
+        ) from None
+
+
+def check_same(written: object, content: Any) -> None:  # noqa: ANN401 - nested plain values
+    """Require that a reply says what was read from it; only the last digits of doubles may differ.
+
+    A newer service may say more.
+    """
+    require(type(written) is type(content))  # 1, 1.0 and True are equal
+    if isinstance(written, dict):
+        for name, value in written.items():
+            check_same(value, content[name])
+    elif isinstance(written, list):
+        for pair in zip(written, content, strict=True):
+            check_same(*pair)
+    elif isinstance(written, float):
+        require(math.isclose(written, content, rel_tol=1e-9, abs_tol=1e-9))
+        require(math.copysign(1, written) == math.copysign(1, content))
+    else:
+        require(written == content)
+
+
+def read_promise(content: object) -> Certificate:
+    """Read the certificate of answers: sound, with the same number wherever it is said."""
+    certificate = Certificate.from_dict(content)
+    cells = as_cells(certificate.parameters["cells"])
+    check_same(bits_at_least(cells), certificate.value)
+    require(certificate.sound)
+    require(cells >= LONG or f" {cells:,} value" in certificate.claim)  # else in words
+    return certificate
 
 
 # --- estimate -------------------------------------------------------------------------------------
-# Estimates with intervals that certainly contain the truth, and tables of them.
 
 
 def float_below(number: Fraction) -> float:
@@ -43,158 +104,6 @@ def float_above(number: Fraction) -> float:
     return 0.0 - float_below(-number)  # turns -0.0 into 0.0
 
 
-def shown(estimate: Estimate) -> tuple[str, str, str]:
-    """Write the value, the interval and the error of an estimate."""
-    null, date = estimate.may_be_null, estimate.date
-    return interval_words(estimate.low, estimate.high, may_be_null=null, date=date)
-
-
-def rich_table(reading: Reading) -> Table:
-    """Return a table for a terminal."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in reading.keys:
-        table.add_column(escape(name), no_wrap=True)
-    for name in () if len(reading.labels) == 1 and not reading.keys else ("",):
-        table.add_column(name)
-    for name in ("value", "certainly within", "error"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for cells in _lines(reading):
-        table.add_row(*map(escape, cells))
-    return table
-
-
-def _lines(reading: Reading) -> list[list[str]]:
-    named = bool(reading.keys) or len(reading.labels) > 1
-    return [
-        [
-            *(key.shown for key in keys),
-            *([label] if named else []),
-            *_shown_promise(estimate),
-        ]
-        for keys, row in zip(reading.groups, reading.rows, strict=True)
-        for label, estimate in zip(reading.labels, row, strict=True)
-    ]
-
-
-def _shown_promise(estimate: Estimate) -> tuple[str, str, str]:
-    value, within, error = shown(estimate)
-    return value, within, error if estimate.promised else f"{error} (not promised)".strip()
-
-
-def plain_table(reading: Reading) -> str:
-    """Return the lines of an answer as plain text."""
-    return "\n".join("  ".join(cell for cell in line if cell) for line in _lines(reading))
-
-
-def html_table(reading: Reading) -> str:
-    """Return a table for a notebook."""
-    named = bool(reading.keys) or len(reading.labels) > 1
-    names = [*reading.keys, *([""] if named else []), "value", "certainly within", "error"]
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
-        for line in _lines(reading)
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def records(reading: Reading) -> list[dict[str, object]]:
-    """Return one dictionary of plain values per group, for JSON."""
-    rows = []
-    for keys, row in zip(reading.groups, reading.rows, strict=True):
-        record: dict[str, object] = {
-            name: _plain(key) for name, key in zip(reading.keys, keys, strict=True)
-        }
-        for label, estimate in zip(reading.labels, row, strict=True):
-            value, low, high, error = _numbers(estimate)
-            record[label] = {
-                "value": str(value) if isinstance(value, dt.date) else value,
-                "low": str(low) if isinstance(low, dt.date) else low,
-                "high": str(high) if isinstance(high, dt.date) else high,
-                "error": error,
-                "may_be_null": estimate.may_be_null,
-                **({"promised": estimate.promised} if reading.conditional else {}),
-            }
-        rows.append(record)
-    return rows
-
-
-def _plain(key: Key) -> object:
-    """Return a key for JSON: null for missing values, '(other)' for all undeclared ones."""
-    value = key.value
-    if value is None:
-        return None if key.shown == "(missing)" else key.shown
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
-    return str(value) if isinstance(value, dt.date) else value
-
-
-def _numbers(estimate: Estimate) -> tuple[Any, Any, Any, float | None]:
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return None, None, None, None
-    assert estimate.error is not None
-    if estimate.date:
-        high = as_date(Fraction(math.ceil(estimate.high)))
-        value, low = as_date(estimate.value), as_date(estimate.low)
-        return value, low, high, float_above(estimate.error)
-    ends = float_below(estimate.low), float_above(estimate.high)
-    return (float(estimate.value), *ends, float_above(estimate.error))
-
-
-def arrow_table(reading: Reading) -> pa.Table:
-    """Return an Arrow table: the keys, then value, low, high, error, may_be_null of each item."""
-    import pyarrow as pa
-
-    names: dict[str, list[object]] = {}
-    for place, name in enumerate(reading.keys):
-        key_values = [_typed(keys[place]) for keys in reading.groups]
-        kinds = {type(value) for value in key_values if value is not None}
-        if kinds == {int, float}:
-            key_values = [None if value is None else float(value) for value in key_values]  # type: ignore[arg-type]  # numbers
-        elif len(kinds) > 1:
-            key_values = [
-                None if value is None else keys[place].shown
-                for value, keys in zip(key_values, reading.groups, strict=True)
-            ]
-        names[name] = key_values
-    suffixes = ["_low", "_high", "_error", "_may_be_null"]
-    suffixes += ["_promised"] if reading.conditional else []
-    more = [label + suffix for label in reading.labels for suffix in suffixes]
-    given = [*reading.keys, *reading.labels]
-    fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
-    for place, label in enumerate(reading.labels):
-        rows = [row[place] for row in reading.rows]
-        columns = [
-            *zip(*map(_numbers, rows), strict=True),
-            [estimate.may_be_null for estimate in rows],
-            *([[estimate.promised for estimate in rows]] if reading.conditional else []),
-        ]
-        for name, values in zip((label, *(next(fresh) for _ in suffixes)), columns, strict=True):
-            names[name] = list(values)
-    return pa.table(names)
-
-
-def _typed(key: Key) -> object:
-    return key.value if isinstance(key.value, dt.date) else _plain(key)
-
-
-def polars_frame(reading: Reading) -> pl.DataFrame:
-    """Return a Polars frame."""
-    try:
-        import polars as pl
-    except ImportError:
-        raise EngineError(
-            "Polars is not installed", hint="install it with: pip install polars"
-        ) from None
-    frame = pl.from_arrow(arrow_table(reading))
-    assert isinstance(frame, pl.DataFrame)
-    return frame
-
-
 @dataclass(frozen=True)
 class Key:
     """One value of a column, or one bin, that a group stands for; from the schema alone."""
@@ -202,6 +111,36 @@ class Key:
     value: str | int | bool | Fraction | dt.date | None
     """The value; None for missing values, and for values that are not declared."""
     shown: str
+
+    @property
+    def plain(self) -> str | float | bool | None:
+        """The key for JSON: null for missing values, '(other)' for all undeclared ones."""
+        value = self.value
+        if value is None:
+            return None if self.shown == "(missing)" else self.shown
+        if isinstance(value, Fraction):
+            return int(value) if value.denominator == 1 else float(value)
+        return str(value) if isinstance(value, dt.date) else value
+
+    def to_exact(self) -> object:
+        """Return the value for JSON without rounding it, so that its type is known."""
+        if isinstance(self.value, (Fraction, dt.date)):
+            return {"date" if isinstance(self.value, dt.date) else "number": str(self.value)}
+        return self.value
+
+    @classmethod
+    def read(cls, value: object, shown: str) -> Key:
+        """Read a key that ``to_exact`` has written, and its text."""
+        if isinstance(value, dict):
+            ((kind, text),) = value.items()
+            value = dt.date.fromisoformat(text) if kind == "date" else as_exact(text)
+        if value is None:
+            require(shown in {"(missing)", "(other)"})
+        elif isinstance(value, Fraction):
+            require(as_exact(shown) == value)
+        else:
+            require(isinstance(value, (str, int, dt.date)) and as_text(shown) == str(value))
+        return cls(value, shown)  # type: ignore[arg-type]  # as required
 
 
 @dataclass(frozen=True)
@@ -240,6 +179,45 @@ class Estimate:
         """Whether the answer is certainly NULL."""
         return self.value is None
 
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """The value, the interval and the error in words."""
+        return interval_words(self.low, self.high, may_be_null=self.may_be_null, date=self.date)
+
+    @property
+    def doubles(self) -> tuple[Any, Any, Any, float | None]:
+        """Value, low, high and error as doubles or dates, the ends rounded outward."""
+        if self.value is None or self.low is None or self.high is None:
+            return None, None, None, None
+        assert self.error is not None
+        if self.date:
+            high = as_date(Fraction(math.ceil(self.high)))
+            return as_date(self.value), as_date(self.low), high, float_above(self.error)
+        ends = float_below(self.low), float_above(self.high)
+        return (float(self.value), *ends, float_above(self.error))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the interval without rounding it, and in words."""
+        return {
+            "low": None if self.low is None else str(self.low),
+            "high": None if self.high is None else str(self.high),
+            "may_be_null": self.may_be_null,
+            "date": self.date,
+            "promised": self.promised,
+            "shown": list(self.shown),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
+        """Read an interval of a reply."""
+        estimate = NULL
+        if content["low"] is not None or content["high"] is not None:
+            low, high = as_exact(content["low"]), as_exact(content["high"])
+            require(low <= high)
+            estimate = cls.within(low, high, may_be_null=as_truth(content["may_be_null"]))
+        date, promised = as_truth(content["date"]), as_truth(content["promised"])
+        return replace(estimate, date=date, promised=promised)
+
 
 NULL = Estimate(None, None, None, None, may_be_null=True)
 
@@ -263,16 +241,97 @@ class Reading:
     @property
     def only(self) -> Estimate:
         """The estimate of an answer with a single number."""
-        ((estimate,),) = self.rows
-        return estimate
+        if len(self.rows) != 1 or len(self.labels) != 1:
+            raise OptionError(
+                "The answer holds several numbers",
+                hint="read them from .reading.rows, .to_dict() or .to_pandas()",
+            )
+        return self.rows[0][0]
 
     def records(self) -> list[dict[str, object]]:
         """Return one dictionary of plain values per group; intervals are rounded outward."""
-        return records(self)
+        rows = []
+        for keys, row in zip(self.groups, self.rows, strict=True):
+            record: dict[str, object] = {
+                name: key.plain for name, key in zip(self.keys, keys, strict=True)
+            }
+            for label, estimate in zip(self.labels, row, strict=True):
+                *ends, error = estimate.doubles
+                value, low, high = (str(end) if isinstance(end, dt.date) else end for end in ends)
+                record[label] = {
+                    "value": value,
+                    "low": low,
+                    "high": high,
+                    "error": error,
+                    "may_be_null": estimate.may_be_null,
+                    **({"promised": estimate.promised} if self.conditional else {}),
+                }
+            rows.append(record)
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table with keys and intervals that are not rounded, and in words."""
+        return {
+            "keys": list(self.keys),
+            "labels": list(self.labels),
+            "conditional": self.conditional,
+            "rows": [
+                {
+                    "keys": [key.shown for key in keys],
+                    "values": [key.to_exact() for key in keys],
+                    "numbers": [estimate.to_dict() for estimate in row],
+                }
+                for keys, row in zip(self.groups, self.rows, strict=True)
+            ],
+        }
+
+    @classmethod
+    @reading_reply()
+    def from_dict(cls, content: Mapping[str, Any]) -> Reading:
+        """Read the table of a reply; raise ReplyError for what cannot be one."""
+        rows = content["rows"]
+        reading = cls(
+            keys=each(as_text)(content["keys"]),
+            groups=tuple(tuple(map(Key.read, row["values"], row["keys"])) for row in rows),
+            labels=each(as_text)(content["labels"]),
+            rows=tuple(each(Estimate.from_dict)(row["numbers"]) for row in rows),
+            conditional=as_truth(content["conditional"]),
+        )
+        check_same(reading.to_dict(), content)
+        widths = {len(keys) for keys in reading.groups}, {len(row) for row in reading.rows}
+        require(widths == ({len(reading.keys)}, {len(reading.labels)}) and reading.labels)
+        return reading
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: keys, and for each number value, low, high and error."""
-        return arrow_table(self)
+        import pyarrow as pa
+
+        names: dict[str, list[object]] = {}
+        for name, *keys in zip(self.keys, *self.groups, strict=True):
+            values = [key.value if isinstance(key.value, dt.date) else key.plain for key in keys]
+            kinds = {type(value) for value in values if value is not None}
+            if kinds == {int, float}:
+                values = [None if value is None else float(value) for value in values]  # type: ignore[arg-type]  # numbers
+            elif len(kinds) > 1:
+                values = [
+                    None if value is None else key.shown
+                    for value, key in zip(values, keys, strict=True)
+                ]
+            names[name] = values
+        suffixes = ["_low", "_high", "_error", "_may_be_null"]
+        suffixes += ["_promised"] if self.conditional else []
+        more = [label + suffix for label in self.labels for suffix in suffixes]
+        given = [*self.keys, *self.labels]
+        fresh = iter(distinct([*given, *more])[len(given) :])  # a label may end like a suffix
+        for label, *estimates in zip(self.labels, *self.rows, strict=True):
+            columns = [
+                *zip(*(estimate.doubles for estimate in estimates), strict=True),
+                [estimate.may_be_null for estimate in estimates],
+                *([[estimate.promised for estimate in estimates]] if self.conditional else []),
+            ]
+            named = (label, *(next(fresh) for _ in suffixes))
+            names |= {name: list(values) for name, values in zip(named, columns, strict=True)}
+        return pa.table(names)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas carries no types
         """Return the same as a pandas frame; pandas is optional."""
@@ -286,19 +345,58 @@ class Reading:
 
     def to_polars(self) -> pl.DataFrame:
         """Return the same as a Polars frame."""
-        return polars_frame(self)
+        try:
+            import polars as pl
+        except ImportError:
+            raise EngineError(
+                "Polars is not installed", hint="install it with: pip install polars"
+            ) from None
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    @property
+    def _named(self) -> bool:
+        """Whether lines say which number they are about."""
+        return bool(self.keys) or len(self.labels) > 1
+
+    def _lines(self) -> list[list[str]]:
+        lines = []
+        for keys, row in zip(self.groups, self.rows, strict=True):
+            for label, estimate in zip(self.labels, row, strict=True):
+                value, within, error = estimate.shown
+                error = error if estimate.promised else f"{error} (not promised)".strip()
+                labels = [label] if self._named else []
+                lines.append([*(key.shown for key in keys), *labels, value, within, error])
+        return lines
 
     def __rich__(self) -> Table:
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table
 
-        return rich_table(self)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for name in self.keys:
+            table.add_column(escape(name), no_wrap=True)
+        if self._named:
+            table.add_column("")
+        for name in ("value", "certainly within", "error"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for cells in self._lines():
+            table.add_row(*map(escape, cells))
+        return table
 
     def _repr_html_(self) -> str:
-
-        return html_table(self)
+        names = [*self.keys, *([""] if self._named else []), "value", "certainly within", "error"]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
+            for line in self._lines()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def __str__(self) -> str:
-
-        return plain_table(self)
+        return "\n".join("  ".join(cell for cell in line if cell) for line in self._lines())
 
 
 # --- answer ---------------------------------------------------------------------------------------
@@ -321,33 +419,24 @@ class Answer:
     """The part of it for open columns; an analyst's own allowance pays nothing for them."""
 
     @property
-    def _only(self) -> Estimate:
-        if len(self.reading.rows) != 1 or len(self.reading.labels) != 1:
-            raise OptionError(
-                "The answer holds several numbers",
-                hint="read them from .reading.rows, .to_dict() or .to_pandas()",
-            )
-        return self.reading.only
-
-    @property
     def value(self) -> Fraction | None:
         """The middle of the interval of an answer that is one number."""
-        return self._only.value
+        return self.reading.only.value
 
     @property
     def low(self) -> Fraction | None:
         """The lower end of the interval; the truth is not below it."""
-        return self._only.low
+        return self.reading.only.low
 
     @property
     def high(self) -> Fraction | None:
         """The upper end of the interval; the truth is not above it."""
-        return self._only.high
+        return self.reading.only.high
 
     @property
     def error(self) -> Fraction | None:
         """Half the width of the interval."""
-        return self._only.error
+        return self.reading.only.error
 
     @property
     def promised(self) -> bool:
@@ -359,13 +448,36 @@ class Answer:
         return {
             "question": self.text,
             "question_id": self.question_id,
-            "rows": records(self.reading),
+            "rows": self.reading.records(),
             "bits": self.bits,
             "spent_bits": self.spent,
             "open_bits": self.open_bits,
             "remaining_bits": self.remaining,
             "certificate": self.certificate.to_dict(),
         }
+
+    @classmethod
+    @reading_reply()
+    def from_dict(cls, content: Mapping[str, Any]) -> Answer:
+        """Read a reply: ``to_dict()``, and ``reading.to_dict()`` as its "table".
+
+        Raises ReplyError for one that no service gives, such as an answer that cost more than was
+        spent.
+        """
+        answer = cls(
+            text=as_text(content["question"]),
+            reading=Reading.from_dict(content["table"]),
+            bits=as_bits(content["bits"]),
+            spent=as_bits(content["spent_bits"]),
+            remaining=as_bits(content["remaining_bits"]),
+            certificate=read_promise(content["certificate"]),
+            question_id=as_text(content["question_id"]),
+            open_bits=as_bits(content["open_bits"]),
+        )
+        require(json.dumps(answer.reading.records()) == json.dumps(content["rows"]))
+        require(max(answer.bits, answer.open_bits) <= answer.spent + SLACK)
+        require(answer.bits <= answer.certificate.value + SLACK)
+        return answer
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: keys, and for each number value, low, high and error."""
@@ -423,6 +535,14 @@ class BatchAnswer:
     def to_dict(self) -> dict[str, Any]:
         """Return the answers as plain values, ready for JSON."""
         return {"bits": self.bits, "answers": [answer.to_dict() for answer in self.answers]}
+
+    @classmethod
+    @reading_reply()
+    def from_dict(cls, content: Mapping[str, Any]) -> BatchAnswer:
+        """Read a reply; raise ReplyError for one that no service gives."""
+        batch = cls(each(Answer.from_dict)(content["answers"]))
+        require({answer.bits for answer in batch} == {content["bits"]})
+        return batch
 
     def __rich__(self) -> Group:
         from rich.console import Group

@@ -11,8 +11,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, write_integer
-from hartley.files import one_line
-from hartley.results.quote import Useful, useful_words
+from hartley.files import (
+    as_bits,
+    as_cells,
+    as_error,
+    as_text,
+    as_truth,
+    as_whole,
+    each,
+    one_line,
+    or_none,
+    require,
+)
+from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series
+from hartley.results.answer import SLACK, check_same, reading_reply
+from hartley.results.quote import (
+    UsefulPrice,
+    Wish,
+    read_errors,
+    read_errors_if,
+    useful_words,
+    write_errors,
+)
 from hartley.text import (
     bits_down,
     bits_up,
@@ -25,12 +45,18 @@ from hartley.text import (
 )
 
 if TYPE_CHECKING:
-    from hartley.results.quote import ErrorsIf, Wish
+    from collections.abc import Mapping
+
+    from hartley.results.quote import Errors, ErrorsIf
 
 # --- plan -----------------------------------------------------------------------------------------
 
+MOST_WISHED, LONGEST_WISH, MOST_POINTS = 1000, 40, 10_000
+"""Bits of a price on a curve that is read, the letters of these bits, and prices of a curve."""
 MOST_NAMED = 3
 """At most this many numbers of a question are named in a line."""
+MOST_PANELS, MOST_OPEN = 4, 12
+"""Numbers of a question that a picture shows, and prices that a page lists unfolded."""
 
 
 _COMMENT = re.compile(r"('[^']*'|\"[^\"]*\"|(\$\w*\$).*?\2)|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -86,6 +112,24 @@ class Ordering(NamedTuple):
         """The product of what is due."""
         return prod(self.cells, start=Fraction(1))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the order as plain values, ready for JSON; places count from 1."""
+        return {
+            "places": [place + 1 for place in self.places],
+            "bits": _bits(self.total),
+            "charges_bits": [_bits(cells) for cells in self.cells],
+            "cells": [_write(cells) for cells in self.cells],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Ordering:
+        """Read an order of a reply."""
+        places = each(as_whole)(content["places"])
+        cells = each(_read)(content["cells"])
+        return cls(
+            tuple(place - 1 for place in places), cells, as_truth(content.get("proved", False))
+        )
+
 
 @dataclass(frozen=True)
 class PlannedQuestion:
@@ -97,9 +141,9 @@ class PlannedQuestion:
     """Whether the plan chose the number of bits; otherwise the question came with its wish."""
     cells: int
     """The price of the question alone, in an empty ledger."""
-    errors: tuple[tuple[str, Fraction], ...]
+    errors: Errors
     """The label of each number with its worst-case error, which holds for any data."""
-    full_errors: tuple[tuple[str, Fraction], ...]
+    full_errors: Errors
     """The same if every row counts that may count; smaller where their number is private."""
     score: Fraction
     """Its largest error times its weight: as a share of the range, or in plain numbers."""
@@ -120,10 +164,28 @@ class PlannedQuestion:
             "weight": str(self.entry.weight),
             "chosen": self.chosen,
             "price_alone_bits": bits_at_least(self.cells),
-            "worst_errors": {label: str(error) for label, error in self.errors},
-            "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
+            "cells": write_integer(self.cells),
+            "worst_errors": write_errors(self.errors),
+            "errors_if_all_rows_count": write_errors(self.full_errors),
             "weighted_error": str(self.score),
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PlannedQuestion:
+        """Read a question of a reply; its wish is written in texts."""
+        wished = [content[name] for name in ("error", "bits", "min_rows")]
+        each(or_none(as_error))(wished)  # texts of exact numbers
+        wish = Wish(as_text(content["question"]), *wished)
+        question = cls(
+            entry=WorkloadEntry(wish, as_error(content["weight"])),
+            chosen=as_truth(content["chosen"]),
+            cells=as_cells(content["cells"]),
+            errors=read_errors(content["worst_errors"]),
+            full_errors=read_errors(content["errors_if_all_rows_count"]),
+            score=as_error(content["weighted_error"]),
+        )
+        require(dict(question.errors).keys() == dict(question.full_errors).keys())
+        return question
 
     def error_words(self) -> str:
         """Write the errors; where they depend on the number of rows, those if all rows count."""
@@ -143,6 +205,17 @@ class PeriodLeft(NamedTuple):
     remaining: float
     following: str
     """The day on which the next one begins."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        per, name, remaining, following = self
+        return {"per": per, "name": name, "remaining_bits": remaining, "next": following}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PeriodLeft:
+        """Read what is left of a period in a reply."""
+        per, name, following = (as_text(content[name]) for name in ("per", "name", "next"))
+        return cls(per, name, as_bits(content["remaining_bits"]), following)
 
 
 @dataclass(frozen=True)
@@ -174,9 +247,9 @@ class Plan:
     """The part of the budget for the present year, quarter or month; None if there is none, and in
     a service, where it would show what other accounts spent."""
     refusal: str | None = None
-    """Which budget of the ledger does not cover the batch; None if all do."""
-    exceeded: str | None = None
-    """Which other limit the batch exceeds, such as a daily cap; None if it keeps all."""
+    """Why the batch would be refused, in words; None if it would not."""
+    exceeded: bool = False
+    """Whether the reason is a limit beside the budgets of the ledger, such as a daily cap."""
     proved: bool | None = None
     """Whether every way to share the budget among the prices on the curves was tried; None if
     nothing was shared."""
@@ -191,10 +264,9 @@ class Plan:
     @property
     def fits(self) -> bool | None:
         """Whether the batch is within the budget; None without one."""
-        accepted = self.refusal is None and self.exceeded is None
         if self.limit is None:
-            return None if self.remaining is None else accepted
-        return self.batch <= self.limit and accepted
+            return None if self.remaining is None else self.refusal is None
+        return self.batch <= self.limit and self.refusal is None
 
     @property
     def limited_by(self) -> str | None:
@@ -242,14 +314,16 @@ class Plan:
             "batch_bits": self.bits,
             "batch_cells": _write(self.batch),
             "batch_alone_bits": _bits(self.alone),
-            "given_order": self._order(self.given),
-            "best_order": self._order(self.best) | {"proved": self.best.best},
+            "batch_alone_cells": _write(self.alone),
+            "given_order": self.given.to_dict(),
+            "best_order": self.best.to_dict() | {"proved": self.best.best},
             "budget_cells": None if self.limit is None else write_integer(self.limit),
             "remaining_bits": self.remaining,
-            "period": self._period(),
+            "period": self.period and self.period.to_dict(),
             "limited_by": self.limited_by,
             "fits": self.fits,
-            "refusal": self.refusal or self.exceeded,
+            "refusal": self.refusal,
+            "exceeded": self.exceeded,
             "errors_as": "numbers" if self.absolute else "shares of the range",
             "largest_weighted_error": None if self.largest is None else str(self.largest),
             "shared": self.proved is not None,
@@ -258,23 +332,32 @@ class Plan:
             "excluded": [{"question": text, "reason": reason} for text, reason in self.excluded],
         }
 
-    def _period(self) -> dict[str, Any] | None:
-        if self.period is None:
-            return None
-        return {
-            "per": self.period.per,
-            "name": self.period.name,
-            "remaining_bits": self.period.remaining,
-            "next": self.period.following,
-        }
-
-    @staticmethod
-    def _order(ordering: Ordering) -> dict[str, Any]:
-        return {
-            "places": [place + 1 for place in ordering.places],
-            "bits": _bits(ordering.total),
-            "charges_bits": [_bits(cells) for cells in ordering.cells],
-        }
+    @classmethod
+    @reading_reply()
+    def from_dict(cls, content: Mapping[str, Any]) -> Plan:
+        """Read a reply; raise ReplyError for one that contradicts itself."""
+        plan = cls(
+            questions=each(PlannedQuestion.from_dict)(content["questions"]),
+            excluded=tuple(
+                (as_text(left["question"]), as_text(left["reason"])) for left in content["excluded"]
+            ),
+            batch=_read(content["batch_cells"]),
+            alone=_read(content["batch_alone_cells"]),
+            given=Ordering.from_dict(content["given_order"]),
+            best=Ordering.from_dict(content["best_order"]),
+            limit=or_none(as_cells)(content["budget_cells"]),
+            remaining=or_none(as_bits)(content["remaining_bits"]),
+            period=or_none(PeriodLeft.from_dict)(content["period"]),
+            refusal=or_none(as_text)(content["refusal"]),
+            exceeded=as_truth(content["exceeded"]),
+            proved=or_none(as_truth)(content["sharing_proved"]),
+            absolute=content["errors_as"] == "numbers",
+        )
+        check_same(plan.to_dict(), content)
+        places = list(range(len(plan.questions)))
+        for order in (plan.given, plan.best):
+            require(sorted(order.places) == places and len(order.cells) == len(places))
+        return plan
 
     def __str__(self) -> str:
         lines = [
@@ -335,9 +418,8 @@ class Plan:
             lines.append(f"Largest weighted error: {self._score_words()}; {known}.")
         if self.remaining is not None:
             lines.append(f"Left: {bits_down(self.remaining)}{self._period_words()}.")
-        refusal = self.refusal or self.exceeded
-        if refusal is not None:
-            lines.append(f"It would be refused: {refusal}.")
+        if self.refusal is not None:
+            lines.append(f"It would be refused: {self.refusal}.")
         return lines
 
     def _period_words(self) -> str:
@@ -373,6 +455,12 @@ def _write(due: Fraction) -> str:
     return f"{write_integer(due.numerator)}{over}"
 
 
+def _read(text: object) -> Fraction:
+    """Read what ``_write`` has written."""
+    above, _, below = as_text(text).partition("/")
+    return Fraction(as_cells(above), as_cells(below or "1"))
+
+
 # --- curve ---
 
 
@@ -384,9 +472,9 @@ class PricePoint:
     """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
     cells: int
     """The cells that the answer costs alone: at most the limit, unless the account knows more."""
-    errors: tuple[tuple[str, Fraction], ...]
+    errors: Errors
     """The label of each number with its worst-case error, which holds for any data."""
-    full_errors: tuple[tuple[str, Fraction], ...]
+    full_errors: Errors
     """The same if every row counts that may count; smaller where their number is private."""
     vacuous: tuple[str, ...] = ()
     """The labels of numbers that would say no more than the schema."""
@@ -442,21 +530,42 @@ class PricePoint:
             "cells": write_integer(self.cells),
             "wish_bits": self.wish,
             "due_bits": self.due_bits,
-            "due_cells": None if self.due is None else str(self.due),
+            "due_cells": None if self.due is None else _write(self.due),
             "charged_cells": None if self.charged is None else write_integer(self.charged),
-            "worst_errors": {label: str(error) for label, error in self.errors},
+            "worst_errors": write_errors(self.errors),
             "errors_if_rows_count": {
-                str(some.rows): {label: str(error) for label, error in some.errors}
-                for some in self.errors_if
+                str(some.rows): write_errors(some.errors) for some in self.errors_if
             },
-            "errors_if_all_rows_count": {label: str(error) for label, error in self.full_errors},
+            "errors_if_all_rows_count": write_errors(self.full_errors),
             "vacuous": list(self.vacuous),
             "paid": self.paid,
         }
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PricePoint:
+        """Read a price of a reply."""
+        wish, errors = as_text(content["wish_bits"]), read_errors(content["worst_errors"])
+        labels = {*dict(errors)}
+        require(len(wish) < LONGEST_WISH and as_error(wish) <= MOST_WISHED)
+        point = cls(
+            limit=floor_power(wish),
+            cells=as_cells(content["cells"]),
+            errors=errors,
+            full_errors=read_errors(content["errors_if_all_rows_count"]),
+            vacuous=each(as_text)(content["vacuous"]),
+            due=or_none(_read)(content["due_cells"]),
+            errors_if=read_errors_if(content["errors_if_rows_count"], labels),
+            paid=as_truth(content["paid"]),
+            charged=or_none(as_cells)(content["charged_cells"]),
+        )
+        vars(point)["wish"] = wish  # which takes long to find
+        require(labels == {*dict(point.full_errors)} >= {*point.vacuous})
+        require(point.bits <= point.bits_alone + SLACK)
+        return point
+
 
 @dataclass(frozen=True)
-class PriceCurve:
+class PriceCurve(Readable):
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
     An answer that is already paid for comes first, and after it only what is better.
@@ -499,7 +608,7 @@ class PriceCurve:
         point, now = self.next_point, marked_bits(bits_at_least(self.asked))
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
-            words = useful_words([Useful(point.cells, point.full_errors, rows)])
+            words = useful_words([UsefulPrice(point.cells, point.full_errors, rows)])
             less = point.bits < point.bits_alone
             charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
             return f"Next useful price after {now}: {words}{charged}."
@@ -514,9 +623,25 @@ class PriceCurve:
             "rows": self.rows,
             "complete": self.complete,
             "asked_bits": bits_at_least(self.asked),
+            "asked_cells": write_integer(self.asked),
             "next_useful": None if point is None else point.to_dict(),
             "points": [point.to_dict() for point in self.points],
         }
+
+    @classmethod
+    @reading_reply()
+    def from_dict(cls, content: Mapping[str, Any]) -> PriceCurve:
+        """Read a reply; raise ReplyError for one that contradicts itself."""
+        require(len(content["points"]) <= MOST_POINTS)
+        curve = cls(
+            text=as_text(content["question"]),
+            points=each(PricePoint.from_dict)(content["points"]),
+            rows=as_whole(content["rows"]),
+            complete=as_truth(content["complete"]),
+            asked=as_cells(content["asked_cells"]),
+        )
+        check_same(curve.to_dict(), content)
+        return curve
 
     def csv(self) -> str:
         """Return one line per price and number: text for a spreadsheet."""
@@ -539,15 +664,55 @@ class PriceCurve:
                 writer.writerow((*price, label, float(error), float(full)))
         return out.getvalue()
 
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return the curve as lines of text: the price alone, the price now, the errors.
-
-        The price now is empty without a ledger.
-        """
-        return [
-            (marked_bits(point.bits_alone), _now_words(point), _error_words(point))
-            for point in self.points
+    def report(self) -> Report:
+        """Return the prices in sections: the question, and the errors that each price buys."""
+        now = [_now_words(point) for point in self.points]
+        columns = [
+            (Heading("price alone", "amount"), [marked_bits(p.bits_alone) for p in self.points]),
+            *([(Heading("price now", "amount"), now)] if any(now) else ()),
+            (Heading("largest error"), [_error_words(p) for p in self.points]),
         ]
+        prices = Grid(
+            tuple(heading for heading, _ in columns),
+            tuple(zip(*(texts for _, texts in columns), strict=True)),
+            folded="The numbers" if len(self.points) > MOST_OPEN else "",
+            steps=True,
+        )
+        reading = (
+            "The prices at which some error becomes smaller.",
+            "The price alone is what the question costs if nothing was asked before.",
+            "It depends on the schema and the question, never on the data.",
+            *(("The price now is what the asking account would be charged.",) if any(now) else ()),
+            "An error holds for any data, unless it says otherwise.",
+        )
+        return Report(
+            "What more bits buy",
+            self.sentence(),
+            (),
+            (
+                Section("The question", (f"These numbers were asked for:\n{self.text}",)),
+                Section("Error against price", reading, chart=self._chart(), table=prices),
+            ),
+            "Every number of cells up to 32 was tried, and beyond that prices a quarter of a bit "
+            "apart.",
+        )
+
+    def _chart(self) -> Chart | None:
+        """Return the error of every number, up to four, at every price."""
+        if not self.points:
+            return None
+        bits = tuple(point.bits for point in self.points)
+        panels = []
+        for place, (label, _) in enumerate(self.points[-1].errors[:MOST_PANELS]):
+            certain = tuple(float(point.errors[place][1]) for point in self.points)
+            full = tuple(float(point.full_errors[place][1]) for point in self.points)
+            series = [Series("for any data", bits, certain, kind="steps")]
+            if full != certain:
+                series.append(Series(f"if all {self.rows:,} rows count", bits, full, kind="steps"))
+            positive = all(error > 0 for error in (*certain, *full))
+            axis = f"error of {label}"
+            panels.append(Panel("price (bits)", axis, tuple(series), y_log=positive))
+        return Chart("", tuple(panels))
 
     def __str__(self) -> str:
         head = f"{counted(len(self.points), 'price')} of {self.text}"

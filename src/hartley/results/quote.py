@@ -6,17 +6,31 @@ import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from hartley.exact import bits_at_least, write_integer
+from hartley.files import (
+    as_bits,
+    as_cells,
+    as_error,
+    as_text,
+    as_truth,
+    as_whole,
+    each,
+    or_none,
+    require,
+)
+from hartley.results.answer import SLACK, check_same, read_promise, reading_reply
 from hartley.text import first_of, marked_bits, price_words, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.table import Table
 
     from hartley.guarantees.promise import Certificate
+
+    T = TypeVar("T")
 
 
 # --- wish ---
@@ -45,6 +59,38 @@ class Wish:
         return Wish(self.text, error, bits, min_rows if self.min_rows is None else self.min_rows)
 
 
+# --- errors ---------------------------------------------------------------------------------------
+
+Errors: TypeAlias = tuple[tuple[str, Fraction], ...]
+"""The label of each number with its largest error."""
+
+
+class ErrorsIf(NamedTuple):
+    """The errors of numbers that depend on a private number of rows, if so many rows count."""
+
+    rows: int
+    errors: Errors
+
+
+def write_errors(errors: Errors) -> dict[str, str]:
+    """Write errors for JSON, without rounding them."""
+    return {label: str(error) for label, error in errors}
+
+
+def read_errors(content: Mapping[str, str]) -> Errors:
+    """Read errors that ``write_errors`` has written."""
+    return tuple((as_text(label), as_error(error)) for label, error in content.items())
+
+
+def read_errors_if(
+    content: Mapping[str, Mapping[str, str]], labels: set[str]
+) -> tuple[ErrorsIf, ...]:
+    """Read the errors of some of these numbers, if so many rows count."""
+    found = tuple(ErrorsIf(as_cells(rows), read_errors(some)) for rows, some in content.items())
+    require(all(some.errors and {*dict(some.errors)} <= labels for some in found))
+    return found
+
+
 # --- useful ---------------------------------------------------------------------------------------
 # A useful price: from it on, answers say more than the schema.
 
@@ -62,12 +108,12 @@ def _roughly(error: Fraction) -> str:
     return rounded(Fraction(-(-whole // cut) * cut, size))
 
 
-def useful_words(prices: Sequence[Useful]) -> str:
+def useful_words(prices: Sequence[UsefulPrice]) -> str:
     """Describe the prices at which answers say more than the schema, and their errors.
 
     Example:
         >>> from fractions import Fraction
-        >>> print(useful_words([Useful(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
+        >>> print(useful_words([UsefulPrice(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
         2 bits give ±10 if all 5,000 rows count
     """
     rows = next((useful.rows for useful in prices if useful.rows is not None), None)
@@ -75,17 +121,17 @@ def useful_words(prices: Sequence[Useful]) -> str:
 
 
 @dataclass(frozen=True)
-class Useful:
+class UsefulPrice:
     """A price from which answers say more than the schema, and their errors at that price.
 
     Example:
         >>> from fractions import Fraction
-        >>> print(Useful(4, (("AVG(income)", Fraction("9.99")),)))
+        >>> print(UsefulPrice(4, (("AVG(income)", Fraction("9.99")),)))
         2 bits give ±10
     """
 
     cells: int
-    errors: tuple[tuple[str, Fraction], ...]
+    errors: Errors
     """The label of each number that would be vacuous for less, and its error."""
     rows: int | None = None
     """The number of rows for which the errors hold; None if they hold for any number."""
@@ -105,9 +151,16 @@ class Useful:
         return {
             "bits_alone": self.bits_alone,
             "bits": self.bits,
-            "errors": {label: str(error) for label, error in self.errors},
+            "cells": write_integer(self.cells),
+            "errors": write_errors(self.errors),
             "if_so_many_rows_count": self.rows,
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> UsefulPrice:
+        """Read a price of a reply."""
+        rows = or_none(as_whole)(content["if_so_many_rows_count"])
+        return cls(as_cells(content["cells"]), read_errors(content["errors"]), rows)
 
     def __str__(self) -> str:
         numbers = [
@@ -123,18 +176,11 @@ class Useful:
 # --- quote ----------------------------------------------------------------------------------------
 
 
-class ErrorsIf(NamedTuple):
-    """The errors of numbers that depend on a private number of rows, if so many rows count."""
-
-    rows: int
-    errors: tuple[tuple[str, Fraction], ...]
-
-
 class NextPrices(NamedTuple):
     """The next prices of a question at which some error changes; None where there is none."""
 
-    below: Useful | None = None
-    above: Useful | None = None
+    below: UsefulPrice | None = None
+    above: UsefulPrice | None = None
 
     def __str__(self) -> str:
         return self.sentence()
@@ -153,6 +199,11 @@ class NextPrices(NamedTuple):
             for name, price in zip(self._fields, self, strict=True)
         }
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> NextPrices:
+        """Read the prices of a reply."""
+        return cls(*(or_none(UsefulPrice.from_dict)(content[name]) for name in cls._fields))
+
 
 @dataclass(frozen=True)
 class Quote:
@@ -169,7 +220,7 @@ class Quote:
     affordable: bool | None
     """Whether the budget covers what would be charged, exactly, and in a service also what the
     account may spend today; None without a ledger."""
-    errors: tuple[tuple[tuple[str, Fraction], ...], ...]
+    errors: tuple[Errors, ...]
     """For every text, the label of each of its numbers and the worst-case error."""
     levels: tuple[tuple[int, ...], ...]
     """For every text, the number of cells of each of its integer statistics."""
@@ -181,15 +232,15 @@ class Quote:
     vacuous: tuple[tuple[str, ...], ...] = ()
     """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
     such a text unless called with ``vacuous=True``."""
-    useful: tuple[tuple[Useful, ...], ...] = ()
+    useful: tuple[tuple[UsefulPrice, ...], ...] = ()
     """For every text with such numbers, the next prices that reveal something."""
     refusal: str | None = None
-    """Which budget does not cover what would be charged, in words; None if all do."""
-    exceeded: str | None = None
-    """Which other limit would be exceeded, such as a daily cap, in words; None if none would."""
-    given: tuple[int, ...] = ()
-    """The rows of the asking account that the price rests on. ``ask(..., given=quote)`` prices from
-    them, and never charges more than ``bits``."""
+    """Why it would be refused, in words; None if it would not."""
+    exceeded: bool = False
+    """Whether the reason is a limit beside the budgets of the ledger, such as a daily cap."""
+    given: tuple[int | str, ...] = ()
+    """The rows of the asking account that the price rests on, in a reply by their names.
+    ``ask(..., given=quote)`` prices from them, and never charges more than ``bits``."""
     errors_if: tuple[tuple[ErrorsIf, ...], ...] = ()
     """For every text, the errors if at least so many rows count, where their number is private."""
     next_prices: tuple[NextPrices, ...] = ()
@@ -214,17 +265,17 @@ class Quote:
             "given": list(self.given),
             "remaining_bits": self.remaining,
             "affordable": self.affordable,
-            "refusal": self.refusal or self.exceeded,
+            "refusal": self.refusal,
+            "exceeded": self.exceeded,
             "questions": [
                 {
                     "text": text,
                     "levels": [write_integer(level) for level in levels],
-                    "worst_errors": {label: str(error) for label, error in errors},
+                    "worst_errors": write_errors(errors),
                     "vacuous": list(vacuous),
                     "useful_prices": [useful.to_dict() for useful in prices],
                     "errors_if_rows_count": {
-                        str(some.rows): {label: str(error) for label, error in some.errors}
-                        for some in if_rows
+                        str(some.rows): write_errors(some.errors) for some in if_rows
                     },
                     "next_prices": nearby.to_dict(),
                 }
@@ -241,6 +292,50 @@ class Quote:
             ],
             "certificate": self.certificate.to_dict(),
         }
+
+    @classmethod
+    @reading_reply()
+    def from_dict(cls, content: Mapping[str, Any]) -> Quote:
+        """Read a reply; raise ReplyError for one that contradicts itself.
+
+        ``explanation`` is empty unless the reply has one.
+        """
+        questions = content["questions"]
+
+        def of_each(name: str, read: Callable[[Any], T]) -> tuple[T, ...]:
+            return tuple(read(asked[name]) for asked in questions)
+
+        quote = cls(
+            texts=of_each("text", as_text),
+            cells=as_cells(content["cells"]),
+            bits_alone=as_bits(content["bits_alone"]),
+            bits=as_bits(content["bits"]),
+            affordable=or_none(as_truth)(content["affordable"]),
+            errors=of_each("worst_errors", read_errors),
+            levels=of_each("levels", each(as_cells)),
+            remaining=or_none(as_bits)(content["remaining_bits"]),
+            explanation=as_text(content.get("explanation", "")),
+            certificate=read_promise(content["certificate"]),
+            vacuous=of_each("vacuous", each(as_text)),
+            useful=of_each("useful_prices", each(UsefulPrice.from_dict)),
+            refusal=or_none(as_text)(content["refusal"]),
+            exceeded=as_truth(content["exceeded"]),
+            given=each(lambda row: row if type(row) is int else as_text(row))(content["given"]),
+            errors_if=tuple(
+                read_errors_if(asked["errors_if_rows_count"], {*asked["worst_errors"]})
+                for asked in questions
+            ),
+            next_prices=of_each("next_prices", NextPrices.from_dict),
+        )
+        check_same(quote.to_dict(), content)
+        check_same(bits_at_least(quote.cells), quote.bits_alone)
+        promised = quote.certificate.parameters
+        require([promised["cells"], promised["questions"]] == [content["cells"], [*quote.texts]])
+        require(quote.bits <= quote.bits_alone + SLACK)
+        require(quote.affordable in {None, quote.refusal is None})
+        labelled = zip(quote.vacuous, quote.errors, strict=True)
+        require(all({*vacuous} <= {*dict(errors)} for vacuous, errors in labelled))
+        return quote
 
     def __rich__(self) -> Table:
         from rich import box
@@ -286,7 +381,7 @@ class Quote:
         if self.bits < self.bits_alone:
             now = f"{now} now, {marked_bits(self.bits_alone)} alone"
         rest = "" if self.remaining is None else f", {marked_bits(self.remaining, up=False)} left"
-        return "\n".join([f"{now}{rest}", *self._remarks()])
+        return "\n".join([f"{now}{rest}", *self._remarks(), *self._refused()])
 
     def __str__(self) -> str:
         lines = [price_words(self.bits, self.bits_alone)]
@@ -300,10 +395,10 @@ class Quote:
         lines += self._remarks()
         if self.remaining is not None:
             lines.append(f"Left: {marked_bits(self.remaining, up=False, words=True)}.")
-        refusal = self.refusal or self.exceeded
-        if refusal is not None:
-            lines.append(f"It would be refused: {refusal}.")
-        return "\n".join(lines)
+        return "\n".join(lines + self._refused())
+
+    def _refused(self) -> list[str]:
+        return [] if self.refusal is None else [f"It would be refused: {self.refusal}."]
 
     def _remarks(self) -> list[str]:
         """Name the vacuous numbers, and the next prices at which some error changes."""

@@ -137,14 +137,7 @@ def _dates(column: ColumnProfile) -> Column | str:
 def rounded_range(
     low: Fraction, high: Fraction, *, whole: bool
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """Round a range outwards to round numbers, and choose a step: low, high, step.
-
-    Example:
-        >>> [str(n) for n in rounded_range(Fraction(18), Fraction(95), whole=True)]
-        ['10', '100', '1']
-        >>> [str(n) for n in rounded_range(Fraction("41.3"), Fraction("163.7"), whole=False)]
-        ['0', '200', '1/10']
-    """
+    """Round a range outwards to round numbers, and choose a step: low, high, step."""
     span = max(high - low, Fraction(1) if whole else abs(high) / 1000, Fraction(1, 10**12))
     exponent = math.floor(math.log10(span))
     coarse = Fraction(10) ** (max(exponent, 0) if whole else exponent)

@@ -8,12 +8,9 @@ until its owner has confirmed it.
 from __future__ import annotations
 
 import difflib
-import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction  # noqa: TC003 - a doctest uses it
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +18,7 @@ from hartley.engines.table import Table, names_of
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.exact import parse_step
 from hartley.files import parse_toml, read_text_file
+from hartley.schema.schema import refuse_unknown, toml_key, toml_text
 from hartley.tables.opening import open_table
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions, check_periods, is_period
 from hartley.tables.view import as_texts, run
@@ -28,11 +26,19 @@ from hartley.text import decimal_text, first_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
 ROLES = ("identifier", "key", "confidential", "kept", "weight", "household")
 MOST_LEVELS = 20
 _COLUMN = ("role", "levels", "mask", "hierarchy", "rare")
 _RULES = ("levels", "mask", "hierarchy", "rare")
+HEADER = """\
+# A DRAFT, made by looking at the data. Look at every column and correct its role:
+#   identifier    never released          key        others may know it: it is coarsened
+#   confidential  released, but measured  kept       released as it is
+#   weight        a sampling weight       household  which people live together
+# A column without a role is not released. Then write confirmed = true below.
+"""
 
 
 @dataclass(frozen=True)
@@ -181,10 +187,8 @@ def open_with_roles(
 
 
 def _codes(table: Table, roles: Roles) -> list[str]:
-    """Return the columns of CSV files whose digits are codes: masked ones, and those like 01067.
-
-    Read as numbers they would lose their zeros, and be averaged.
-    """
+    """Return the columns of CSV files whose digits are codes: masked ones, and those like 01067."""
+    # Read as numbers they would lose their zeros, and be averaged.
     if table.texts is None:
         return []
     released = [
@@ -207,10 +211,8 @@ def _codes(table: Table, roles: Roles) -> list[str]:
 def _refuse_lost_identifiers(
     table: Table, roles: Roles, hidden: Sequence[str], dropped: Sequence[str]
 ) -> None:
-    """Raise an error for an identifier that is missing where a column without a role stands.
-
-    It may be that column, misspelled or renamed. What was released by the roles has neither.
-    """
+    """Raise an error for an identifier that is missing where a column without a role stands."""
+    # It may be that column, misspelled or renamed. What was released by the roles has neither.
     present = {name.lower() for name in (*dropped, *table.hidden)}
     lost = [name for name in hidden if name.lower() not in present]
     others = [name for name in table.columns if name not in roles.columns and name not in dropped]
@@ -231,16 +233,7 @@ def chosen_columns(
 ) -> tuple[str, ...]:
     """Return the columns that were named, or else those that have a role.
 
-    Args:
-        roles: the roles of the table; None without any.
-        given: the columns that the caller named; None for those of the roles.
-        which: the roles whose columns are meant.
-        what: what they are called if there are none; nothing is missed if it is empty.
-
-    Example:
-        >>> roles = Roles.read({"columns": {"age": {"role": "key"}}})
-        >>> chosen_columns(roles, None, "key", what="key"), chosen_columns(None, "sex", what="key")
-        (('age',), ('sex',))
+    If there are none, the error calls them ``what``; nothing is missed if that is empty.
     """
     columns = names_of(given) if given is not None else () if roles is None else roles.named(*which)
     if roles is not None:
@@ -261,76 +254,44 @@ def write_roles(
     *,
     without_role: Sequence[tuple[str, str]] = (),
 ) -> str:
-    r"""Return the text of a draft, with a comment for every column.
-
-    Args:
-        columns: every column with its role, and why it has it.
-        reading: how the table is read.
-        without_role: columns that get no role and are therefore not released, and why.
-
-    Example:
-        >>> age = ColumnRole("age", "key", levels=(Fraction(5),))
-        >>> text = write_roles([(age, "its name")], ReadingOptions())
-        >>> print("\n".join(text.splitlines()[-4:]))
-        # its name
-        [columns.age]
-        role = "key"
-        levels = [5]
-    """
+    r"""Return the text of a draft, with a comment for every column."""
     lines = [*HEADER.splitlines(), "confirmed = false", "", "[reading]"]
     lines += [
-        f"null = {_text(list(reading.null))}",
-        f"trim = {_text(reading.trim)}",
-        f"encoding = {_text(reading.encoding)}",
-        f"decimal = {_text(reading.decimal)}",
-    ]
-    others = reading.to_dict()
-    lines += [
-        f"{name} = {_text(value)}"
-        for name, value in others.items()
-        if name not in {"null", "trim", "encoding", "decimal"}
+        f"{name} = {toml_text(value)}"
+        for name, value in (
+            {
+                "null": list(reading.null),
+                "trim": reading.trim,
+                "encoding": reading.encoding,
+                "decimal": reading.decimal,
+            }
+            | reading.to_dict()
+        ).items()
     ]
     for column, why in columns:
         lines += ["", f"# {_comment(why)}", *_column_lines(column)]
     if without_role:
         lines += ["", "# These columns have no role, and are not released; remove # to give one."]
     for name, why in without_role:
-        lines += ["#", f"# {_comment(why)}", f"# [columns.{_key(name)}]", '# role = "kept"']
+        lines += ["#", f"# {_comment(why)}", f"# [columns.{toml_key(name)}]", '# role = "kept"']
     return "\n".join(lines) + "\n"
 
 
-HEADER = """\
-# A DRAFT, made by looking at the data. Look at every column and correct its role:
-#   identifier    never released          key        others may know it: it is coarsened
-#   confidential  released, but measured  kept       released as it is
-#   weight        a sampling weight       household  which people live together
-# A column without a role is not released. Then write confirmed = true below.
-"""
-
-
 def _column_lines(column: ColumnRole) -> list[str]:
-    lines = [f"[columns.{_key(column.name)}]", f"role = {_text(column.role)}"]
+    lines = [f"[columns.{toml_key(column.name)}]", f"role = {toml_text(column.role)}"]
     if column.levels:
         shown = [
-            _text(level) if isinstance(level, str) else decimal_text(level)
+            toml_text(level) if isinstance(level, str) else decimal_text(level)
             for level in column.levels
         ]
         lines.append(f"levels = [{', '.join(shown)}]")
     if column.mask is not None:
         lines.append(f"mask = {column.mask}")
     if column.rare:
-        lines.append(f"rare = {_text(list(column.rare))}")
+        lines.append(f"rare = {toml_text(list(column.rare))}")
     if column.hierarchy is not None:
-        lines.append(f"hierarchy = {_text(str(column.hierarchy))}")
+        lines.append(f"hierarchy = {toml_text(str(column.hierarchy))}")
     return lines
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
 
 def _comment(text: str) -> str:
@@ -341,11 +302,8 @@ def _begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# --- reading ----------------------------------------------------------------------------------
-
-
 def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
-    _refuse_unknown(content, ("confirmed", "reading", "columns"), file)
+    refuse_unknown(content, ("confirmed", "reading", "columns"), _begun(file))
     confirmed = content.get("confirmed", False)
     if not isinstance(confirmed, bool):
         raise OptionError(
@@ -377,9 +335,9 @@ def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
     where = f"Column '{name}' of {file}"
     if not isinstance(fields, Mapping):
         raise OptionError(
-            f"{where} has no role", hint=f'write [columns.{_key(name)}] and role = "key"'
+            f"{where} has no role", hint=f'write [columns.{toml_key(name)}] and role = "key"'
         )
-    _refuse_unknown(fields, _COLUMN, where)
+    refuse_unknown(fields, _COLUMN, where)
     role = fields.get("role")
     if role not in ROLES:
         close = difflib.get_close_matches(str(role), ROLES, n=1)
@@ -441,11 +399,3 @@ def _rare(rare: object, where: str) -> tuple[int, ...]:
             hint="write rare = [10, 100]",
         )
     return tuple(sizes)
-
-
-def _refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in fields:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
-            raise OptionError(f"{_begun(where)} has an unknown setting '{key}'", hint=hint)

@@ -51,7 +51,7 @@ from hartley.files import parse_toml, read_text_file
 from hartley.text import EPOCH, decimal_text, noun_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -59,27 +59,38 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
 
 
-# --- file -----------------------------------------------------------------------------------------
-
-
 TABLE_KEYS = (
     *("name", "unit", "rows_per_unit", "rows", "max_rows", "population", "default_bits", "draft"),
 )
 COLUMN_KEYS = ("kind", "values", "other", "range", "step", "nullable", "unit")
 FLAGS = ("draft", "other", "nullable")
+Role = Literal["public", "open", "private"]
+ROLES = ("public", "open", "private")
+LARGEST_INTEGER = 2**63 - 1
+"""Whole numbers beyond are no category on some engine."""
+MOST_LISTED = 8
+"""A description lists no more values than this."""
+LONGEST_POPULATION = 200
+"""A name that a ledger takes has no more characters."""
+
+
+# --- a schema as a file ---------------------------------------------------------------------------
 
 
 def read_fields(
     source: Mapping[str, Any] | str | os.PathLike[str],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the fields of a schema and of each of its columns; a key that is unknown is refused.
-
-    Example:
-        >>> read_fields({"table": {"name": "t"}, "columns": {"x": {"kind": "open",
-        ...                                                        "values": [1, 2]}}})
-        ({'name': 't'}, [{'name': 'x', 'kind': 'open', 'values': (1, 2)}])
-    """
-    content = source if isinstance(source, Mapping) else _parse(source)
+    """Return the fields of a schema and of each of its columns; refuse keys that are unknown."""
+    content = source
+    if not isinstance(content, Mapping):
+        name = f"schema {Path(content).name}"
+        if not os.path.exists(content):  # noqa: PTH110 - names of any length
+            raise InputError(
+                f"The {name} cannot be read",
+                hint="check the path; hartley schema draft TABLE makes a first one",
+            )
+        text = read_text_file(content, what="schema", kind=InputError)
+        content = parse_toml(text, what=name, kind=InputError)
     _check_keys(content, ("table", "columns"), "The schema")
     table = dict(_section(content, "table", "The schema"))
     _check_keys(table, TABLE_KEYS, "The section [table] of the schema")
@@ -147,18 +158,6 @@ def _number(number: object, name: str) -> Fraction:
     return parse_number(str(number) if isinstance(number, Decimal) else number, name=name)
 
 
-def _parse(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    name = f"schema {Path(path).name}"
-    if not os.path.exists(path):  # noqa: PTH110 - names of any length
-        raise InputError(
-            f"The {name} cannot be read",
-            hint="check the path; hartley schema draft TABLE makes a first one",
-        )
-    return parse_toml(
-        read_text_file(path, what="schema", kind=InputError), what=name, kind=InputError
-    )
-
-
 def _section(content: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
     section = content.get(key)
     if not isinstance(section, Mapping):
@@ -166,20 +165,23 @@ def _section(content: Mapping[str, Any], key: str, where: str) -> Mapping[str, A
     return section
 
 
-def _check_keys(section: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key, value in section.items():
+def refuse_unknown(section: Iterable[str], known: Sequence[str], where: str) -> None:
+    """Raise an error for a setting of a file that is not known."""
+    for key in section:
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
             raise OptionError(f"{where} has an unknown setting '{key}'", hint=hint)
+
+
+def _check_keys(section: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    refuse_unknown(section, known, where)
+    for key, value in section.items():
         if key in FLAGS and not isinstance(value, bool):
             raise OptionError(
                 f"{where} has a setting '{key}' that is not true or false",
                 hint=f"write {key} = true or leave it out",
             )
-
-
-# --- writing ----------------------------------------------------------------------------------
 
 
 def write_fields(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]]) -> str:
@@ -197,16 +199,16 @@ def write_fields(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]])
         rows = "public"
         default_bits = 1
     """
-    lines = ["[table]", f"name = {_text(table['name'])}"]
+    lines = ["[table]", f"name = {toml_text(table['name'])}"]
     if table["draft"]:
         lines.append("draft = true")
     if table["unit"] is not None:
-        lines.append(f"unit = {_text(table['unit'])}")
+        lines.append(f"unit = {toml_text(table['unit'])}")
     lines += [f"rows_per_unit = {table['rows_per_unit']}", f'rows = "{table["rows"]}"']
     if table["max_rows"] is not None:
         lines.append(f"max_rows = {table['max_rows']}")
     if table["population"] is not None:
-        lines.append(f"population = {_text(table['population'])}")
+        lines.append(f"population = {toml_text(table['population'])}")
     lines.append(f"default_bits = {_written(table['default_bits'])}")
     for column in columns:
         lines += ["", *_column_lines(column)]
@@ -214,9 +216,9 @@ def write_fields(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]])
 
 
 def _column_lines(column: Mapping[str, Any]) -> list[str]:
-    lines = [f"[columns.{_key(column['name'])}]", f'kind = "{column["kind"]}"']
+    lines = [f"[columns.{toml_key(column['name'])}]", f'kind = "{column["kind"]}"']
     if column["values"] is not None:
-        listed = ", ".join(_text(value) for value in column["values"])
+        listed = ", ".join(toml_text(value) for value in column["values"])
         lines.append(f"values = [{listed}]")
         lines += ["other = true"] if column["other"] else []
     else:
@@ -226,16 +228,11 @@ def _column_lines(column: Mapping[str, Any]) -> list[str]:
         ]
         lines += [f"range = [{', '.join(ends)}]", f"step = {_written(column['step'])}"]
     lines += ["nullable = true"] if column["nullable"] else []
-    return lines + ([f"unit = {_text(column['unit'])}"] if column["unit"] is not None else [])
+    return lines + ([f"unit = {toml_text(column['unit'])}"] if column["unit"] is not None else [])
 
 
 def day_of(days: Fraction) -> dt.date:
-    """Return the date of a number of days since 1970-01-01.
-
-    Example:
-        >>> day_of(Fraction(-1)).isoformat()
-        '1969-12-31'
-    """
+    """Return the date of a number of days since 1970-01-01."""
     return EPOCH + dt.timedelta(days=int(days))
 
 
@@ -243,26 +240,20 @@ def _written(number: Fraction) -> str:
     text = decimal_text(number)
     if len(text) > MOST_DIGITS:  # which would not be read again
         text = str(number)
-    return _text(text) if "/" in text else text
+    return toml_text(text) if "/" in text else text
 
 
-def _text(value: object) -> str:
+def toml_text(value: object) -> str:
+    """Return a text, a list or a truth value as TOML writes it."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+def toml_key(name: str) -> str:
+    """Return a name as a key of TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
-# --- column ---------------------------------------------------------------------------------------
-# A column of a table as everybody may know it: its values, or its range and step.
-
-Role = Literal["public", "open", "private"]
-ROLES = ("public", "open", "private")
-LARGEST_INTEGER = 2**63 - 1
-"""Whole numbers beyond are no category on some engine."""
-MOST_LISTED = 8
-"""A description lists no more values than this."""
+# --- a column as everybody may know it: its values, or its range and step -------------------------
 
 
 @dataclass(frozen=True)
@@ -311,7 +302,7 @@ class Column:
         """Whether the values can be added."""
         return self.values is None
 
-    @cached_property
+    @cached_property  # a quotient of rationals, asked for again and again by a price
     def points(self) -> int:
         """How many values there are, a missing one not counted."""
         if self.values is not None:
@@ -321,7 +312,7 @@ class Column:
         assert self.step is not None
         return int((self.high - self.low) / self.step) + 1
 
-    @cached_property
+    @property
     def size(self) -> int:
         """How many values there are, a missing one counted."""
         return self.points + self.nullable
@@ -349,7 +340,8 @@ class Column:
             'F, M or any other'
         """
         if self.values is not None:
-            listed = ", ".join(_category(value) for value in self.values[:MOST_LISTED])
+            shown = self.values[:MOST_LISTED]
+            listed = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in shown)
             more = len(self.values) - MOST_LISTED
             words = listed + (f" and {more:,} more" if more > 0 else "")
             words += " or any other" if self.other else ""
@@ -357,24 +349,16 @@ class Column:
             assert self.low is not None
             assert self.high is not None
             assert self.step is not None
-            low, high = (_end(self, end) for end in (self.low, self.high))
+            low, high = (
+                day_of(end).isoformat() if self.date else decimal_text(end)
+                for end in (self.low, self.high)
+            )
             unit = f" {self.unit}" if self.unit else ""
             step = decimal_text(self.step)
             if self.date:
                 step += f" {noun_for(self.step, 'day')}"
             words = f"{low} to {high}{unit} in steps of {step} ({self.points:,} points)"
         return words + (", may be missing" if self.nullable else "")
-
-
-def _end(column: Column, end: Fraction) -> str:
-    return day_of(end).isoformat() if column.date else decimal_text(end)
-
-
-def _category(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-# --- checks -----------------------------------------------------------------------------------
 
 
 def is_text(text: object) -> bool:
@@ -451,12 +435,7 @@ def _check_range(column: Column) -> None:
     column.coding.cells()  # refuses points that no engine could tell apart exactly
 
 
-# --- schema ---------------------------------------------------------------------------------------
-
-
-__all__ = ["Column", "Schema"]
-
-LONGEST_POPULATION = 200
+# --- the schema -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -492,7 +471,23 @@ class Schema:
     """Whether it was made from the data and nobody has confirmed it yet."""
 
     def __post_init__(self) -> None:
-        _check_schema(self)
+        if not is_text(self.name):
+            raise OptionError("The schema has no name", hint="write name = ... below [table]")
+        if not self.columns:
+            raise OptionError(
+                f"The schema of '{self.name}' has no columns", hint="describe at least one column"
+            )
+        refuse_doubled(self.columns, f"the schema of '{self.name}'")
+        for name, column in self.columns.items():
+            if name != column.name:
+                raise wrong_column(column.name, f"stands under the name '{name}'", "use one name")
+        for number, what in ((self.rows_per_unit, "rows_per_unit"), (self.max_rows, "max_rows")):
+            if number is not None and (type(number) is not int or number < 1):
+                raise OptionError(
+                    f"The setting {what} of '{self.name}' is not a positive whole number",
+                    hint=f"write for example {what} = 1",
+                )
+        _check_promises(self)
 
     @classmethod
     def read(cls, source: Schema | Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
@@ -512,7 +507,16 @@ class Schema:
 
     def describe(self) -> str:
         """Return the schema in words: whose data it is, the size of a record, a line per column."""
-        lines = [f"{self.name}: {_person(self)}; {_rows(self)}."]
+        person, rows = "one row is one person", "the number of rows is public"
+        if self.unit is not None:
+            most = self.rows_per_unit
+            many = "at most one row" if most == 1 else f"up to {most:,} rows"
+            person = f"a person is a value of '{self.unit}' and has {many}"
+        if self.rows == "private":
+            rows = (
+                f"it is secret who is in it and how many rows there are (up to {self.max_rows:,})"
+            )
+        lines = [f"{self.name}: {person}; {rows}."]
         bits = decimal_text(self.default_bits)
         lines.append(
             f"A person's secret record holds {self.record_bits:.1f} bits; a question without an "
@@ -524,7 +528,9 @@ class Schema:
             lines.append("A DRAFT made from the data: nothing is answered until it is confirmed.")
         wide = max(len(printable(name)) for name in self.columns)
         for column in self.columns.values():
-            values = column.describe() + (_paid(column, self) if column.kind == "open" else "")
+            values = column.describe()
+            if column.kind == "open":
+                values += f"; paid once: {log_ratio(self._records(column.size)):.2f} bits"
             lines.append(f"  {printable(column.name).ljust(wide)}  {column.kind:<7}  {values}")
         return "\n".join(map(printable, lines))
 
@@ -557,9 +563,11 @@ class Schema:
     @property
     def record_size(self) -> int:
         """How many records of one person there are, public columns set aside."""
-        points = math.prod(c.size for c in self.columns.values() if c.kind != "public")
-        r = self.rows_per_unit
-        return math.comb(points + r - (self.rows == "public"), r)
+        return self._records(math.prod(c.size for c in self.columns.values() if c.kind != "public"))
+
+    def _records(self, points: int) -> int:
+        """Return how many records of one person there are, given how many rows there can be."""
+        return math.comb(points + self.rows_per_unit - (self.rows == "public"), self.rows_per_unit)
 
     @property
     def record_bits(self) -> float:
@@ -593,58 +601,9 @@ def _fields_of(described: Schema | Column) -> dict[str, Any]:
     return {field.name: getattr(described, field.name) for field in fields(described)}
 
 
-# --- words ------------------------------------------------------------------------------------
-
-
-def _person(schema: Schema) -> str:
-    if schema.unit is None:
-        return "one row is one person"
-    most = schema.rows_per_unit
-    rows = "at most one row" if most == 1 else f"up to {most:,} rows"
-    return f"a person is a value of '{schema.unit}' and has {rows}"
-
-
-def _rows(schema: Schema) -> str:
-    if schema.rows == "public":
-        return "the number of rows is public"
-    return f"it is secret who is in it and how many rows there are (up to {schema.max_rows:,})"
-
-
-def _paid(column: Column, schema: Schema) -> str:
-    r = schema.rows_per_unit
-    factor = math.comb(column.size + r - (schema.rows == "public"), r)
-    return f"; paid once: {log_ratio(factor):.2f} bits"
-
-
-# --- checks -----------------------------------------------------------------------------------
-
-
-def _is_name(text: object) -> bool:
-    """Return whether something is text that a ledger takes as a name."""
-    return isinstance(text, str) and 0 < len(text) <= LONGEST_POPULATION and text.isprintable()
-
-
-def _check_schema(schema: Schema) -> None:
-    if not is_text(schema.name):
-        raise OptionError("The schema has no name", hint="write name = ... below [table]")
-    if not schema.columns:
-        raise OptionError(
-            f"The schema of '{schema.name}' has no columns", hint="describe at least one column"
-        )
-    refuse_doubled(schema.columns, f"the schema of '{schema.name}'")
-    for name, column in schema.columns.items():
-        if name != column.name:
-            raise wrong_column(column.name, f"stands under the name '{name}'", "use one name")
-    for number, what in ((schema.rows_per_unit, "rows_per_unit"), (schema.max_rows, "max_rows")):
-        if number is not None and (type(number) is not int or number < 1):
-            raise OptionError(
-                f"The setting {what} of '{schema.name}' is not a positive whole number",
-                hint=f"write for example {what} = 1",
-            )
-    _check_promises(schema)
-
-
 def _check_promises(schema: Schema) -> None:
+    population = schema.population
+    is_name = isinstance(population, str) and population.isprintable()
     problems = (
         (
             schema.rows not in ("public", "private"),
@@ -667,7 +626,7 @@ def _check_promises(schema: Schema) -> None:
             'write unit = "...", the column that names the person',
         ),
         (
-            schema.population is not None and not _is_name(schema.population),
+            population is not None and not (is_name and 0 < len(population) <= LONGEST_POPULATION),
             "has a population that is not a name",
             f'write population = "...", 1 to {LONGEST_POPULATION} printable characters',
         ),
@@ -678,10 +637,7 @@ def _check_promises(schema: Schema) -> None:
             raise OptionError(f"The schema of '{schema.name}' {problem}", hint=hint)
 
 
-# --- dummy rows -----------------------------------------------------------------------------------
-# Invented rows over the domain of a schema, for analysts to write questions against.
-
-MISSING_SHARE = 0.05
+# --- invented rows over the domain of a schema, for analysts to write questions against -----------
 
 
 def dummy_rows(
@@ -696,21 +652,6 @@ def dummy_rows(
 
     No data is touched, so the table tells nothing. A nullable column misses one value in twenty;
     public columns are the same in all rows of a person. Linear in the number of rows.
-
-    Args:
-        columns: the columns of the schema.
-        n: how many rows to invent.
-        seed: of the random numbers.
-        unit: the column that names the person; without one, one row is one person.
-        rows_per_unit: how many rows each invented person has.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.schema.schema import Column
-        >>> three = Fraction(3)
-        >>> column = Column("x", "private", low=three, high=three, step=Fraction(1))
-        >>> dummy_rows({"x": column}, 2, 0).to_pydict()
-        {'x': [3, 3]}
     """
     import numpy as np
     import pyarrow as pa
@@ -727,7 +668,7 @@ def dummy_rows(
         arrays[unit] = pa.array(people + 1)
     for column in columns.values():
         codes = draw.integers(column.points, size=n)
-        missing = draw.random(n) < (MISSING_SHARE if column.nullable else 0.0)
+        missing = draw.random(n) < (0.05 if column.nullable else 0.0)
         if column.name == unit:
             codes, missing = people % column.points, np.zeros(n, dtype=bool)
         elif column.kind == "public":
@@ -738,6 +679,7 @@ def dummy_rows(
 
 
 def _values(column: Column, codes: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a pyarrow array, untyped
+    import numpy as np
     import pyarrow as pa
 
     if column.values is not None:
@@ -748,21 +690,16 @@ def _values(column: Column, codes: NDArray[np.int64], missing: NDArray[np.bool_]
     if column.date:
         days = int(column.low) + codes * int(column.step)
         return pa.array(days.astype("int32"), pa.int32(), mask=missing).cast(pa.date32())
-    return pa.array(_numbers(column.low, column.step, codes), mask=missing)
-
-
-def _numbers(low: Fraction, step: Fraction, codes: NDArray[np.int64]) -> NDArray[Any]:
-    """Return low + code * step: whole where all are, else the nearest doubles."""
-    import numpy as np
-
+    # Whole numbers where all are, else the nearest doubles.
+    low, step = column.low, column.step
     divisor = math.lcm(low.denominator, step.denominator)
     first, width = int(low * divisor), int(step * divisor)
     last = abs(first) + width * int(codes.max(initial=0))
     if last <= LARGEST_EXACT_INTEGER and divisor <= LARGEST_EXACT_INTEGER:
         whole = first + codes * width
-        return whole if divisor == 1 else whole / divisor
+        return pa.array(whole if divisor == 1 else whole / divisor, mask=missing)
     points, at = np.unique(codes, return_inverse=True)
-    return np.array([float(low + int(code) * step) for code in points])[at]
+    return pa.array(np.array([float(low + int(c) * step) for c in points])[at], mask=missing)
 
 
 def _further(values: tuple[str | int | bool, ...]) -> str | int | bool:
@@ -771,7 +708,6 @@ def _further(values: tuple[str | int | bool, ...]) -> str | int | bool:
         return not values[0]
     if isinstance(values[0], int):
         return next(number for number in itertools.count() if number not in values)
-    text = "other"
-    while text in values:
-        text += "'"
-    return text
+    return next(
+        text for times in itertools.count() if (text := "other" + "'" * times) not in values
+    )

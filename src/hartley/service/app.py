@@ -464,8 +464,8 @@ class ReplyCache:
         place = self._service.ledger.store.read(lambda t: find(t, kept.dataset, name))
         if place.holder != name:
             return None
-        standing, account = place.standing, place.account
-        return standing.version, standing.schema, account.bits, account.parts
+        state, account = place.state, place.account
+        return state.version, state.schema, account.bits, account.parts
 
     async def stamp(self) -> object:
         """Return something that differs after every change of the ledger's database."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hartley.agent.agent import Agent, lasting_place
+from hartley.agent.agent import Agent, default_copy_folder
 from hartley.agent.replay import ANY_STEP
 from hartley.errors import HartleyError, InputError, OptionError, Pending, Refused
 from hartley.files import parse_toml
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hartley.service.settings import DatasetSettings, ServiceSettings
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.charging import Batch, ChargePlan
-    from hartley.trusted.precision import Desk
+    from hartley.trusted.precision import PriceDesk
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.question import Selection
@@ -113,7 +113,9 @@ class PaidQuestions:
         )
 
 
-def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tuple[Answer, ...]:
+def reopened(
+    desk: PriceDesk, ledger: Ledger, analyst: str, charge: OwnCharge
+) -> tuple[Answer, ...]:
     """Return the answers of a row again, in the cells that it paid for; no wish is needed.
 
     What the row repeated from earlier rows is shown in the finest cells that the account knows.
@@ -143,7 +145,7 @@ def reopened(desk: Desk, ledger: Ledger, analyst: str, charge: OwnCharge) -> tup
     return paid_for.answers(planned)
 
 
-def _selections(note: str, desk: Desk) -> list[Selection]:
+def _selections(note: str, desk: PriceDesk) -> list[Selection]:
     """Read the questions in the note of a row, which may have several lines each."""
     lines, selections = note.split("\n"), []
     while lines:
@@ -185,7 +187,7 @@ class OpenVersion:
 
 def place_of_copy(settings: ServiceSettings, dataset: DatasetSettings) -> str:
     """Return where the coded copy of a dataset is: as set, or next to the ledger file."""
-    place = dataset.place or lasting_place(None, settings.ledger, dataset.name)
+    place = dataset.place or default_copy_folder(None, settings.ledger, dataset.name)
     return str(place or settings.folder / f"{dataset.name}.duckdb")
 
 
@@ -328,8 +330,8 @@ class HostedDataset:
         raise busy("The dataset is being replaced", "ask again; nothing was charged")
 
     def _is_present(self, opened: OpenVersion) -> bool:
-        standing = self.ledger.store.read(lambda t: find(t, self.name)).standing
-        return (standing.version, standing.schema) == (opened.version, opened.schema_version)
+        state = self.ledger.store.read(lambda t: find(t, self.name)).state
+        return (state.version, state.schema) == (opened.version, opened.schema_version)
 
     def write_note(self) -> None:
         """Write where the ledger ends next to the copy."""
@@ -426,7 +428,7 @@ class HostedDataset:
         return questions.contents(planned)
 
     @staticmethod
-    def _is_unknown(desk: Desk, plans: Sequence[Selection], analyst: str) -> bool:
+    def _is_unknown(desk: PriceDesk, plans: Sequence[Selection], analyst: str) -> bool:
         """Return whether an account was never charged for some question of plans, at any step."""
         told = desk.earlier.told(analyst)
         return any(told.finest(asked) is None for plan in plans for asked in plan.questions)

@@ -19,7 +19,7 @@ from hartley.errors import HartleyError, InputError, OptionError
 from hartley.exact import bits_at_least, read_integer, write_integer
 from hartley.text import listed
 from hartley.trusted.ledger.chain import find
-from hartley.trusted.ledger.state import read_standing
+from hartley.trusted.ledger.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -316,7 +316,7 @@ def _charged(
             "The ledger does not have the row that charged for this idempotency key",
             hint="draw a new random key; an equal question that was paid for is free",
         )
-    _, after = read_standing(entry)
+    _, after = read_state(entry)
     due = Fraction(after.spent, before)
     return bits_at_least(due.numerator, due.denominator)
 

@@ -32,7 +32,7 @@ from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
 from hartley.service.replies import went_back
 from hartley.trusted.ledger.chain import find
 from hartley.trusted.ledger.rows import canonical, question_digest
-from hartley.trusted.ledger.state import read_standing
+from hartley.trusted.ledger.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.ledger import Ledger
     from hartley.service.accounts import Accounts
-    from hartley.trusted.data import HeadNote
+    from hartley.trusted.data import LedgerHeadFile
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.rows import Entry
     from hartley.trusted.ledger.store import Transaction
@@ -95,7 +95,7 @@ def own_place(ledger: Ledger, dataset: str, analyst: str) -> RowPlace:
 
 def own_balance(place: RowPlace) -> OwnBalance:
     """Return the balance of the account's allowance."""
-    balance = place.standing.balance_of(place.account)
+    balance = place.state.balance_of(place.account)
     left = bits_at_most(balance.limit // balance.spent)  # not what a population has left
     return OwnBalance(str(balance.bits), balance.spent_bits, left)
 
@@ -167,8 +167,8 @@ def _added(transaction: Transaction, rows: Sequence[Entry]) -> dict[int, Fractio
     for row in sorted(rows, key=lambda each: each.sequence):
         if before is None:  # of a page, only the row before it is missing
             earlier = transaction.latest(row.dataset, row.account, until=row.sequence - 1)
-            before = 1 if earlier is None else read_standing(earlier)[1].spent
-        after = read_standing(row)[1].spent
+            before = 1 if earlier is None else read_state(earlier)[1].spent
+        after = read_state(row)[1].spent
         factors[row.sequence] = Fraction(after, before)
         before = after
     return factors
@@ -392,7 +392,7 @@ class LaterNote:
 
     at_once = False
 
-    def __init__(self, note: HeadNote) -> None:
+    def __init__(self, note: LedgerHeadFile) -> None:
         self._note, self._due = note, False
 
     def save(self) -> None:

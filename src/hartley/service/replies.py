@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import EngineError, HartleyError, InputError, Pending, Refused, Stale
-from hartley.results.answer import shown
 from hartley.trusted.ledger.store import AnotherLedger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.results.answer import Answer, Estimate, Reading
+    from hartley.results.answer import Answer
     from hartley.results.plan import Plan, PriceCurve
     from hartley.results.quote import Quote
 
@@ -185,38 +184,14 @@ def too_large() -> ServiceError:
     )
 
 
-# --- shown ----------------------------------------------------------------------------------------
-# Replies with what a client needs to show them as the agent does: exact intervals, and text.
+# --- results --------------------------------------------------------------------------------------
 
 
 def shown_answer(answer: Answer) -> dict[str, Any]:
-    """Return an answer for JSON: doubles in ``rows``, exact intervals and text in ``table``."""
-    return answer.to_dict() | {"table": shown_table(answer.reading)}
-
-
-def shown_table(reading: Reading) -> dict[str, Any]:
-    """Return the table of an answer with exact intervals, each also as it is shown."""
-    return {
-        "keys": list(reading.keys),
-        "labels": list(reading.labels),
-        "rows": [
-            {"keys": [key.shown for key in keys], "numbers": [_number(each) for each in row]}
-            for keys, row in zip(reading.groups, reading.rows, strict=True)
-        ],
-    }
-
-
-def _number(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "low": None if estimate.low is None else str(estimate.low),
-        "high": None if estimate.high is None else str(estimate.high),
-        "may_be_null": estimate.may_be_null,
-        "date": estimate.date,
-        "promised": estimate.promised,
-        "shown": list(shown(estimate)),
-    }
+    """Return an answer for JSON: doubles in ``rows``, exact intervals and words in ``table``."""
+    return answer.to_dict() | {"table": answer.reading.to_dict()}
 
 
 def shown_text(result: Quote | PriceCurve | Plan) -> dict[str, Any]:
-    """Return a price, a curve or a plan for JSON, with its text."""
+    """Return a price, a curve or a plan for JSON, with the text that earlier clients show."""
     return result.to_dict() | {"text": str(result)}

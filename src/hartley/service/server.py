@@ -20,7 +20,7 @@ from hartley.service.hosting import hints_about_reading, open_data, place_of_cop
 from hartley.service.identity import Role
 from hartley.service.own_rows import own_place
 from hartley.service.settings import require_writable_folder, unknown_account
-from hartley.trusted.data import state_of
+from hartley.trusted.data import dataset_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def prepare(settings: ServiceSettings) -> IssuedToken | None:
     """
     self_check()
     with _ledger_kept_if_used(settings.ledger) as ledger:
-        new = {name for name in settings.datasets if state_of(ledger.trusted, name) is None}
+        new = {name for name in settings.datasets if dataset_state(ledger.trusted, name) is None}
         for dataset in settings.datasets.values():
             _prepare_dataset(dataset, settings, ledger, new=dataset.name in new)
         accounts = open_accounts(ledger)

@@ -457,7 +457,7 @@ class Service:
                 limits=self._limits(account),
             )
             content = shown_text(_private(quoted, own))
-            content["given"] = [self.ids.name(row) for row in quoted.given]
+            content["given"] = [self.ids.name(int(row)) for row in quoted.given]
             if explain:
                 content["explanation"] = quoted.explanation
             if curve:
@@ -675,7 +675,9 @@ class Service:
 
 def _private(result: Result, own: OwnBalance) -> Result:
     """Return a quote or a plan with the account's own balance only."""
-    refusal = None if result.refusal is None else private_refusal(result.bits, own).problem
+    refusal = result.refusal
+    if refusal is not None and not result.exceeded:
+        refusal = private_refusal(result.bits, own).problem
     return replace(result, remaining=own.remaining, refusal=refusal)
 
 

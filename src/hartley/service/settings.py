@@ -27,7 +27,7 @@ from hartley.service.identity import ACCOUNT_NAME
 from hartley.service.own_rows import uncovered
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 from hartley.text import bits_up, listed
-from hartley.trusted.data import state_of
+from hartley.trusted.data import dataset_state
 from hartley.trusted.precision import check_same_schema
 from hartley.trusted.pricing.price import open_factor
 
@@ -631,7 +631,7 @@ def _problems_of_dataset(
     settings: ServiceSettings,
     ledger: Ledger | None,
 ) -> Iterator[HartleyError]:
-    state = None if ledger is None else state_of(ledger.trusted, dataset.name)
+    state = None if ledger is None else dataset_state(ledger.trusted, dataset.name)
     if state is None or ledger is None:
         yield from _problems_of_new(dataset, schema)
         yield from _problems_of_place(dataset)

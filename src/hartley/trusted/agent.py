@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from hartley.errors import InputError, OptionError
 from hartley.exact import bits_at_least, check_bits, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import Answer, BatchAnswer
+from hartley.results.answer import LONG, Answer, BatchAnswer
 from hartley.results.quote import Wish
 from hartley.text import decimals_up
-from hartley.trusted.data import Holding, head_note, load, remove_copy, replace_copy
+from hartley.trusted.data import DataVersion, ledger_head_file, load, remove_copy, replace_copy
 from hartley.trusted.ledger.rows import NULL, digest
 from hartley.trusted.pricing.conditional_price import RULES
 from hartley.trusted.pricing.price import BATCH_RULES
@@ -28,12 +28,9 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.questions.batch import Question
 
-LONG = 10**15
-"""Larger numbers of answers are shown as a power of two."""
-
 
 @runtime_checkable
-class Quoted(Protocol):
+class PriceOffer(Protocol):
     """What a quote says of its price, see ``results/quote.py``; no answer rests on the rest."""
 
     @property
@@ -81,8 +78,8 @@ class TrustedAgent:
         self._changing = threading.Lock()
         self._process, self.closed = os.getpid(), False
         coded = load(table, schema, ledger, budget=budget, place=place, update=update)
-        self._data = Holding(schema, coded)
-        self.head_file = head_note(ledger, place, in_file=coded.dialect.copies_are_files)
+        self._data = DataVersion(schema, coded)
+        self.head_file = ledger_head_file(ledger, place, in_file=coded.dialect.copies_are_files)
         self.note_head()
 
     @property
@@ -91,7 +88,7 @@ class TrustedAgent:
         return self._data.schema
 
     @property
-    def data(self) -> Holding:
+    def data(self) -> DataVersion:
         """The present version of the data; an error if nothing can be answered any more."""
         if self.closed or os.getpid() != self._process:
             what = "is closed" if self.closed else "was opened by another process"
@@ -109,7 +106,7 @@ class TrustedAgent:
         min_rows: object = None,
         analyst: str | None = None,
         vacuous: bool = False,
-        given: Quoted | Sequence[int] | None = None,
+        given: PriceOffer | Sequence[int] | None = None,
         most_bits: float | None = None,
         check: Callable[[Transaction, int], None] | None = None,
         paid: Callable[[], None] = lambda: None,
@@ -125,7 +122,7 @@ class TrustedAgent:
         data = self.data  # one version until the reply, even if others replace it meanwhile
         if most_bits is not None:
             most_bits = check_bits(most_bits, name="most_bits=")
-        if given is not None and isinstance(given, Quoted):
+        if given is not None and isinstance(given, PriceOffer):
             most_bits = given.bits if most_bits is None else min(given.bits, most_bits)
             given = given.given
         plans = data.desk.plan(question, error, bits, min_rows)
@@ -167,7 +164,7 @@ class TrustedAgent:
         return answers[0] if isinstance(question, (str, Wish)) else BatchAnswer(answers)
 
     def _finish(
-        self, data: Holding, paid: Reservation, questions: Sequence[Question]
+        self, data: DataVersion, paid: Reservation, questions: Sequence[Question]
     ) -> list[int | None]:
         """Run the paid questions without an answer, keep the answers, and return every cell."""
         cells = [None if text in {None, NULL} else int(text or 0) for text in paid.answers]
@@ -233,7 +230,7 @@ class TrustedAgent:
                 kind=kind,
                 check=check,
             )
-            self._data = Holding(schema, fresh)
+            self._data = DataVersion(schema, fresh)
             self.note_head()
             remove_copy(self._place, old.coded.version, table)
 

@@ -100,10 +100,10 @@ def _estimate(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
         return Estimate.within(*count)
     total = _interval(bounds, item.sum)
     assert total is not None
-    if item.reach is None:  # certainly no row
+    if item.bounds is None:  # certainly no row
         zero = Fraction(0)
         return Estimate.within(zero, zero) if item.kind is NumberKind.SUM else NULL
-    count, total = _sharpened(count, total, item.reach)
+    count, total = _sharpened(count, total, item.bounds)
     if item.kind is NumberKind.SUM:
         return _sum(item, count, total)
     return _divided(item, count, total, bounds)
@@ -134,17 +134,17 @@ def _divided(
 def _order(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
     assert item.order is not None
     cell_range = bounds[item.order]
-    if cell_range is None or item.reach is None:
+    if cell_range is None or item.bounds is None:
         return NULL
-    low, high = _meet(_exactly(cell_range), _exactly(item.reach))
+    low, high = _meet(_exactly(cell_range), _exactly(item.bounds))
     return Estimate.within(*_scaled(item, low, high), date=item.date)
 
 
 def _sum(item: Item, count: Interval, total: Interval) -> Estimate:
     low, high = sorted(item.scale * end for end in total)
     shifts = sorted(item.shift * end for end in count)
-    assert item.reach is not None
-    values = _scaled(item, *_exactly(item.reach))
+    assert item.bounds is not None
+    values = _scaled(item, *_exactly(item.bounds))
     products = [rows * value for rows in count for value in values]
     bounds = _meet((low + shifts[0], high + shifts[1]), (min(products), max(products)))
     return Estimate.within(*bounds)
@@ -152,9 +152,9 @@ def _sum(item: Item, count: Interval, total: Interval) -> Estimate:
 
 def _average(item: Item, count: Interval, total: Interval) -> Interval:
     """Divide the intervals over all pairs of ends, within the range of the values."""
-    assert item.reach is not None
+    assert item.bounds is not None
     quotients = [end / rows for end in total for rows in count]
-    return _scaled(item, *_meet((min(quotients), max(quotients)), _exactly(item.reach)))
+    return _scaled(item, *_meet((min(quotients), max(quotients)), _exactly(item.bounds)))
 
 
 def _variance(item: Item, count: Interval, total: Interval, squares: Interval) -> Interval:
@@ -165,8 +165,8 @@ def _variance(item: Item, count: Interval, total: Interval, squares: Interval) -
     where m runs over the possible means (the last bound is that of Bhatia and Davis, 2000; with an
     unknown mean it is (h - l)^2/4). A sample variance is n/(n-1) times that.
     """
-    assert item.reach is not None
-    least, most = _exactly(item.reach)
+    assert item.bounds is not None
+    least, most = _exactly(item.bounds)
     fewest, most_rows = count
     means = _meet((total[0] / most_rows, total[1] / fewest), (least, most))
     low = max(Fraction(0), squares[0] / most_rows - means[1] ** 2)

@@ -35,7 +35,7 @@ from hartley.trusted.cells import cell_of, read_cells
 from hartley.trusted.ledger.ledger import hash_at
 from hartley.trusted.ledger.rows import Head, canonical, schema_version
 from hartley.trusted.ledger.store import AnotherLedger, keep_digest, read_digest, read_secret
-from hartley.trusted.precision import Desk, check_same_schema
+from hartley.trusted.precision import PriceDesk, check_same_schema
 from hartley.trusted.pricing.conditional_price import RULES
 from hartley.trusted.pricing.price import open_factor, price
 from hartley.trusted.questions.batch import Question, Statistic, columns_of
@@ -58,7 +58,7 @@ NAMED_DIGITS = 12
 """Digits of the first row's hash in the name of the note; several ledgers may share a folder."""
 
 
-class HeadNote:
+class LedgerHeadFile:
     """The note in a folder that records where a ledger ended."""
 
     at_once = True
@@ -151,10 +151,10 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
         update: whether the table is a new version of a dataset in the ledger.
     """
     schema.require_confirmed()
-    known = state_of(ledger, schema.name)
+    known = dataset_state(ledger, schema.name)
     if table is not None:
         require_tried(table.dialect, table.backend)
-    note = head_note(ledger, place, in_file=place is not None and is_file(place, table))
+    note = ledger_head_file(ledger, place, in_file=place is not None and is_file(place, table))
     if note is not None:
         note.check()  # before anything is removed that an older ledger does not know
     remove_leftovers(ledger, schema.name, place, table)
@@ -340,10 +340,12 @@ def remove_leftovers(
             ledger.store.sweep(work)
 
 
-def head_note(ledger: TrustedLedger, place: Place | None, *, in_file: bool) -> HeadNote | None:
+def ledger_head_file(
+    ledger: TrustedLedger, place: Place | None, *, in_file: bool
+) -> LedgerHeadFile | None:
     """Return the note of where the ledger ended; it lies next to copies in files, or the ledger."""
     beside = Path(place) if in_file and place is not None else ledger.store.path
-    return None if place is None or beside is None else HeadNote(ledger, beside.parent)
+    return None if place is None or beside is None else LedgerHeadFile(ledger, beside.parent)
 
 
 def _owner(ledger: TrustedLedger) -> Owner | None:
@@ -392,7 +394,7 @@ def _adopt(coded: CodedTable, table: Table | None, ledger: TrustedLedger) -> Non
     ledger.store.write(lambda t: keep_digest(ledger.store, t, coded.version, digest))
 
 
-def state_of(ledger: TrustedLedger, dataset: str) -> State | None:
+def dataset_state(ledger: TrustedLedger, dataset: str) -> State | None:
     """Return the state of a dataset, or None if it is not in the ledger."""
     return ledger.state(dataset) if dataset in ledger.datasets() else None
 
@@ -430,7 +432,7 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class Holding:
+class DataVersion:
     """One version of the data, replaced as a whole, so that no question sees parts of two.
 
     Used by many threads at once; everything it caches is a function of public things.
@@ -452,11 +454,11 @@ class Holding:
         return schema_version(self.schema.to_toml())
 
     @cached_property
-    def desk(self) -> Desk:
+    def desk(self) -> PriceDesk:
         """Reads and prices questions, with the public number of rows of this version."""
         rows = self.schema.max_rows if self.schema.rows == "private" else self.coded.rows
         assert rows is not None  # a schema with private rows states their largest number
-        return Desk(self.schema, rows, self.public_count, self.coded.version)
+        return PriceDesk(self.schema, rows, self.public_count, self.coded.version)
 
     def public_count(self, condition: Condition) -> int | None:
         """Count rows by public columns alone, if the number of rows is public."""

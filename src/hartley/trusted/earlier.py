@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 from hartley.errors import EngineError, OptionError
 from hartley.trusted.ledger.charging import BatchPrices, RowPrice
 from hartley.trusted.ledger.ledger import list_charged_rows
-from hartley.trusted.pricing.after_answers import ToldBefore, WatchedTold
-from hartley.trusted.pricing.conditional_price import KNOWN_RULES, price_given, price_paths
+from hartley.trusted.pricing.after_answers import EarlierAnswers, RecordedLookups
+from hartley.trusted.pricing.conditional_price import KNOWN_RULES, conditional_price, price_paths
 from hartley.trusted.questions.batch import from_plain
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.ledger import ChargedRow, TrustedLedger
     from hartley.trusted.ledger.store import Transaction
-    from hartley.trusted.pricing.conditional_price import GivenPrice
+    from hartley.trusted.pricing.conditional_price import ConditionalPrice
     from hartley.trusted.questions.batch import Question
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def check_rules(rules: str, what: str) -> None:
         )
 
 
-class Earlier:
+class ChargedRows:
     """The rows that charged for questions about one version under one schema.
 
     Used by many threads at once. It may lag behind the ledger: a price from fewer rows is no
@@ -53,7 +53,7 @@ class Earlier:
         self._lock = threading.Lock()
         self._last, self._last_hash = 0, ""
         self._rows: dict[int, tuple[str, tuple[Question, ...]]] = {}
-        self._told: dict[str | None, ToldBefore] = {}
+        self._told: dict[str | None, EarlierAnswers] = {}
 
     def read(self, ledger: TrustedLedger) -> None:
         """Read the rows that were added since the last time."""
@@ -89,7 +89,7 @@ class Earlier:
         questions = tuple([from_plain(question) for question in row.questions])
         self._rows[row.sequence] = (row.account, questions)
         for account in (row.account, None):
-            told = self._told.setdefault(account, ToldBefore(self._schema))
+            told = self._told.setdefault(account, EarlierAnswers(self._schema))
             for question in questions:
                 told.add(question, row.sequence)
 
@@ -97,19 +97,19 @@ class Earlier:
         """Whether no other account was ever charged: its rows are all rows."""
         return self._told.keys() <= {account, None}
 
-    def told(self, account: str | None) -> ToldBefore:
+    def told(self, account: str | None) -> EarlierAnswers:
         """Return what was told to an account; None stands for all of them."""
-        return self._told.get(account) or ToldBefore(self._schema)
+        return self._told.get(account) or EarlierAnswers(self._schema)
 
     def questions(self, rows: Iterable[int]) -> dict[int, tuple[Question, ...]]:
         """Return what some rows were charged for."""
         with self._lock:
             return {row: self._rows[row][1] for row in rows}
 
-    def priced(self, questions: Sequence[Question]) -> GivenPrice:
+    def priced(self, questions: Sequence[Question]) -> ConditionalPrice:
         """Return the price of questions after the rows of all accounts, with its explanation."""
         with self._lock:
-            return price_given(questions, self.told(None))
+            return conditional_price(questions, self.told(None))
 
     def price(
         self,
@@ -122,7 +122,7 @@ class Earlier:
         ``given`` names rows to price from instead; those that the account may not use are left out.
         """
         with self._lock:
-            watched = WatchedTold(self.told(account))
+            watched = RecordedLookups(self.told(account))
             priced = None
             if given is None:
                 priced = price_paths(questions, watched)
@@ -153,15 +153,15 @@ class Earlier:
                 hint="price the question again, and pass the new quote",
             )
 
-    def _of(self, rows: Iterable[int]) -> ToldBefore:
-        told = ToldBefore(self._schema)
+    def _of(self, rows: Iterable[int]) -> EarlierAnswers:
+        told = EarlierAnswers(self._schema)
         for row in rows:
             for question in self._rows[row][1]:
                 told.add(question, row)
         return told
 
 
-class GivenPrices(BatchPrices):
+class ConditionalPrices(BatchPrices):
     """Prices of parts of a batch after what was charged before."""
 
     by_holder = True
@@ -169,7 +169,7 @@ class GivenPrices(BatchPrices):
     def __init__(
         self,
         questions: Sequence[Question],
-        earlier: Earlier,
+        earlier: ChargedRows,
         *,
         given: Sequence[int] | None = None,
         most_bits: float | None = None,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import floor_power, parse_number
-from hartley.results.quote import Useful, Wish, useful_words
+from hartley.results.quote import UsefulPrice, Wish, useful_words
 from hartley.text import decimal_text
 from hartley.trusted.cells import ROOT_GRID, root_up
-from hartley.trusted.earlier import Earlier, GivenPrices, check_rules
+from hartley.trusted.earlier import ChargedRows, ConditionalPrices, check_rules
 from hartley.trusted.ledger.charging import batch_of, plan as charge_plan
 from hartley.trusted.ledger.rows import canonical
 from hartley.trusted.pricing.price import cells_within, price, size_of, steps_within
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.charging import ChargePlan
     from hartley.trusted.ledger.ledger import State, TrustedLedger
     from hartley.trusted.ledger.store import Transaction
-    from hartley.trusted.pricing.after_answers import ToldBefore
+    from hartley.trusted.pricing.after_answers import EarlierAnswers
     from hartley.trusted.questions.batch import Condition, Question
     from hartley.trusted.questions.question import Selection
 
@@ -142,7 +142,7 @@ def with_min_rows(selection: Selection, error: object, min_rows: object) -> Sele
 def _needs_rows(selection: Selection, item: Item, wish: Fraction) -> bool:
     """Whether an error needs a number of rows, and the schema does not say which."""
     if (
-        item.reach is None
+        item.bounds is None
         or item.kind not in DIVIDED
         or _range_width(item) <= 2 * _in_units(item, wish)
     ):
@@ -181,7 +181,9 @@ def _steps(
     if item.kind is NumberKind.COUNT:
         return counts
     scaled = _in_units(item, wish)
-    if item.reach is None or (item.kind is not NumberKind.SUM and _range_width(item) <= 2 * scaled):
+    if item.bounds is None or (
+        item.kind is not NumberKind.SUM and _range_width(item) <= 2 * scaled
+    ):
         return _constants(selection, item)
     if item.kind in (NumberKind.SUM, NumberKind.ORDER):
         place = item.sum if item.order is None else item.order
@@ -208,8 +210,8 @@ def _spread_steps(
     assert item.squares is not None
     total, squares = selection.questions[item.sum], selection.questions[item.squares]
     width = 2 * wish / item.scale**2
-    assert item.reach is not None
-    largest = item.reach[1]
+    assert item.bounds is not None
+    largest = item.bounds[1]
     if item.kind is NumberKind.DEVIATION:
         root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
         if root < 0:
@@ -235,7 +237,7 @@ def _worst(
     first = _width(selection.questions[item.parts[0]]) if item.parts else 0
     if item.kind is NumberKind.COUNT:
         return Fraction(first, 2)
-    if item.reach is None:
+    if item.bounds is None:
         return Fraction(0)
     counted = 0 if item.count is None else _width(selection.questions[item.count])
     if item.kind is NumberKind.SUM:
@@ -334,9 +336,9 @@ def _settled(item: Item) -> bool:
         return True
     if item.kind is NumberKind.COUNT:
         return item.rows[0] == item.rows[1]
-    if item.reach is None or item.kind is not NumberKind.SUM:
-        return item.reach is None or item.reach[0] == item.reach[1]
-    return item.reach[0] == item.reach[1] and item.rows[0] == item.rows[1]
+    if item.bounds is None or item.kind is not NumberKind.SUM:
+        return item.bounds is None or item.bounds[0] == item.bounds[1]
+    return item.bounds[0] == item.bounds[1] and item.rows[0] == item.rows[1]
 
 
 def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
@@ -347,14 +349,14 @@ def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
     count = {} if item.count is None else {item.count: Fraction(item.rows[1])}
     if item.kind is NumberKind.COUNT:
         return [count]
-    if item.reach is None:
+    if item.bounds is None:
         return []
 
     def parted(place: int | None, largest: int) -> dict[int, Fraction]:
         assert place is not None
         return {place: Fraction(largest - selection.questions[place].least)}
 
-    least, most = item.reach
+    least, most = item.bounds
     rows = item.rows[1]
     if item.kind is NumberKind.ORDER:
         return [parted(item.order, most)]
@@ -373,8 +375,8 @@ def _tells(
     """Whether each question of one of these ways has more than one possible cell."""
     rows = item.rows[1]
     if item.kind not in (NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER):
-        assert item.reach is not None
-        width = item.reach[1] - item.reach[0]
+        assert item.bounds is not None
+        width = item.bounds[1] - item.bounds[0]
         if any(selection.questions[place].step > width for place in way):
             # Perhaps enough for all rows, but not for the few that publicly count.
             rows = _known_rows(selection, item, public_count) or rows
@@ -391,12 +393,12 @@ def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
     """Return the range of a total; with a number of rows, for a total that is divided by it."""
     if question.statistic is Statistic.COUNT:
         return item.rows
-    assert item.reach is not None
+    assert item.bounds is not None
     if question.statistic is Statistic.ORDER:
-        return item.reach
+        return item.bounds
     power = 2 if question.statistic is Statistic.SQUARES else 1
     numbers = item.rows if item.kind is NumberKind.SUM else (rows,)
-    ends = [number * end**power for number in numbers for end in item.reach]
+    ends = [number * end**power for number in numbers for end in item.bounds]
     return min(ends), max(ends)
 
 
@@ -417,10 +419,10 @@ def _spread_width(selection: Selection, item: Item, rows: int) -> Fraction:
     """Return the largest width of a variance or a deviation, in units of its form."""
     assert item.sum is not None
     assert item.squares is not None
-    assert item.reach is not None
+    assert item.bounds is not None
     off = _width(selection.questions[item.sum])
     squares_off = _width(selection.questions[item.squares])
-    largest = item.reach[1]  # of a form that begins at 0
+    largest = item.bounds[1]  # of a form that begins at 0
     off = min(off, rows * largest)
     width = Fraction(squares_off, rows) + _squared_mean_width(off, rows, largest)
     if item.sample:
@@ -435,8 +437,8 @@ def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
 
 def _range_width(item: Item) -> Fraction:
     """Return the width of the answer by the range of the values alone, in units of the form."""
-    assert item.reach is not None
-    width = Fraction(item.reach[1] - item.reach[0])
+    assert item.bounds is not None
+    width = Fraction(item.bounds[1] - item.bounds[0])
     if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
         return width
     variance = width**2 / 4 * (2 if item.sample else 1)
@@ -487,7 +489,7 @@ MOST_TRIES = 8
 
 
 @dataclass(frozen=True)
-class KnownPlans:
+class RefinedPlans:
     """Plans in the cells that an account knows, and their questions as the ledger writes them."""
 
     plans: tuple[Selection, ...]
@@ -503,10 +505,10 @@ class KnownPlans:
     """The plans as they were wished."""
 
     @classmethod
-    def of(cls, wished: Sequence[Selection], told: ToldBefore) -> KnownPlans:
+    def of(cls, wished: Sequence[Selection], told: EarlierAnswers) -> RefinedPlans:
         """Return plans in the cells that were told already, where these are finer."""
         size = told.size
-        plans = tuple(in_known_cells(plan, told) for plan in wished)
+        plans = tuple(refine_to_known_cells(plan, told) for plan in wished)
         questions = tuple(questions_of(plans))
         order = {question: place for place, question in enumerate(questions)}
         places = tuple(tuple(order[question] for question in plan.questions) for plan in plans)
@@ -520,7 +522,7 @@ class KnownPlans:
 
 
 @dataclass(frozen=True)
-class Desk:
+class PriceDesk:
     """Reads and prices questions; it knows only what is public, and no data."""
 
     schema: Schema
@@ -542,15 +544,15 @@ class Desk:
     _labels: dict[int, tuple[Selection, tuple[str, ...]]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    _known: dict[tuple[object, ...], KnownPlans] = field(
+    _known: dict[tuple[object, ...], RefinedPlans] = field(
         default_factory=dict, repr=False, compare=False
     )
     """By account and plans, which are kept with them, so that no other plan has the same id."""
 
     @cached_property
-    def earlier(self) -> Earlier:
+    def earlier(self) -> ChargedRows:
         """What was charged before, as far as it was read."""
-        return Earlier(self.schema, self.version)
+        return ChargedRows(self.schema, self.version)
 
     def known_plans(
         self, plans: Sequence[Selection], ledger: TrustedLedger, analyst: str | None
@@ -562,7 +564,7 @@ class Desk:
         """
         holder = self.earlier.read_as(ledger, analyst, lambda _, place: place.holder)
         told = self.earlier.told(holder)
-        return [in_known_cells(plan, told) for plan in plans]
+        return [refine_to_known_cells(plan, told) for plan in plans]
 
     def look_up(
         self,
@@ -570,24 +572,24 @@ class Desk:
         ledger: TrustedLedger,
         analyst: str | None,
         **given: str | None,
-    ) -> tuple[KnownPlans, ChargePlan]:
+    ) -> tuple[RefinedPlans, ChargePlan]:
         """Return the same plans, and what of them is paid for in the same state of the ledger.
 
         ``given`` is what a charge for them would be based on, see ``Ledger.reserve``.
         """
 
-        def work(transaction: Transaction, place: RowPlace) -> tuple[KnownPlans, ChargePlan]:
-            known = self._in_known_cells(plans, place.holder)
+        def work(transaction: Transaction, place: RowPlace) -> tuple[RefinedPlans, ChargePlan]:
+            known = self._refine_to_known_cells(plans, place.holder)
             batch = batch_of(place.dataset, analyst, known.texts, note=known.note, **given)
             return known, charge_plan(transaction, batch, place)
 
         return self.earlier.read_as(ledger, analyst, work)
 
-    def _in_known_cells(self, plans: Sequence[Selection], account: str) -> KnownPlans:
+    def _refine_to_known_cells(self, plans: Sequence[Selection], account: str) -> RefinedPlans:
         key, told = (account, *map(id, plans)), self.earlier.told(account)
         known = self._known.get(key)
         if known is None or known.told != told.size:
-            known = KnownPlans.of(plans, told)
+            known = RefinedPlans.of(plans, told)
             if len(known.questions) <= MOST_KEPT:
                 if len(self._known) >= MOST_PLANS:
                     self._known.clear()
@@ -601,9 +603,11 @@ class Desk:
         *,
         most_bits: float | None = None,
         check: Callable[[], None] = lambda: None,
-    ) -> GivenPrices:
+    ) -> ConditionalPrices:
         """Return the prices of parts of a batch after what was charged before."""
-        return GivenPrices(questions, self.earlier, given=given, most_bits=most_bits, check=check)
+        return ConditionalPrices(
+            questions, self.earlier, given=given, most_bits=most_bits, check=check
+        )
 
     def plan(
         self,
@@ -689,7 +693,7 @@ class Desk:
 
     # --- answers that would say no more than the schema ---
 
-    def check_useful(self, known: KnownPlans, unpaid: Sequence[int]) -> None:
+    def check_useful(self, known: RefinedPlans, unpaid: Sequence[int]) -> None:
         """Raise an error for answers that say no more than the schema, unless already paid for."""
         for plan, places in zip(known.plans, known.places, strict=True):
             labels = self.vacuous(plan)
@@ -714,7 +718,7 @@ class Desk:
             self._labels[id(plan)] = known
         return known[1]
 
-    def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[Useful, ...]:
+    def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[UsefulPrice, ...]:
         """Return the least price at which no label is vacuous, and the next whole number of bits.
 
         The errors are those of the given labels, which would be vacuous for less.
@@ -737,7 +741,9 @@ class Desk:
         better = second is not None and second.errors != first.errors
         return (first, second) if second is not None and better else (first,)
 
-    def _useful_within(self, plan: Selection, limit: int, labels: Sequence[str]) -> Useful | None:
+    def _useful_within(
+        self, plan: Selection, limit: int, labels: Sequence[str]
+    ) -> UsefulPrice | None:
         """Return the errors of labels within a limit of cells; None if a label stays vacuous."""
         try:
             steps = self.steps_within(plan, limit)
@@ -749,7 +755,7 @@ class Desk:
         errors, certain = (self.errors(finer, fullest=fullest) for fullest in (True, False))
         named = tuple(error for error in errors if error[0] in labels)
         rows = None if set(named) <= {*certain} else self.rows
-        return Useful(limit, named, rows)
+        return UsefulPrice(limit, named, rows)
 
     def _as_fine_at_that_price(self, selection: Selection) -> Selection:
         """Return a selection with the finest steps that cost no more than its own.
@@ -783,7 +789,7 @@ def _is_asked(question: object) -> bool:
     )
 
 
-def in_known_cells(plan: Selection, told: ToldBefore) -> Selection:
+def refine_to_known_cells(plan: Selection, told: EarlierAnswers) -> Selection:
     """Return a plan in the cells that were told before, where these are finer: free, and better."""
     return plan.with_steps([told.finest(asked) or asked.step for asked in plan.questions])
 

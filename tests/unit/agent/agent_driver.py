@@ -28,7 +28,7 @@ from hartley.agent.quoting import price
 from hartley.agent.replay import open_cells, reprice_by_public
 from hartley.errors import Refused
 from hartley.results.quote import Wish
-from hartley.trusted.data import Holding
+from hartley.trusted.data import DataVersion
 
 ROWS = 400
 SCHEMA = {
@@ -185,7 +185,7 @@ def ask_until_killed(address, seed, known, begun, tell):
 
     Some wait after the charge, so that they are killed before the answer, however fast the disk is.
     """
-    order, cells = random.Random(seed), Holding.cells
+    order, cells = random.Random(seed), DataVersion.cells
     with Agent(None, SCHEMA, ledger=address) as agent:
         tell(look(agent, known, begun))
         while True:
@@ -199,7 +199,7 @@ def ask_until_killed(address, seed, known, begun, tell):
                 return cells(held, questions)
 
             tell({"asking": keys})
-            with mock.patch.object(Holding, "cells", counted):
+            with mock.patch.object(DataVersion, "cells", counted):
                 answers = agent.ask(asked(keys))
             tell({"shown": keys, "answers": list(map(shown, answers))})
 

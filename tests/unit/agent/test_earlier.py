@@ -218,13 +218,13 @@ def test_an_agent_that_missed_a_change_of_the_schema_charges_nothing_from_earlie
 @pytest.mark.parametrize("charge", [0, 1])
 def test_verifying_finds_open_columns_that_were_not_charged(agent, monkeypatch, charge):
     """Without pricing anything again: new data charge the whole factor that they state."""
-    right = state.settle
+    right = state.normalize_event
 
-    def settle(*event):
+    def normalize_event(*event):
         settled = right(*event)
         return settled | {"open_charge": str(charge)} if "version" in settled else settled
 
-    monkeypatch.setattr(chain, "settle", settle)
+    monkeypatch.setattr(chain, "normalize_event", normalize_event)
     agent.ledger.record("people", "version", {"rows": 10, "open_factor": 2})
     assert not agent.ledger.verify().holds
 
@@ -295,12 +295,12 @@ def test_verifying_from_a_saved_head_prices_from_the_rows_before_it(agent):
 
 def test_many_prices_are_those_of_a_fresh_reading(agent):
     """What an agent remembers of earlier rows is what the ledger holds."""
-    from hartley.trusted.earlier import Earlier
+    from hartley.trusted.earlier import ChargedRows
 
     text = "SELECT COUNT(*) FROM people WHERE pay > 1 AND age >= "
     for low in ("10", "20", "30", "50", "80"):
         agent.ask(text + low, bits=1)
-    fresh = Earlier(agent.schema, agent.trusted.data.coded.version)
+    fresh = ChargedRows(agent.schema, agent.trusted.data.coded.version)
     fresh.read(agent.ledger.trusted)
     agent.desk.earlier.read(agent.ledger.trusted)
     (plan,) = agent.desk.plan("SELECT AVG(age) FROM people WHERE pay > 1", None, 3)

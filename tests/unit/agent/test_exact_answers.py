@@ -16,7 +16,7 @@ import pytest
 import hartley
 from hartley.schema.schema import Schema
 from hartley.trusted.cells import cell_of, read_cells
-from hartley.trusted.precision import Desk
+from hartley.trusted.precision import PriceDesk
 from hartley.trusted.pricing.price import open_factor, price
 from hartley.trusted.questions.question import NumberKind
 
@@ -96,7 +96,7 @@ class World:
             for own in itertools.combinations_with_replacement(of_one, number)
         ]
         rows = 6 if self.private else len(self.others) + per
-        self.desk = Desk(self.schema, rows)
+        self.desk = PriceDesk(self.schema, rows)
 
     def question(self):
         """Return a text, and a function from rows to the values of each number, in its order."""

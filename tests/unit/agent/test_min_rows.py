@@ -13,7 +13,7 @@ from hartley.results.plan import bits_for
 from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted.cells import cell_of, read_cells
-from hartley.trusted.precision import Desk, vacuous_labels
+from hartley.trusted.precision import PriceDesk, vacuous_labels
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions.batch import Statistic
 
@@ -37,7 +37,7 @@ AGGREGATES = ("AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP")
 def test_fewer_rows_cost_more(rows, cells):
     quote = hartley.price(OFFICE, SAMPLE, rows=5000, error=500, min_rows=rows)
     assert quote.cells == cells
-    desk = Desk(Schema.read(SAMPLE), 5000)
+    desk = PriceDesk(Schema.read(SAMPLE), 5000)
     (plan,) = desk.plan(OFFICE, 500, None, rows)
     assert dict(desk.errors(plan, at_least=rows))["AVG(income)"] <= 500
 
@@ -63,7 +63,7 @@ def test_a_least_number_of_rows_goes_with_an_error():
 
 
 def test_what_needs_no_rows_is_promised_for_any_number():
-    desk = Desk(SMALL, 100)
+    desk = PriceDesk(SMALL, 100)
     texts = (
         "SELECT COUNT(*), SUM(x), MEDIAN(x) FROM people WHERE job = 'care'",
         "SELECT AVG(x), STDDEV(x) FROM people",  # all rows, whose number is public
@@ -78,7 +78,7 @@ def test_what_needs_no_rows_is_promised_for_any_number():
 
 
 def test_the_wish_of_a_question_counts_before_that_of_the_call():
-    desk = Desk(SMALL, 100)
+    desk = PriceDesk(SMALL, 100)
     text = OFFICE.replace("income", "x")
     own = Wish(text, error=1, min_rows=20)
     by_call = desk.plan([own, Wish(text, min_rows=20), text], 1, None, 10)
@@ -147,7 +147,7 @@ def totals(questions, codes):
     st.randoms(use_true_random=False),
 )
 def test_the_error_is_kept_if_enough_rows_count(aggregate, error, least, rows, rng):
-    desk = Desk(SMALL, 60)
+    desk = PriceDesk(SMALL, 60)
     text = "SELECT AVG(x) FROM people WHERE job = 'office'".replace("AVG", aggregate)
     (plan,) = desk.plan(Wish(text, error=error, min_rows=least), None, None)
     ends = rng.random() < 0.5
@@ -294,7 +294,7 @@ def errors_by_limit(desk, text):
 @pytest.mark.parametrize("schema", [TINY, SEVERAL], ids=["one row", "several rows"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_next_prices_are_those_of_all_prices(schema, text):
-    desk = Desk(Schema.read(schema), 50)
+    desk = PriceDesk(Schema.read(schema), 50)
     table = errors_by_limit(desk, text)
     named = 0
     for limit in range(1, 20):

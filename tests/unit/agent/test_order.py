@@ -1,4 +1,4 @@
-"""Orders of questions, against charges that a real ``Earlier`` computes row by row."""
+"""Orders of questions, against charges that a real ``ChargedRows`` computes row by row."""
 
 import random
 from fractions import Fraction
@@ -10,9 +10,9 @@ from hartley.agent.agent import Agent
 from hartley.agent.workload import Charges
 from hartley.errors import Refused
 from hartley.schema.schema import Schema
-from hartley.trusted.earlier import Earlier
+from hartley.trusted.earlier import ChargedRows
 from hartley.trusted.ledger.ledger import ChargedRow
-from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.precision import PriceDesk, questions_of
 from hartley.trusted.pricing.regions import PublicParts
 from hartley.trusted.questions.batch import to_plain
 
@@ -63,7 +63,7 @@ def schema_of(rows_per_unit=1, rows="public", *, nullable=False, g="public"):
 
 
 def earlier_rows(schema, rows):
-    earlier = Earlier(schema)
+    earlier = ChargedRows(schema)
     for number, row in enumerate(rows, start=1):
         earlier._add(ChargedRow(number, "", "v", "s", tuple(map(to_plain, row))))
     return earlier
@@ -113,7 +113,7 @@ def drawn(rng, number, several=(1, 1, 1, 2), kinds=("public",), pool=POOL):
         g=rng.choice(kinds),
     )
     pool = [text for text in pool if "g" in schema.columns or "g =" not in text]
-    desk, plans = Desk(schema, 9), []
+    desk, plans = PriceDesk(schema, 9), []
     while len(plans) <= number:
         try:
             plans += desk.plan([rng.choice(pool)], None, rng.choice([1, 2, 3, 4]))
@@ -170,7 +170,7 @@ def test_orders_cost_what_a_ledger_charges_with_several_rows(number, seed):
 
 def planned(*texts_and_bits, schema=None):
     schema = schema or schema_of()
-    desk = Desk(schema, 9)
+    desk = PriceDesk(schema, 9)
     plans = tuple(desk.plan([text], None, bits)[0] for text, bits in texts_and_bits)
     return Charges(schema, plans)
 
@@ -200,14 +200,14 @@ def test_fine_bins_before_coarse_ones_cost_less_than_the_other_way_round():
 def test_the_batch_can_cost_less_than_every_order():
     """Cuts of one column: together 6 cells, one by one 2 each, whatever the order."""
     charges = planned(*CUTS)
-    assert charges.due(range(5)) == 6
+    assert charges.batch_charge(range(5)) == 6
     assert charges.best_order().cells == (2, 2, 2, 2, 2)
 
 
 def test_the_batch_can_cost_more_than_an_order():
     """A sum in steps of 5 and of 5/3: the fine one decides the other, and a batch pays for both."""
     charges = planned(("SELECT SUM(a) FROM t", 1), ("SELECT SUM(a) FROM t", 2))
-    assert charges.due((0, 1)) == 5
+    assert charges.batch_charge((0, 1)) == 5
     assert charges.best_order()[:2] == ((1, 0), (4, 1))
 
 
@@ -249,9 +249,13 @@ def test_people_of_different_types_share_what_is_due():
     bins = "SELECT BIN(a, 2), COUNT(*) FROM t WHERE g = '{}' GROUP BY BIN(a, 2)"
     charges = planned((bins.format("x"), 2), (bins.format("y"), 2), ("SELECT SUM(b) FROM t", 1))
     assert charges.in_order((0, 1, 2)).cells == (3, 1, 2)
-    assert charges.best_order().total == charges.due(range(3)) == 6
+    assert charges.best_order().total == charges.batch_charge(range(3)) == 6
     later = Charges(charges.schema, charges.plans, (), charges.charge([0])[0])
-    assert (later.due([1]), later.due([0, 1]), later.due([2])) == (1, 3, 2)
+    assert (later.batch_charge([1]), later.batch_charge([0, 1]), later.batch_charge([2])) == (
+        1,
+        3,
+        2,
+    )
 
 
 BY_BINS = [(CROSSING[1], 9), (BINS.format(2), 9), ("SELECT AVG(a) FROM t WHERE b = 1", 7)]
@@ -296,7 +300,7 @@ def test_moves_of_single_questions_may_miss_the_best_order_which_is_said():
     charges = planned(*GROUPS, schema=all_private({"a": 6, "b": 3, "c": 4}, 2))
     found = charges.best_order()
     assert not found.best
-    assert found.total == 2 * 967_680 > charges.due(range(8))
+    assert found.total == 2 * 967_680 > charges.batch_charge(range(8))
 
 
 def test_more_questions_get_a_cheaper_order_than_the_given_one():
@@ -314,7 +318,7 @@ def test_more_questions_get_a_cheaper_order_than_the_given_one():
 def test_an_agent_charges_what_the_order_says(tmp_path):
     schema = schema_of()
     texts = [POOL[3], POOL[2], POOL[5], POOL[7], POOL[0]]
-    desk = Desk(schema, 6)
+    desk = PriceDesk(schema, 6)
     charges = Charges(schema, tuple(desk.plan(texts, None, 3)))
     data = {"a": [0, 1, 2, 3, 4, 5], "b": [0, 1, 2, 0, 1, 2], "g": list("xyxyxy")}
     for number, ordering in enumerate((charges.in_order(range(5)), charges.best_order())):

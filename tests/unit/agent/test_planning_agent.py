@@ -10,7 +10,7 @@ from hartley.agent import agent as opening_agent
 from hartley.agent.agent import Agent
 from hartley.errors import OptionError
 from hartley.trusted.agent import TrustedAgent
-from hartley.trusted.precision import Desk
+from hartley.trusted.precision import PriceDesk
 
 MEDIAN, OLD = (
     "SELECT MEDIAN(age) FROM people",
@@ -147,7 +147,7 @@ def test_what_is_no_ledger_is_refused_with_a_sentence(ledger):
 
 
 def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_path, monkeypatch):
-    plan, make_quote, used = Desk.plan, opening_agent.quote, []
+    plan, make_quote, used = PriceDesk.plan, opening_agent.quote, []
 
     def replaced_meanwhile(desk, *about):
         used.append(desk)
@@ -159,7 +159,7 @@ def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_pat
         used.append(desk)
         return make_quote(desk, *about, **more)
 
-    monkeypatch.setattr(Desk, "plan", replaced_meanwhile)
+    monkeypatch.setattr(PriceDesk, "plan", replaced_meanwhile)
     monkeypatch.setattr(opening_agent, "quote", noted)
     with Agent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
         old = agent.desk

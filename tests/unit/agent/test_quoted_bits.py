@@ -8,7 +8,7 @@ import pytest
 from hartley.agent.quoting import price
 from hartley.errors import OptionError, Stale
 from hartley.results.quote import Wish
-from hartley.trusted.agent import Quoted
+from hartley.trusted.agent import PriceOffer
 
 OLD = "SELECT COUNT(*) FROM people WHERE age >= 50"
 YOUNG = "SELECT COUNT(*) FROM people WHERE age < 50"
@@ -109,7 +109,7 @@ def test_something_with_the_former_fields_alone_is_not_taken_for_a_quote(agent):
         due: float | None
         given: tuple[int, ...] = ()
 
-    assert isinstance(agent.price(OLD), Quoted)
-    assert not isinstance(FormerQuote(1.0, 0.0), Quoted)
+    assert isinstance(agent.price(OLD), PriceOffer)
+    assert not isinstance(FormerQuote(1.0, 0.0), PriceOffer)
     with pytest.raises(OptionError, match="does not list the numbers of rows"):
         agent.ask(OLD, given=FormerQuote(1.0, 0.0))

@@ -11,7 +11,7 @@ from hartley.errors import InputError, OptionError, Refused
 from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted import precision as quoting
-from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.precision import PriceDesk, questions_of
 
 PEOPLE = Schema.read(
     {
@@ -41,19 +41,19 @@ def parsed(monkeypatch):
 
 
 def test_a_text_is_read_once_and_remembered_with_its_wish(parsed):
-    desk = Desk(PEOPLE, 1000)
+    desk = PriceDesk(PEOPLE, 1000)
     first = desk.plan(MEAN, None, 2)
     assert desk.plan([Wish(MEAN, bits=2)], None, None) == first
     assert parsed == [MEAN]
     wishes = [(None, 3), (3, None), (Decimal(3), None), ("3", None), (None, None), (None, 1)]
     plans = [desk.plan(MEAN, *wish)[0] for wish in wishes]
-    assert plans == [Desk(PEOPLE, 1000).plan(MEAN, *wish)[0] for wish in wishes]
+    assert plans == [PriceDesk(PEOPLE, 1000).plan(MEAN, *wish)[0] for wish in wishes]
     assert plans[0] != plans[1] == plans[2] == plans[3]
     assert plans[4] == plans[5]  # the schema's default is one bit
 
 
 def test_a_refusal_is_refused_again():
-    desk = Desk(PEOPLE, 1000)
+    desk = PriceDesk(PEOPLE, 1000)
     for _ in range(2):
         with pytest.raises(Refused, match="no column"):
             desk.plan("SELECT AVG(wage) FROM people", None, 1)
@@ -63,7 +63,7 @@ def test_a_refusal_is_refused_again():
 def test_only_so_many_plans_are_remembered(monkeypatch):
     monkeypatch.setattr(quoting, "MOST_PLANS", 3)
     monkeypatch.setattr(quoting, "MOST_KEPT", 2)
-    desk = Desk(PEOPLE, 1000)
+    desk = PriceDesk(PEOPLE, 1000)
     for age in range(10):
         desk.plan(MEAN, None, 1 + age)
         assert len(desk.plans) <= 3
@@ -73,7 +73,7 @@ def test_only_so_many_plans_are_remembered(monkeypatch):
 
 
 def test_what_is_due_is_the_price_of_what_was_not_paid_for(tmp_path):
-    desk = Desk(PEOPLE, 1000)
+    desk = PriceDesk(PEOPLE, 1000)
     mean, count = (desk.plan(text, None, 1)[0] for text in (MEAN, MEAN.replace("AVG", "SUM")))
     other = desk.plan("SELECT COUNT(*) FROM people WHERE sex = 'F'", None, 1)[0]
     assert mean.questions == count.questions

@@ -15,7 +15,7 @@ from hartley.exact import floor_power
 from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
 from hartley.trusted.cells import read_cells
-from hartley.trusted.precision import Desk, vacuous_labels
+from hartley.trusted.precision import PriceDesk, vacuous_labels
 from hartley.trusted.questions.question import NumberKind
 
 SCHEMA = Schema.read(
@@ -93,7 +93,7 @@ def test_a_vacuous_answer_is_refused_with_the_next_useful_price(agent, text, wis
 
 @pytest.mark.parametrize(("text", "wish", "_"), VACUOUS)
 def test_the_price_that_is_named_is_useful_and_none_below_it_is(text, wish, _):
-    desk = Desk(SCHEMA, 200)
+    desk = PriceDesk(SCHEMA, 200)
     prices = quote(desk, desk.plan(text, wish.get("error"), wish.get("bits"))).useful[0]
     for useful in prices:
         (plan,) = desk.plan(text, None, useful.bits_alone)
@@ -127,7 +127,9 @@ def test_what_the_schema_settles_and_what_is_told_is_answered(agent, text, wish)
 
 
 def test_an_empty_table_and_private_rows_are_judged_by_what_is_public(tmp_path):
-    (plan,) = Desk(SCHEMA, 0).plan("SELECT AVG(age), SUM(income), COUNT(*) FROM people", None, 0)
+    (plan,) = PriceDesk(SCHEMA, 0).plan(
+        "SELECT AVG(age), SUM(income), COUNT(*) FROM people", None, 0
+    )
     assert vacuous_labels(plan) == ()
     ages = {"age": [1, 2, 3]}
     with Agent(ages, PRIVATE_ROWS, ledger=tmp_path / "p.db", budget=90) as agent:
@@ -153,7 +155,7 @@ def test_one_vacuous_question_refuses_its_batch_and_a_paid_one_does_not(agent):
 def test_a_label_that_is_told_in_some_group_is_not_vacuous():
     """The bins of a median differ in width: some are cut by a coarse step, others are not."""
     text = "SELECT BIN(age, 40), MEDIAN(age) FROM people GROUP BY BIN(age, 40)"
-    (plan,) = Desk(SCHEMA, 200).plan(text, 20, None)
+    (plan,) = PriceDesk(SCHEMA, 200).plan(text, 20, None)
     steps = [question.step for question in plan.questions]
     whole = plan.with_steps([Fraction(101)] * len(steps))
     part = plan.with_steps([Fraction(101), *[Fraction(5)] * (len(steps) - 1)])
@@ -175,7 +177,7 @@ def test_a_quote_without_an_agent_says_the_same():
 def test_a_vacuous_answer_is_what_the_schema_tells_whatever_the_data(seed):
     """Every cell is read: where a label is named none is narrower, and else one of them is."""
     order = random.Random(seed)
-    desk = Desk(PRIVATE_ROWS, 50)
+    desk = PriceDesk(PRIVATE_ROWS, 50)
     named = told = 0
     for _ in range(150):
         shape = order.choice(["COUNT(*)", "SUM(age)", "AVG(age)", "MEDIAN(age)", "MAX(age)"])
@@ -190,7 +192,7 @@ def test_a_vacuous_answer_is_what_the_schema_tells_whatever_the_data(seed):
         (question,), (item,) = plan.questions, plan.items
         levels = int((question.most - question.least) / question.step) + 1
         shown = [read_cells(plan, [cell]).only for cell in range(levels)]
-        schema_tells = item.reach or item.rows
+        schema_tells = item.bounds or item.rows
         narrower = {
             (one.low, one.high)
             for one in shown

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
-from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.precision import PriceDesk, questions_of
 from hartley.trusted.pricing.price import price
 
 PEOPLE = Schema.read(
@@ -35,7 +35,7 @@ def test_an_error_buys_the_finest_steps_of_its_price(text, error):
     from hartley.trusted.precision import steps_for_error, worst_errors
     from hartley.trusted.questions.question import parse
 
-    desk = Desk(PEOPLE, 1000)
+    desk = PriceDesk(PEOPLE, 1000)
     (told,) = desk.plan(Wish(text, error=error), None, None)
     plain = parse(text, PEOPLE, 1000)
     coarse = plain.with_steps(steps_for_error(plain, error))
@@ -48,6 +48,6 @@ def test_an_error_buys_the_finest_steps_of_its_price(text, error):
 
 @pytest.mark.parametrize("error", ["0.5", "0.2", 3])
 def test_wishes_of_the_same_price_are_the_same_question(error):
-    desk = Desk(PEOPLE, 1000)
+    desk = PriceDesk(PEOPLE, 1000)
     plans = desk.plan([Wish(TEXTS[0], error=error), Wish(TEXTS[0], bits=1)], None, None)
     assert len(questions_of(plans)) == 1

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 SERVICE = """
 import os, pathlib, signal, sys
 import uvicorn
-from hartley.trusted.data import Holding
+from hartley.trusted.data import DataVersion
 from hartley.service import app as gate
 from hartley.service.app import create_app
 from hartley.service.settings import read_settings
@@ -36,11 +36,11 @@ def die_once():
         os.kill(os.getpid(), signal.SIGKILL)
 
 if place == "before the answer":
-    cells = Holding.cells
+    cells = DataVersion.cells
     def dying(self, questions):
         die_once()
         return cells(self, questions)
-    Holding.cells = dying
+    DataVersion.cells = dying
 else:
     send = gate._Reply.__call__
     async def dying(self, message):

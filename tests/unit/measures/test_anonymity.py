@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
-from hartley import anonymity as measures, anonymity as risks
 from hartley.errors import OptionError
 from hartley.kernels.classes import ClassCounts
 from hartley.measures import (
+    anonymity as measures,
     delta_disclosure,
     equal_closeness,
     hierarchical_closeness,
@@ -62,15 +62,15 @@ def moved(p, q, distance):
 def test_sizes_and_risks_are_what_counting_people_gives(rows):
     classes, _ = counted(rows)
     sizes = Counter(key for key, _ in rows).values()
-    assert risks.k_anonymity(classes) == min(sizes)
-    assert risks.unique_records(classes) == sum(size == 1 for size in sizes)
-    assert risks.record_leakage(classes) == pytest.approx(math.log2(len(rows) / min(sizes)))
-    assert risks.prosecutor_risk(classes) == Fraction(1, min(sizes))
-    assert risks.journalist_risk(classes.sizes * 3) == Fraction(1, 3 * min(sizes))
-    assert risks.marketer_risk(classes) == Fraction(len(sizes), len(rows))
+    assert measures.k_anonymity(classes) == min(sizes)
+    assert measures.unique_records(classes) == sum(size == 1 for size in sizes)
+    assert measures.record_leakage(classes) == pytest.approx(math.log2(len(rows) / min(sizes)))
+    assert measures.prosecutor_risk(classes) == Fraction(1, min(sizes))
+    assert measures.journalist_risk(classes.sizes * 3) == Fraction(1, 3 * min(sizes))
+    assert measures.marketer_risk(classes) == Fraction(len(sizes), len(rows))
     population = classes.sizes + np.arange(len(classes))
     pairs = zip(classes.sizes.tolist(), population.tolist(), strict=True)
-    assert risks.marketer_risk(classes, population) == sum(
+    assert measures.marketer_risk(classes, population) == sum(
         Fraction(n, of) for n, of in pairs
     ) / len(rows)
 
@@ -79,7 +79,7 @@ def test_sizes_and_risks_are_what_counting_people_gives(rows):
 @given(st.lists(st.one_of(st.integers(1, 40), st.integers(1, 10**9)), min_size=1, max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_bands_hold_every_class_once_and_are_few(sizes):
-    bands = risks.size_bands(np.array(sizes))
+    bands = measures.size_bands(np.array(sizes))
     assert len(bands) <= 32
     assert bands[0].low <= min(sizes) <= bands[0].high
     assert bands[-1].low <= max(sizes) <= bands[-1].high
@@ -92,7 +92,7 @@ def test_bands_hold_every_class_once_and_are_few(sizes):
 
 def test_unique_records_have_a_band_of_their_own():
     for largest in (1, 5, 60, 10**6):
-        assert risks.size_bands(np.array([1, largest]))[0].high == 1
+        assert measures.size_bands(np.array([1, largest]))[0].high == 1
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_unique_records_have_a_band_of_their_own():
     ],
 )
 def test_bands_begin_and_end_where_they_are_said_to(least, largest, edges):
-    bands = risks.size_bands(np.array([largest, least, least]))
+    bands = measures.size_bands(np.array([largest, least, least]))
     expected = list(map(int, edges.split()))
     assert [band.low for band in bands] == expected[:-1]
     assert [band.high + 1 for band in bands] == expected[1:]
@@ -133,7 +133,7 @@ def test_bands_begin_and_end_where_they_are_said_to(least, largest, edges):
 
 def test_records_are_summed_exactly():
     sizes = np.array([2**60 + 1, 2**60 + 3, 1])
-    assert risks.size_bands(sizes)[-1].records == 2**61 + 4
+    assert measures.size_bands(sizes)[-1].records == 2**61 + 4
 
 
 @pytest.mark.slow

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from hartley import anonymity
 from hartley.kernels.classes import ClassCounts
-from hartley.measures import continuous, estimation, leakage
+from hartley.measures import anonymity, continuous, estimation, leakage
 from hartley.ranges.classes import KeyClasses
 
 TWO = ClassCounts.from_cells(*np.array([[0, 0, 1], [0, 1, 1], [1, 2, 2]]))

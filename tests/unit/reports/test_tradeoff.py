@@ -10,13 +10,7 @@ from rich.console import Console
 
 import hartley
 from hartley.reports.document import render_html
-from hartley.reports.pages.tradeoff import (
-    headings,
-    plot_tradeoff,
-    print_tradeoff,
-    render_csv,
-    render_picture,
-)
+from hartley.reports.render import picture, print_report
 from hartley.studies.release.tradeoff import tradeoff
 
 SPECS = {
@@ -64,30 +58,30 @@ def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
 def test_the_page_and_the_table_show_every_number(found):
     page = render_html(found)
     out = io.StringIO()
-    print_tradeoff(found, Console(file=out, width=120))
-    for point in found.points:
-        for column in headings(found):
-            assert f">{column.shown(point)}</td>" in page
-            assert column.shown(point) in out.getvalue()
+    print_report(found.report(), Console(file=out, width=120))
+    cells = re.findall(r'<td class="number"[^>]*>\s*([^<\s][^<]*?)\s*<', page)
+    assert cells == [column.text(point) for point in found.points for column in found.columns]
+    for text in cells:
+        assert text in out.getvalue()
     assert "…" not in out.getvalue()
 
 
 @pytest.mark.slow
 def test_a_narrow_terminal_still_shows_every_number(found):
     out = io.StringIO()
-    print_tradeoff(found, Console(file=out, width=40))
+    print_report(found.report(), Console(file=out, width=40))
     words = " ".join(out.getvalue().split())
     for point in found.points:
-        assert all(f"{c.name} {c.shown(point)}" in words for c in headings(found)[1:])
+        assert all(f"{c.name} {c.text(point)}" in words for c in found.columns[1:])
 
 
 def test_the_table_reads_back_from_csv(found):
-    lines = list(csv.reader(io.StringIO(render_csv(found))))
+    lines = list(csv.reader(io.StringIO(found.csv())))
     assert len(lines) == 1 + len(found.points)
     assert len({len(line) for line in lines}) == 1
     assert [line[-1] for line in lines].count("yes") == 1
     for point, line in zip(found.points, lines[1:], strict=True):
-        for column, cell in zip(headings(found), line, strict=False):
+        for column, cell in zip(found.columns, line, strict=False):
             value = column.value(point)
             known = value is not None and value != math.inf
             assert (float(cell) == pytest.approx(float(value))) if known else cell == ""
@@ -96,7 +90,7 @@ def test_the_table_reads_back_from_csv(found):
 def test_leakages_are_rounded_up_and_errors_down():
     curve = tradeoff(SPECS["query"], errors=["0.7"])
     for point in curve.points:
-        shown = {column.name: column.shown(point).replace(",", "") for column in headings(curve)}
+        shown = {column.name: column.text(point).replace(",", "") for column in curve.columns}
         assert float(shown["L₀ of equal cells, bits"]) >= point.equal.leakage
         assert float(shown["bits about one person"]) >= point.equal.person_bits
         assert float(shown["adversary's error dmin"]) <= point.equal.smallest_error
@@ -106,7 +100,7 @@ def test_leakages_are_rounded_up_and_errors_down():
 @pytest.mark.slow
 def test_every_curve_is_drawn_with_its_values():
     curve = tradeoff(SPECS["query"])
-    privacy, together, person, adversary = plot_tradeoff(curve).axes
+    privacy, together, person, adversary = hartley.plot(curve).axes
     drawn = {line.get_label(): line for axes in (together, person) for line in axes.lines}
     line = drawn["maximin information I⋆"]
     kept = [p for p in curve.points if p.equal.maximin_information > 0]
@@ -126,9 +120,9 @@ def test_every_curve_is_drawn_with_its_values():
 )
 def test_pictures_are_the_same_every_time(kind, begins):
     curve = tradeoff(SPECS["record"], errors=[1, 10])
-    picture = render_picture(curve, kind)
-    assert picture.startswith(begins)
-    assert render_picture(curve, kind) == picture
+    drawn = picture(curve, kind)
+    assert drawn.startswith(begins)
+    assert picture(curve, kind) == drawn
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from hartley.datasets.people import people
 from hartley.errors import InputError, OptionError
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.random.reconstruction import reconstruct
-from hartley.reports.pages.curve import render_curve
+from hartley.reports.render import page
 from hartley.studies.release.curve import CSV_COLUMNS, curve
 
 PEOPLE = people(600)
@@ -220,8 +220,8 @@ def test_means_distort_no_more_and_are_what_the_exact_step_says():
     assert "need not be a value of the key" in " ".join(report.notes)
     rows = list(csv.DictReader(io.StringIO(report.csv())))
     assert [float(row["reconstructed"]) for row in rows] == list(report.reconstructed)
-    assert "means released" in render_curve(report)
-    assert "distortion with means" in render_curve(report)
+    assert "means released" in page(report.report())
+    assert "distortion with means" in page(report.report())
 
 
 def test_means_are_not_worked_out_unasked_or_for_other_distortions(report):
@@ -245,7 +245,7 @@ def test_rules_that_see_both_sides_are_never_worse(objective):
     assert both.gaussian == ()
     assert both.to_dict()["sees"] == "both"
     assert "needs both" in " ".join(both.notes)
-    assert "key and the confidential columns" in render_curve(both)
+    assert "key and the confidential columns" in page(both.report())
 
 
 def test_a_key_that_is_confidential_too_has_the_curve_of_rate_distortion():

@@ -17,7 +17,7 @@ from hartley.cli.anonymity import anonymity_command
 from hartley.cli.attack import attack_app
 from hartley.cli.audit import audit_command
 from hartley.errors import InputError
-from hartley.ranges.relation import PeopleCounts
+from hartley.ranges.relation import ExposureCounts
 from hartley.studies.check.gate import (
     FAIL_ON_PEOPLE,
     attack_condition,
@@ -83,14 +83,14 @@ def test_an_attack_stops_above_a_limit(folder):
 @pytest.mark.parametrize("few", [0, 3])
 @pytest.mark.parametrize("given_away", [0, 1])
 def test_a_condition_about_people_looks_at_their_number_alone(unique, few, given_away):
-    people = PeopleCounts(rows=20, k=4, unique=unique, among_few=few, given_away=given_away)
+    people = ExposureCounts(rows=20, k=4, unique=unique, among_few=few, given_away=given_away)
     stopped = {word for word in FAIL_ON_PEOPLE if people_condition(people, word) is not None}
     numbers = {"unique": unique, "few": few, "given-away": given_away}
     assert stopped == {word for word, number in numbers.items() if number}
 
 
 def test_a_condition_that_nobody_knows_is_refused():
-    people = PeopleCounts(rows=20, k=4, unique=0, among_few=0)
+    people = ExposureCounts(rows=20, k=4, unique=0, among_few=0)
     with pytest.raises(InputError, match="without a secret"):
         people_condition(people, "given-away")
     with pytest.raises(InputError, match="no reason to fail"):

@@ -1,4 +1,4 @@
-"""Their columns in a policy file."""
+"""Columns of a policy file that are moved so that a hypothesis stays open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hartley.policies.hypotheses.hypothesis import (
     read_others,
 )
 from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
-from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.meeting import HidingPolicy, MeetPolicy
 from hartley.policies.hypotheses.open_records import (
     ContinuousMeetPolicy,
     OpenHypothesis,
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from hartley.tables.release_rules import Tree
 
 
-# --- meet column ----------------------------------------------------------------------------------
-# Columns of a policy file that are moved so that a hypothesis stays open.
-
 NORMS, ROUNDINGS = ("sup", "l1", "l2"), ("nearest", "down")
 
 
@@ -66,11 +63,11 @@ class MeetColumn(ColumnPolicy):
         >>> column = MeetColumn.from_fields("meet", "x", {
         ...     "hypothesis": "x >= 5", "low": "0", "high": "10", "step": "1", "reach": "1",
         ... })
-        >>> column.columns, column.error, column.leaves_open().counts.open
+        >>> column.columns, column.error, column.all_left_open()[0].counts.open
         (('x',), Fraction(1, 1), 4)
     """
 
-    policy: MeetPolicy | TablePolicy | ContinuousMeetPolicy
+    policy: HidingPolicy
 
     kind = "meet"
     kinds = ("meet",)
@@ -85,8 +82,6 @@ class MeetColumn(ColumnPolicy):
                 hint="declare coarser steps, or write its numbers with fewer digits",
             )
         self.to_rules()
-
-    # --- a file -----------------------------------------------------------------------------
 
     @classmethod
     def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> MeetColumn:
@@ -131,9 +126,9 @@ class MeetColumn(ColumnPolicy):
         others = {name: c.texts() for name, c in policy.columns.items() if name not in policy.move}
         others |= {
             name: [exact_text(side.low), exact_text(side.high)]
-            for name, side in self._ranges.items()
+            for name, side in policy.ranges.items()
         }
-        texts = [hypothesis.text for hypothesis in self._hypotheses]
+        texts = [hypothesis.text for hypothesis in policy.hypotheses]
         fields: dict[str, Any] = {"hypothesis": texts if len(texts) > 1 else texts[0]}
         fields |= several | ends
         fields["reach"] = _write(policy.reach)
@@ -143,27 +138,11 @@ class MeetColumn(ColumnPolicy):
             fields["norm"] = policy.norm
         if policy.rounding is not None:
             fields["round"] = policy.rounding
-        if self._possible is not None:
-            fields["possible"] = self._possible.text
-        if isinstance(policy, TablePolicy) and policy.released:
+        if policy.possible is not None:
+            fields["possible"] = policy.possible.text
+        if policy.released:
             fields["released"] = [list(places) for places in policy.released]
         return fields | ({"others": others} if others else {})
-
-    @property
-    def _hypotheses(self) -> tuple[Hypothesis, ...]:
-        policy = self.policy
-        return policy.hypotheses if isinstance(policy, TablePolicy) else (policy.hypothesis,)
-
-    @property
-    def _ranges(self) -> Mapping[str, Interval]:
-        """The columns that are read without a step."""
-        return self.policy.ranges if isinstance(self.policy, ContinuousMeetPolicy) else {}
-
-    @property
-    def _possible(self) -> Hypothesis | None:
-        return self.policy.possible if isinstance(self.policy, TablePolicy) else None
-
-    # --- a release --------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -182,7 +161,7 @@ class MeetColumn(ColumnPolicy):
             name: column.side(name, policy.rounding if name in policy.move else None)
             for name, column in policy.columns.items()
         }
-        reals = tuple(RealSide(name, side.low, side.high) for name, side in self._ranges.items())
+        reals = tuple(RealSide(name, side.low, side.high) for name, side in policy.ranges.items())
         form = policy.possible_form if isinstance(policy, TablePolicy) else None
         return tuple(
             IndexFormula(
@@ -194,8 +173,6 @@ class MeetColumn(ColumnPolicy):
             )
             for name in policy.move
         )
-
-    # --- a promise --------------------------------------------------------------------------
 
     @property
     def range(self) -> tuple[Fraction, Fraction] | None:
@@ -218,7 +195,7 @@ class MeetColumn(ColumnPolicy):
         """Return that every value of the lattice can come out."""
         lattices = [self.policy.columns[name] for name in self.columns]
         count = math.prod(lattice.last + 1 for lattice in lattices)
-        reads = frozenset({*self.policy.columns, *self._ranges})
+        reads = frozenset({*self.policy.columns, *self.policy.ranges})
         return Output(", ".join(self.columns), count, reads)
 
     @property
@@ -226,39 +203,36 @@ class MeetColumn(ColumnPolicy):
         """The columns that are read on a step."""
         return self.policy.columns
 
-    def leaves_open(self) -> OpenHypothesis:
-        """Return what the hypothesis is, or the first of several, and what leaves it open."""
-        return self.all_left_open()[0]
-
     def all_left_open(self) -> tuple[OpenHypothesis, ...]:
         """Return every hypothesis, and how many records leave it open."""
-        return tuple(self._opened(place) for place in range(len(self._hypotheses)))
+        return tuple(self._opened(place) for place in range(len(self.policy.hypotheses)))
 
     def _opened(self, place: int) -> OpenHypothesis:
         policy = self.policy
         most = None
+        counts: OpenRecords | OpenShare
         if isinstance(policy, MeetPolicy):
-            records = count_open(policy)
-            counts: OpenRecords | OpenShare = records
+            counts = records = count_open(policy)
             if policy.rounding is None:
                 most = records.open if policy.norm == "sup" else count_coverable(policy)
         elif isinstance(policy, TablePolicy):
             counts = policy.count_open(place)
             most = None if policy.also else policy.most
         else:
+            assert isinstance(policy, ContinuousMeetPolicy)  # there are three
             counts = policy.count_open()
         return OpenHypothesis(
-            hypothesis=self._hypotheses[place].text,
+            hypothesis=policy.hypotheses[place].text,
             columns=policy.columns,
             move=policy.move,
             errors=policy.errors,
             counts=counts,
             how=self._how(),
-            apart=policy.apart,
+            distance_to_partner=policy.distance_to_partner,
             known_within=policy.known_within,
             rounding=policy.rounding,
-            ranges=self._ranges,
-            possible=None if self._possible is None else self._possible.text,
+            ranges=policy.ranges,
+            possible=None if policy.possible is None else policy.possible.text,
             most=most,
         )
 
@@ -266,7 +240,7 @@ class MeetColumn(ColumnPolicy):
         """Say which records are released as one."""
         policy = self.policy
         if isinstance(policy, TablePolicy):
-            which = "it changes" if len(self._hypotheses) == 1 else "one of the hypotheses changes"
+            which = "one of the hypotheses changes" if policy.also else "it changes"
             return f"Where {which}, records of either side are released as one, by a table."
         apart = [
             f"{counted(distance, 'step')} of {name}"
@@ -287,7 +261,7 @@ class MeetColumn(ColumnPolicy):
 
     def possible_if(self) -> Clause | None:
         """Return the condition that every possible record fulfils."""
-        return None if self._possible is None else self._possible.clause
+        return None if self.policy.possible is None else self.policy.possible.clause
 
     def sentence(self) -> str:
         """Say what is released near the line."""
@@ -296,7 +270,7 @@ class MeetColumn(ColumnPolicy):
             for name, error in zip(self.columns, self.policy.errors, strict=True)
             if error  # in a norm the best move may be along one column alone
         ]
-        texts = [str(hypothesis) for hypothesis in self._hypotheses]
+        texts = [str(hypothesis) for hypothesis in self.policy.hypotheses]
         return (
             f"Near where {listed(texts, joint='or')} changes, records from either side are "
             f"released as one, moving {listed(errors)}; every other record is released as it is"
@@ -384,10 +358,6 @@ def _read_tables(value: object) -> list[list[int]]:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**32
-
-
-# --- line column ----------------------------------------------------------------------------------
-# A column moved near a line over other columns, as a policy file says it.
 
 
 @dataclass(frozen=True)
@@ -541,15 +511,15 @@ class LineColumn(ColumnPolicy):
         r, low, high = (("const", str(number)) for number in (self.reach, *self.range))
         if self.kind == "blur":
             (own,) = variables(self.name)
-            tree = _blur(x, g, r, running_error(own - self.expression))
+            # A value at the end of the band counts as in it, whatever rounding makes of the
+            # difference. The reach and the sum are rounded themselves; few values lie so near.
+            error = running_error(own - self.expression)
+            slack = ("+", error, ("*", r, ("const", str(Fraction(1, 2**51)))))
+            tree: Tree = ("if", ("<=", ("abs", ("-", x, g)), ("+", r, slack)), g, x)
         else:
             is_above = ("<=" if self.hypothesis.line_is_above else "<", g, x)
             tree = _stretch(x, g, r, low, high, is_above)
         return Formula(self.name, tree, *self.range)
-
-    def to_rules(self) -> tuple[Formula | IndexFormula]:
-        """Return what an engine executes."""
-        return (self.to_rule(),)
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields of a file."""
@@ -574,8 +544,6 @@ class LineColumn(ColumnPolicy):
         box = Box({name: Interval(*ranges[name]) for name in names})
         policy = StretchPolicy if self.kind == "stretch" else BlurringPolicy
         return policy(self.hypothesis, self.reach, box)
-
-    # --- values on a step -------------------------------------------------------------------
 
     @property
     def lattice(self) -> Mapping[str, LatticeColumn] | None:
@@ -612,15 +580,15 @@ class LineColumn(ColumnPolicy):
         tree = ("if", inside, line, values[self.name])
         return IndexFormula(self.name, tree, tuple(sides.values()))
 
-    def leaves_open(self) -> OpenHypothesis | None:
+    def all_left_open(self) -> tuple[OpenHypothesis, ...]:
         """Return what the line hides, and how many records leave it open, where steps are known."""
         lattice = self.lattice
         if lattice is None:
-            return None
+            return ()
         near, line, beyond = (
             first_above(form, lattice, self.name, rising=True) for form in self._forms().values()
         )
-        return OpenHypothesis(
+        opened = OpenHypothesis(
             hypothesis=f"{self.name} {self.sign} {self.line}",
             columns=lattice,
             move=(self.name,),
@@ -628,6 +596,7 @@ class LineColumn(ColumnPolicy):
             counts=count_bands(near, line, beyond, lattice[self.name].last),
             how=f"Within {exactly(self.reach)} of the line, the line itself is released.",
         )
+        return (opened,)
 
     def sentence(self) -> str:
         """Say what is released near the line."""
@@ -640,11 +609,11 @@ class LineColumn(ColumnPolicy):
         near = f"Within {exactly(self.reach)} of the line {self.line}"
         return f"{near}, {how}; every other value is released as it is."
 
-    def hidden_side(self) -> HiddenSide:
+    def hidden_sides(self) -> tuple[HiddenSide, ...]:
         """Return on which side of the line a value lies, hidden as far as the reach."""
         (own,) = variables(self.name)
         text, clause = f"{self.name} {self.sign} {self.line}", self.hypothesis.clause
-        return HiddenSide(text, clause, own - self.expression, self.reach)
+        return (HiddenSide(text, clause, own - self.expression, self.reach),)
 
     def rises_between(self) -> tuple[Expression, ...]:
         """Return the line: each side of it is released in order, and either begins at the band."""
@@ -666,13 +635,3 @@ def _stretch(  # noqa: PLR0913, PLR0917 - what the formula has
     moved = ("if", is_above, spread(g, b), spread(a, g))
     # Rounding alone could step over the end of the band. Few values lie in it: asked first.
     return ("if", inside, ("if", crossed, ("min", b, moved), x), x)
-
-
-def _blur(x: Tree, g: Tree, r: Tree, error: Tree) -> Tree:
-    """Return the formula that releases the line for everything close to it.
-
-    A value at the end of the band counts as in it, whatever rounding makes of the difference.
-    """
-    # The reach and the sum are rounded themselves; few values lie so near.
-    slack = ("+", error, ("*", r, ("const", str(Fraction(1, 2**51)))))
-    return ("if", ("<=", ("abs", ("-", x, g)), ("+", r, slack)), g, x)

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from hartley.boxes.expression import Clause
 
 
-# --- hypothesis -----------------------------------------------------------------------------------
-
-
 MOST_OPERATIONS = 100
 """More than anybody writes by hand, and few enough to be nested without end of the stack."""
 
@@ -113,15 +110,14 @@ def _operations(clause: Clause) -> int:
     """Count the operations, comparisons and words of a clause."""
     if clause[0] in (">=", ">"):
         return 1 + sum(1 for node in clause[1].nodes() if node.parts)
-    if clause[0] == "and" and all(part[0] == ">=" and _is_plain(part[1]) for part in clause[1:]):
-        return 1  # one value of a list
+    if clause[0] == "and" and all(
+        part[0] == ">="
+        and part[1].operation == "-"
+        and {side.operation for side in part[1].parts} == {"var", "const"}
+        for part in clause[1:]
+    ):
+        return 1  # a column is one value of a list
     return 1 + sum(_operations(part) for part in clause[1:])
-
-
-def _is_plain(expression: Expression) -> bool:
-    """Tell whether an expression is a column less a number, or the other way round."""
-    kinds = {part.operation for part in expression.parts}
-    return expression.operation == "-" and kinds == {"var", "const"}
 
 
 def _holds(clause: Clause, record: Mapping[str, Fraction]) -> bool:
@@ -212,8 +208,7 @@ def _unreadable(text: str) -> OptionError:
     )
 
 
-# --- lattice --------------------------------------------------------------------------------------
-# Columns whose values lie on a step: a value is its index, and the index comes first.
+# --- columns whose values lie on a step: a value is its index, and the index comes first ----------
 
 
 @dataclass(frozen=True)

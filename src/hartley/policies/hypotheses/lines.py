@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,11 +20,16 @@ from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.files import one_line
 from hartley.policies.hypotheses.hypothesis import Hypothesis
-from hartley.policies.hypotheses.meeting import MeetPolicy, open_grid
-from hartley.policies.hypotheses.open_records import OpenRecords, count_outputs_open, refuse_many
+from hartley.policies.hypotheses.meeting import MeetPolicy
+from hartley.policies.hypotheses.open_records import (
+    OpenRecords,
+    count_outputs_open,
+    refuse_many,
+    release_codes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,9 +40,6 @@ if TYPE_CHECKING:
     State = tuple[int, int]
     """The last representative of either side: one for which the hypothesis fails, one not."""
 
-
-# --- blurring -------------------------------------------------------------------------------------
-# Policies that make a hypothesis about somebody hard to test.
 
 FLIPPED = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 """Every sign that compares, and the same one read from the other side."""
@@ -256,8 +258,7 @@ class BlurringPolicy(LinePolicy):
         return exact
 
 
-# --- best line ------------------------------------------------------------------------------------
-# The best policy on one column, for any hypothesis: a table of what every value becomes.
+# --- the best policy on one column: a table of what every value becomes ---------------------------
 
 
 @dataclass(frozen=True)
@@ -500,8 +501,10 @@ def best_table(sides: Sequence[Sequence[bool | None]], moves: int) -> LineTable:
     if len(sides) == 1:
         return best_line(sides[0], moves)
     candidates = [_cut_lines(sides, moves), *(best_line(row, moves).released for row in sides)]
-    firsts = _thresholds(sides)
-    if firsts:
+    changes = [_changes(row) for row in sides]
+    whole = not any(None in row for row in sides)
+    if whole and any(changes) and all(len(places) <= 1 for places in changes):  # thresholds
+        firsts = sorted({index for places in changes for index in places})
         candidates.insert(0, best_lines(firsts, len(sides[0]) - 1, moves)[0].released)
 
     def worth(released: Sequence[int | None]) -> tuple[int, int]:
@@ -535,16 +538,7 @@ def _cut_lines(sides: Sequence[Sequence[bool | None]], moves: int) -> tuple[int 
     return tuple(released)
 
 
-def _thresholds(sides: Sequence[Sequence[bool | None]]) -> list[int]:
-    """Return where each hypothesis changes; nothing where one changes twice or values lack."""
-    changes = [_changes(row) for row in sides]
-    if any(None in row for row in sides) or any(len(places) > 1 for places in changes):
-        return []
-    return sorted({index for places in changes for index in places})
-
-
-# --- comparison -----------------------------------------------------------------------------------
-# Blurring, stretching and meeting on data with a step, compared by what they leave open.
+# --- policies compared by what they leave open ----------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -590,99 +584,60 @@ def compare_policies(
     refuse_many(columns, list(columns))
     box = Box({name: Interval(column.low, column.high) for name, column in columns.items()})
     moved = threshold.column
-    step = columns[moved].step
     distances = [parse_number(within, name="known_within") for within in known_within]
-    records = _Records.of(read, columns, moved)
-    rows = []
-    for name, policy in (
-        ("blur", BlurringPolicy(threshold, reach, box)),  # type: ignore[arg-type]  # read there
-        ("stretch", StretchPolicy(threshold, reach, box)),  # type: ignore[arg-type]  # read there
-    ):
+    steps = [math.floor(distance / columns[moved].step) for distance in distances]
+    records = [
+        {
+            name: column.value(index)
+            for (name, column), index in zip(columns.items(), at, strict=True)
+        }
+        for at in itertools.product(*(range(column.last + 1) for column in columns.values()))
+    ]
+    holds = np.array([read.holds(record) for record in records])
+    shape = tuple(column.last + 1 for column in columns.values())
+    own = np.indices(shape)[list(columns).index(moved)].ravel()
+
+    def compared(name: str, outputs: NDArray[Any], known: Sequence[int]) -> ComparedPolicy:
+        gaps = _gaps(outputs.ravel(), own, holds)
+        near = tuple(sum(gap <= most for gap in gaps) for most in known)
+        return ComparedPolicy(name, count_outputs_open(holds, outputs), near)
+
+    def near_line(policy: BlurringPolicy | StretchPolicy) -> ComparedPolicy:
         codes: dict[tuple[Fraction, ...], int] = {}
-        outputs = [
-            codes.setdefault(tuple(policy.release(record).values()), len(codes))
-            for record in records.values()
-        ]
-        rows.append(records.compared(name, np.array(outputs), distances, step))
+        released = (tuple(policy.release(record).values()) for record in records)
+        outputs = np.array([codes.setdefault(values, len(codes)) for values in released])
+        return compared(policy.kind, outputs, steps)
+
     meet = MeetPolicy(read, columns, [moved], reach)
-    rows.append(records.compared("meet", records.meeting(meet), distances, step))
     made = [
         MeetPolicy(read, columns, [moved], reach, known_within=distance) for distance in distances
     ]
+    meeting = compared("meet", release_codes(meet), steps)
     known = [
-        records.compared("", records.meeting(policy), [distance], step).known[0]
-        for policy, distance in zip(made, distances, strict=True)
+        compared("", release_codes(policy), [most]).known[0]
+        for policy, most in zip(made, steps, strict=True)
     ]
-    return (*rows, ComparedPolicy("meet made for it", rows[-1].counts, tuple(known)))
+    return (
+        near_line(BlurringPolicy(threshold, reach, box)),  # type: ignore[arg-type]  # read there
+        near_line(StretchPolicy(threshold, reach, box)),  # type: ignore[arg-type]  # read there
+        meeting,
+        ComparedPolicy("meet made for it", meeting.counts, tuple(known)),
+    )
 
 
-@dataclass(frozen=True)
-class _Records:
-    """All records of a lattice: their indices, and whether the hypothesis holds."""
-
-    columns: Mapping[str, LatticeColumn]
-    moved: str
-    holds: NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls, hypothesis: Hypothesis, columns: Mapping[str, LatticeColumn], moved: str
-    ) -> _Records:
-        lattice = {name: columns[name] for name in columns}
-        held = [hypothesis.holds(record) for record in _values(lattice)]
-        return cls(lattice, moved, np.array(held))
-
-    def values(self) -> Iterator[dict[str, Fraction]]:
-        """Yield the records, in the order of the arrays."""
-        return _values(self.columns)
-
-    def meeting(self, policy: MeetPolicy) -> NDArray[np.int64]:
-        """Return what a policy `meet` releases, as whole numbers."""
-        indices = open_grid(self.columns, self.columns)
-        released = indices | policy.release_indices(indices)
-        shape = tuple(column.last + 1 for column in self.columns.values())
-        codes = np.zeros(shape, np.int64)
-        for name, column in self.columns.items():
-            codes = codes * (column.last + 1) + released[name]
-        return codes.ravel()
-
-    def compared(
-        self,
-        name: str,
-        outputs: NDArray[np.int64],
-        distances: Sequence[Fraction],
-        step: Fraction,
-    ) -> ComparedPolicy:
-        """Count what is open, for all and within distances."""
-        shape = tuple(column.last + 1 for column in self.columns.values())
-        axis = list(self.columns).index(self.moved)
-        index = np.indices(shape)[axis].ravel()
-        groups: dict[int, tuple[list[int], list[int]]] = {}
-        for output, place, side in zip(
-            outputs.tolist(), index.tolist(), self.holds.tolist(), strict=True
-        ):
-            groups.setdefault(output, ([], []))[side].append(place)
-        apart = [
-            _nearest(place, listed[1 - side])
-            for listed in groups.values()
-            if all(listed)
-            for side in (0, 1)
-            for place in listed[side]
-        ]
-        known = tuple(
-            sum(1 for gap in apart if gap <= math.floor(distance / step)) for distance in distances
-        )
-        return ComparedPolicy(name, count_outputs_open(self.holds, outputs), known)
-
-
-def _nearest(place: int, others: list[int]) -> int:
-    """Return the distance to the nearest of some sorted numbers."""
-    at = bisect.bisect_left(others, place)
-    return min(abs(place - other) for other in others[max(0, at - 1) : at + 1])
-
-
-def _values(columns: Mapping[str, LatticeColumn]) -> Iterator[dict[str, Fraction]]:
-    listed = [
-        [column.value(index) for index in range(column.last + 1)] for column in columns.values()
+def _gaps(
+    outputs: NDArray[np.int64], places: NDArray[np.int64], holds: NDArray[np.bool_]
+) -> list[int]:
+    """Return how far each open record lies from the nearest of the other side, released alike."""
+    groups: dict[int, tuple[list[int], list[int]]] = {}
+    listed = zip(outputs.tolist(), places.tolist(), holds.tolist(), strict=True)
+    for output, place, side in listed:
+        groups.setdefault(output, ([], []))[side].append(place)
+    return [
+        min(abs(place - other) for other in others[max(0, at - 1) : at + 1])
+        for sides in groups.values()
+        if all(sides)
+        for mine, others in (sides, sides[::-1])
+        for place in mine
+        for at in [bisect.bisect_left(others, place)]
     ]
-    return (dict(zip(columns, record, strict=True)) for record in itertools.product(*listed))

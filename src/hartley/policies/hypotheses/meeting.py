@@ -22,6 +22,7 @@ from hartley.policies.hypotheses.sides import (
     IntegerForm,
     LinearSide,
     as_integers,
+    declared_column,
     evaluate,
     substitute,
 )
@@ -40,11 +41,10 @@ if TYPE_CHECKING:
     Rounding = Literal["nearest", "down"]
 
 
-# --- monotone -------------------------------------------------------------------------------------
-# In which direction a hypothesis depends on a column: shown, never assumed.
-
 MOST_RECORDS = 2**22
 """So many records of a lattice are looked at one by one."""
+MOST_DIRECTIONS = 10**6
+"""So many moves within a norm are compared one by one."""
 
 
 class NotMonotone(OptionError):  # noqa: N818 - reads as what it says
@@ -104,9 +104,6 @@ def _looked_up(
             )
         signs[name] = -1 if (change < 0).any() else 1
     return signs
-
-
-# --- signs by rules -------------------------------------------------------------------------------
 
 
 def _direction_of(clause: Clause, name: str, sides: Mapping[str, Interval]) -> int | None:
@@ -169,15 +166,149 @@ def _joined(*signs: int | None) -> int | None:
     return None if len(depending) > 1 else next(iter(depending), 0)
 
 
-# --- meeting --------------------------------------------------------------------------------------
-
-
-MOST_DIRECTIONS = 10**6
-"""So many moves within a norm are compared one by one."""
+# --- policies -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class MeetPolicy:
+class HidingPolicy:
+    """What policies that leave hypotheses open on data with a step share: what is moved, how far.
+
+    A formula executes one where it can be (``MeetPolicy``), tables else (``TablePolicy``), and a
+    line in doubles where other columns have no step (``ContinuousMeetPolicy``).
+    """
+
+    hypothesis: Hypothesis
+    columns: Mapping[str, LatticeColumn] = field(hash=False)
+    move: tuple[str, ...]
+    reach: tuple[Fraction, ...]
+    known_within: tuple[Fraction, ...] | None = None
+    """To within what somebody may know the moved values; None where that is not allowed for."""
+    norm: Norm = "sup"
+    rounding: Rounding | None = None
+    """How values between the steps are read; None where they are refused."""
+    also: tuple[Hypothesis, ...] = ()
+    """More hypotheses that are left open."""
+    possible: Hypothesis | None = None
+    """The condition that every possible record fulfils; None where all are possible."""
+    ranges: Mapping[str, Interval] = field(default_factory=dict, hash=False)
+    """The columns without a step."""
+    released: tuple[tuple[int, ...], ...] = ()
+    """The tables, where they were given."""
+
+    def _read(  # noqa: PLR0913 - each is one choice of the user's
+        self,
+        hypothesis: Hypothesis | str | Sequence[Hypothesis | str],
+        columns: Mapping[str, LatticeColumn],
+        move: Sequence[str],
+        reach: object,
+        *,
+        known_within: object = None,
+        norm: Norm = "sup",
+        rounding: Rounding | None = None,
+        possible: Hypothesis | str | None = None,
+        ranges: Mapping[str, Interval] | None = None,
+        released: Sequence[Sequence[int]] = (),
+    ) -> None:
+        """Read what a policy is made of, and refuse one that hides nothing."""
+        several = [hypothesis] if isinstance(hypothesis, (Hypothesis, str)) else list(hypothesis)
+        read = [Hypothesis.parse(text) if isinstance(text, str) else text for text in several]
+        moved = tuple(move)
+        if not read or len({text.text for text in read}) < len(read):
+            raise OptionError(
+                "The hypotheses are not a list of different ones",
+                hint='write for example hypothesis = ["age >= 18", "age >= 65"]',
+            )
+        fields: dict[str, Any] = {
+            "hypothesis": read[0],
+            "columns": dict(columns),
+            "move": moved,
+            "reach": read_distances(reach, None if norm != "sup" else moved),
+            "known_within": None
+            if known_within is None
+            else read_distances(known_within, moved, "known_within"),
+            "norm": norm,
+            "rounding": rounding,
+            "also": tuple(read[1:]),
+            "possible": Hypothesis.parse(possible) if isinstance(possible, str) else possible,
+            "ranges": dict(ranges or {}),
+            "released": tuple(map(tuple, released)),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """All that is to stay open."""
+        return (self.hypothesis, *self.also)
+
+    @property
+    def rounded_by(self) -> Fraction:
+        """By how many steps rounding moves a value at most."""
+        return {None: Fraction(0), "nearest": Fraction(1, 2), "down": Fraction(1)}[self.rounding]
+
+    @property
+    def moves(self) -> tuple[int, ...]:
+        """By how many steps every column may be moved: m."""
+        reaches = self.reach * len(self.move) if len(self.reach) == 1 else self.reach
+        # What rounding moves a value by is part of its error.
+        return tuple(
+            max(0, math.floor(reach / self.columns[name].step - self.rounded_by))
+            for reach, name in zip(reaches, self.move, strict=True)
+        )
+
+    @cached_property
+    def distances(self) -> tuple[int, ...]:
+        """How many steps the two records that are released as one lie apart: D."""
+        if self.known_within is None:
+            return tuple(2 * m for m in self.moves)
+        # A value between the steps lies further from its partner by what it is rounded.
+        return tuple(
+            min(2 * m, max(0, math.floor(known / self.columns[name].step - self.rounded_by)))
+            for m, known, name in zip(self.moves, self.known_within, self.move, strict=True)
+        )
+
+    @property
+    def errors(self) -> tuple[Fraction, ...]:
+        """The furthest that a value of every moved column is moved, exactly."""
+        return tuple(
+            (max(halves(distance)) + self.rounded_by) * self.columns[name].step
+            for distance, name in zip(self.distances, self.move, strict=True)
+        )
+
+    @property
+    def distance_to_partner(self) -> tuple[Fraction, ...] | None:
+        """How far a value lies from its partner at most, in every moved column."""
+        return tuple(
+            (distance + self.rounded_by) * self.columns[name].step if distance else Fraction(0)
+            for distance, name in zip(self.distances, self.move, strict=True)
+        )
+
+    @property
+    def apart(self) -> tuple[Fraction, ...] | None:
+        """The former name of ``distance_to_partner``."""
+        return self.distance_to_partner
+
+    @property
+    def trees(self) -> Mapping[str, Tree]:
+        """For every moved column the index that is released, as a formula over indices."""
+        raise NotImplementedError
+
+    @property
+    def peak(self) -> int:
+        """No integer on the way to a release is larger in size."""
+        raise NotImplementedError
+
+    def release_indices(self, indices: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the released indices of the moved columns, of arrays of indices."""
+        integers = as_integers(indices, self.peak)
+        return {name: evaluate(tree, integers) for name, tree in self.trees.items()}
+
+
+class MeetPolicy(HidingPolicy):
     r"""Release records from either side of a hypothesis at common places, within a reach.
 
     With indices x, reach m in steps, partners D = 2m steps apart (or fewer, see
@@ -212,14 +343,6 @@ class MeetPolicy:
         [0, 1, 2, 4, 5, 4, 5, 7, 8, 9, 10]
     """
 
-    hypothesis: Hypothesis
-    columns: Mapping[str, LatticeColumn] = field(hash=False)
-    move: tuple[str, ...]
-    reach: tuple[Fraction, ...]
-    known_within: tuple[Fraction, ...] | None = None
-    norm: Norm = "sup"
-    rounding: Rounding | None = None
-
     def __init__(  # noqa: PLR0913 - each is one choice of the user's
         self,
         hypothesis: Hypothesis | str,
@@ -231,32 +354,13 @@ class MeetPolicy:
         norm: Norm = "sup",
         rounding: Rounding | None = None,
     ) -> None:
-        read = Hypothesis.parse(hypothesis) if isinstance(hypothesis, str) else hypothesis
-        moved = tuple(move)
-        shared = norm != "sup"
-        fields: dict[str, Any] = {
-            "hypothesis": read,
-            "columns": dict(columns),
-            "move": moved,
-            "reach": read_distances(reach, None if shared else moved),
-            "known_within": None
-            if known_within is None
-            else read_distances(known_within, moved, "known_within"),
-            "norm": norm,
-            "rounding": rounding,
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-        self._check()
+        beside: dict[str, Any] = {"known_within": known_within, "norm": norm, "rounding": rounding}
+        self._read([hypothesis], columns, move, reach, **beside)
 
     def _check(self) -> None:
         names = self.hypothesis.names
         for name in names:
-            if name not in self.columns:
-                raise OptionError(
-                    f"The hypothesis names column '{name}', whose range and step are not declared",
-                    hint=f"declare low, high and step of '{name}'",
-                )
+            declared_column(name, self.columns)
         if not self.move or len(set(self.move)) < len(self.move):
             raise OptionError(
                 "The columns to move are not a list of different names",
@@ -305,13 +409,6 @@ class MeetPolicy:
                     hint="declare a range of whole steps",
                 )
 
-    # --- how far ------------------------------------------------------------------------------
-
-    @property
-    def rounded_by(self) -> Fraction:
-        """By how many steps rounding moves a value at most."""
-        return {None: Fraction(0), "nearest": Fraction(1, 2), "down": Fraction(1)}[self.rounding]
-
     @cached_property
     def form(self) -> IntegerForm:
         """The hypothesis in whole numbers."""
@@ -325,71 +422,37 @@ class MeetPolicy:
     @cached_property
     def moves(self) -> tuple[int, ...]:
         """By how many steps every column may be moved: m."""
-        lattices = [self.columns[name] for name in self.move]
-        if self.norm != "sup":
-            weights = linear_weights(self.hypothesis, self.columns, self.move)
-            steps = [lattice.step for lattice in lattices]
-            # Rounding could already use up a part of the distance, in every column.
-            if self.rounding is not None:
-                raise OptionError(
-                    "Values are rounded to the step first only with a reach for every column",
-                    hint='leave out the norm, or the field "round"',
-                )
-            return tuple(map(abs, best_direction(weights, steps, self.reach[0], self.norm)))
-        # What rounding moves a value by is part of its error.
-        return tuple(
-            max(0, math.floor(reach / lattice.step - self.rounded_by))
-            for reach, lattice in zip(self.reach, lattices, strict=True)
-        )
-
-    @cached_property
-    def distances(self) -> tuple[int, ...]:
-        """How many steps the two records that are released as one lie apart: D."""
-        if self.known_within is None:
-            return tuple(2 * m for m in self.moves)
-        # A value between the steps lies further from its partner by what it is rounded.
-        return tuple(
-            min(2 * m, max(0, math.floor(known / self.columns[name].step - self.rounded_by)))
-            for m, known, name in zip(self.moves, self.known_within, self.move, strict=True)
-        )
-
-    @property
-    def errors(self) -> tuple[Fraction, ...]:
-        """The furthest that a value of every moved column is moved, exactly."""
-        return tuple(
-            (max(halves(distance)) + self.rounded_by) * self.columns[name].step
-            for distance, name in zip(self.distances, self.move, strict=True)
-        )
-
-    @property
-    def apart(self) -> tuple[Fraction, ...]:
-        """How far a value lies from its partner at most, in every moved column."""
-        return tuple(
-            (distance + self.rounded_by) * self.columns[name].step if distance else Fraction(0)
-            for distance, name in zip(self.distances, self.move, strict=True)
-        )
-
-    # --- what is released ---------------------------------------------------------------------
+        if self.norm == "sup":
+            return super().moves
+        weights = linear_weights(self.hypothesis, self.columns, self.move)
+        # Rounding could already use up a part of the distance, in every column.
+        if self.rounding is not None:
+            raise OptionError(
+                "Values are rounded to the step first only with a reach for every column",
+                hint='leave out the norm, or the field "round"',
+            )
+        steps = [self.columns[name].step for name in self.move]
+        return tuple(map(abs, best_direction(weights, steps, self.reach[0], self.norm)))
 
     @cached_property
     def trees(self) -> dict[str, Tree]:
         """For every moved column the index that is released, as a formula over indices."""
-        side = LinearSide.of(self.form.condition, self.move[0]) if len(self.move) == 1 else None
+        places, above, below = {}, {}, {}  # where sides meet, and the partners D steps away
+        for name, distance in zip(self.move, self.distances, strict=True):
+            last, sign = self.columns[name].last, self.signs[name]
+            places[name] = meeting_places(name, last, distance, rising=sign > 0)
+            above[name] = step_by(name, sign * distance, 0, last)
+            below[name] = step_by(name, -sign * distance, 0, last)
+        first, here = self.move[0], self.form.condition
+        side = LinearSide.of(here, first) if len(self.move) == 1 else None
         if side is not None:
-            name = self.move[0]
-            near = side.near(self._distance(name), self.columns[name].last)
-            lower, upper = self._meeting_places(name)
+            near = side.near(self.distances[0], self.columns[first].last)
+            lower, upper = places[first]
             moved = ("if", side.here, upper, lower)
-            return {name: ("var", name) if near is None else ("if", near, moved, ("var", name))}
-        above, below = (
-            {name: self._shifted(name, way * sign) for name, sign in self.signs.items()}
-            for way in (1, -1)
-        )
-        here = self.form.condition
-        holds_above, holds_below = (substitute(here, partner) for partner in (above, below))
+            return {first: ("var", first) if near is None else ("if", near, moved, ("var", first))}
+        holds_above, holds_below = substitute(here, above), substitute(here, below)
         trees: dict[str, Tree] = {}
-        for name in self.move:
-            lower, upper = self._meeting_places(name)
+        for name, (lower, upper) in places.items():
             stays = ("var", name)
             # A hypothesis that holds of the lower partner holds here; one that fails of the upper
             # partner fails here. What is left over is near the line, and few rows look further.
@@ -397,41 +460,22 @@ class MeetPolicy:
             trees[name] = ("if", holds_below, stays, near)
         return trees
 
-    def _distance(self, name: str) -> int:
-        return self.distances[self.move.index(name)]
-
-    def _shifted(self, name: str, sign: int) -> Tree:
-        """Return the index of a partner: D steps up or down, within the range."""
-        return step_by(name, sign * self._distance(name), 0, self.columns[name].last)
-
-    def _meeting_places(self, name: str) -> tuple[Tree, Tree]:
-        """Return where a record goes for which the hypothesis fails, and one for which it holds."""
-        last, rising = self.columns[name].last, self.signs[name] > 0
-        return meeting_places(name, last, self._distance(name), rising=rising)
-
     @property
     def peak(self) -> int:
         """No integer on the way to a release is larger in size."""
-        widest = max(2 * self.columns[name].last + 2 * self._distance(name) for name in self.move)
+        ends = [self.columns[name].last for name in self.move]
+        widest = max(2 * (end + d) for end, d in zip(ends, self.distances, strict=True))
         return max(self.form.peak, widest)
 
     def holds(self, indices: Mapping[str, Any]) -> NDArray[Any]:
         """Return 1 where the hypothesis holds and 0 elsewhere, of arrays of indices."""
         return self.form.at(indices)
 
-    def release_indices(self, indices: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the released indices of the moved columns, of arrays of indices."""
-        integers = as_integers(indices, self.peak)
-        return {name: evaluate(tree, integers) for name, tree in self.trees.items()}
-
     def release(self, record: Mapping[str, object]) -> dict[str, Fraction]:
         """Return what is released for one record on the lattice, exactly."""
         indices = {name: column.index(record[name]) for name, column in self.columns.items()}
-        released = {name: int(index) for name, index in self.release_indices(indices).items()}
-        return {
-            name: column.value(released.get(name, indices[name]))
-            for name, column in self.columns.items()
-        }
+        released = indices | self.release_indices(indices)
+        return {name: column.value(int(released[name])) for name, column in self.columns.items()}
 
 
 def halves(distance: int) -> tuple[int, int]:
@@ -440,12 +484,7 @@ def halves(distance: int) -> tuple[int, int]:
 
 
 def meeting_places(name: str, last: int, distance: int, *, rising: bool) -> tuple[Tree, Tree]:
-    """Return where a record goes for which a hypothesis fails, and one for which it holds.
-
-    Example:
-        >>> meeting_places("x", 10, 2, rising=True)[0]
-        ('min', ('+', ('var', 'x'), ('const', '1')), ('const', '9'))
-    """
+    """Return where a record goes for which a hypothesis fails, and one for which it holds."""
     if last < distance:  # all values of a short side are released as its middle
         middle: Tree = ("const", str(last // 2))
         return middle, middle
@@ -456,12 +495,7 @@ def meeting_places(name: str, last: int, distance: int, *, rising: bool) -> tupl
 
 
 def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
-    """Return an index moved by some steps, within ends; an end that cannot be passed is left out.
-
-    Example:
-        >>> step_by("x", 2, 0, 10)
-        ('min', ('+', ('var', 'x'), ('const', '2')), ('const', '10'))
-    """
+    """Return an index moved by some steps, within those ends that could be passed."""
     tree: Tree = ("+", ("var", name), ("const", str(steps))) if steps else ("var", name)
     if high is not None and steps >= 0:
         tree = ("min", tree, ("const", str(high)))
@@ -473,12 +507,7 @@ def step_by(name: str, steps: int, low: int | None, high: int | None) -> Tree:
 def read_distances(
     given: object, moved: Sequence[str] | None, what: str = "the reach"
 ) -> tuple[Fraction, ...]:
-    """Read how far columns may be moved, or are known: one number for all, or one for each.
-
-    Example:
-        >>> read_distances({"bonus": 1, "salary": 5}, ["salary", "bonus"])
-        (Fraction(5, 1), Fraction(1, 1))
-    """
+    """Read how far columns may be moved, or are known: one number for all, or one for each."""
     if isinstance(given, Mapping):
         if moved is None or set(given) != set(moved):
             raise OptionError(
@@ -501,9 +530,6 @@ def read_distances(
             f"{what[0].upper()}{what[1:]} is not positive", hint="give a positive number"
         )
     return numbers
-
-
-# --- hyperplanes and norms ------------------------------------------------------------------------
 
 
 def linear_weights(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,11 @@ from hartley.boxes.volumes import volume
 from hartley.errors import OptionError
 from hartley.exact import bits_at_most, log_ratio
 from hartley.files import one_line
-from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.meeting import (
     MOST_RECORDS,
-    halves,
+    HidingPolicy,
     meeting_places,
     open_grid,
-    read_distances,
     step_by,
 )
 
@@ -33,19 +31,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.boxes.expression import Expression
-    from hartley.policies.hypotheses.hypothesis import LatticeColumn
+    from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
     from hartley.policies.hypotheses.meeting import MeetPolicy
     from hartley.policies.hypotheses.sides import IntegerForm
     from hartley.tables.release_rules import Tree
 
-    Ends = tuple[Fraction, Fraction]
-
-
-# --- open records ---------------------------------------------------------------------------------
-
 
 MOST_LOOKS = 10**8
 """Up to so many moves of all records together are looked at."""
+FINEST = 2**80
+"""Errors are rounded up to one part in this many, which a double holds."""
+LARGEST_ERROR = Fraction(1, 2**20)
+"""In steps; a line that is known no better decides too little."""
+PARTS = 64
+"""A range is cut into this many parts to bound the slope of the line."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class OpenHypothesis:
     counts: OpenRecords | OpenShare
     how: str
     """What is released near the line, in a sentence."""
-    apart: tuple[Fraction, ...] | None = None
+    distance_to_partner: tuple[Fraction, ...] | None = None
     """How far two records that are released as one lie apart at most, in every moved column;
     None where they are at any distance within reach of the line."""
     known_within: tuple[Fraction, ...] | None = None
@@ -256,16 +255,21 @@ def count_open(policy: MeetPolicy) -> OpenRecords:
         last, distance = policy.columns[name].last, policy.distances[0]
         first = first_above(policy.form, policy.columns, name, rising=policy.signs[name] > 0)
         return count_line(first, last, distance)
-    columns = policy.columns
-    refuse_many(columns, list(columns))
-    indices = open_grid(columns, columns)
-    shape = tuple(column.last + 1 for column in columns.values())
+    refuse_many(policy.columns, list(policy.columns))
+    outputs = release_codes(policy)
+    holds = policy.holds(open_grid(policy.columns, policy.columns))
+    return count_outputs_open(np.broadcast_to(holds, outputs.shape), outputs)
+
+
+def release_codes(policy: MeetPolicy) -> NDArray[Any]:
+    """Return what a policy `meet` releases for every record of its lattice, as a whole number."""
+    indices = open_grid(policy.columns, policy.columns)
     released = indices | policy.release_indices(indices)
-    outputs: Any = 0
-    for name, column in columns.items():
-        outputs = outputs * (column.last + 1) + released[name]
-    holds = np.broadcast_to(policy.holds(indices), shape)
-    return count_outputs_open(holds, np.broadcast_to(outputs, shape))
+    codes: Any = 0
+    for name, column in policy.columns.items():
+        codes = codes * (column.last + 1) + released[name]
+    shape = tuple(column.last + 1 for column in policy.columns.values())
+    return np.asarray(np.broadcast_to(codes, shape))
 
 
 def refuse_many(columns: Mapping[str, LatticeColumn], names: Sequence[str]) -> None:
@@ -301,9 +305,6 @@ def first_above(
         high = np.where((low < high) & (reached | (middle > last)), middle, high)
         low = np.where((low < high) & ~reached & (middle <= last), middle + 1, low)
     return low.ravel()
-
-
-# --- what any policy could do -------------------------------------------------------------------
 
 
 def ball(
@@ -378,42 +379,56 @@ def most_pairs(holds: NDArray[Any], moves: NDArray[np.bool_]) -> int:
         >>> most_pairs(np.arange(11) >= 5, ball("sup", [1], [Fraction(1)], Fraction(1)))
         2
     """
+    sides = np.asarray(holds, bool)
+    flat, near = sides.ravel(), near_places(sides.shape, moves)
+    above, below, _ = meeting_pairs(flat, np.ones_like(flat), near)
+    return int((match(above, below, (flat.size, flat.size)) >= 0).sum())
+
+
+def near_places(shape: tuple[int, ...], moves: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Return for every place the places within the moves of it; moves are alike in both ways."""
+    numbers = np.arange(math.prod(shape)).reshape(shape)
+    offsets = np.argwhere(moves) - [size // 2 for size in moves.shape]
+    near = []
+    for place in np.ndindex(*shape):
+        reached = offsets + place
+        inside = ((reached >= 0) & (reached < shape)).all(axis=1)
+        near.append(numbers[tuple(reached[inside].T)])
+    return near
+
+
+def meeting_pairs(
+    sides: NDArray[np.bool_], possible: NDArray[np.bool_], near: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return all pairs of records of either side that can meet, and the first place of each."""
+    keys = []
+    for place, records in enumerate(near):
+        present = records[possible[records]]
+        above, below = present[sides[present]], present[~sides[present]]
+        codes = (above[:, None] * sides.size + below[None, :]).ravel()
+        keys.append(np.stack([codes, np.full(codes.size, place)]))
+    codes, places = np.concatenate(keys, axis=1)
+    pairs, first = np.unique(codes, return_index=True)
+    return *np.divmod(pairs, sides.size), places[first]
+
+
+def match(
+    rows: Sequence[int] | NDArray[np.int64],
+    columns: Sequence[int] | NDArray[np.int64],
+    shape: tuple[int, int],
+) -> NDArray[np.int32]:
+    """Return a maximum matching of rows and columns that are joined: a column a row, or -1."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    sides = np.asarray(holds, bool)
-    numbers = np.arange(sides.size).reshape(sides.shape)
-    centre = [size // 2 for size in moves.shape]
-    offsets = np.argwhere(moves) - centre
-    edges: set[tuple[int, int]] = set()
-    for output in np.ndindex(*sides.shape):
-        reached = offsets + output
-        inside = ((reached >= 0) & (reached < sides.shape)).all(axis=1)
-        places = tuple(reached[inside].T)
-        held = sides[places]
-        above, below = numbers[places][held], numbers[places][~held]
-        edges.update((int(a), int(b)) for a in above for b in below)
-    if not edges:
-        return 0
-    rows, cols = zip(*edges, strict=True)
-    graph = csr_matrix((np.ones(len(edges), np.int8), (rows, cols)), (sides.size, sides.size))
-    matching = maximum_bipartite_matching(graph, perm_type="column")
-    return int((matching >= 0).sum())
+    graph = csr_matrix((np.ones(len(rows), np.int8), (rows, columns)), shape)
+    return np.asarray(maximum_bipartite_matching(graph, perm_type="column"))
 
 
-# --- continuous meet ------------------------------------------------------------------------------
-# The policy `meet` beside columns without a step: a line in doubles, and its error.
-
-FINEST = 2**80
-"""Errors are rounded up to one part in so many, which a double holds."""
-LARGEST_ERROR = Fraction(1, 2**20)
-"""In steps; a line that is known no better decides too little."""
-PARTS = 64
-"""Into so many parts a range is cut to bound the slope of the line."""
+# --- beside columns without a step: a line in doubles, and its error ------------------------------
 
 
-@dataclass(frozen=True)
-class ContinuousMeetPolicy:
+class ContinuousMeetPolicy(HidingPolicy):
     r"""Release records from either side of a line over values without a step at common places.
 
     One column on a step is moved: x >= line over the other columns, of which some have a range and
@@ -446,16 +461,6 @@ class ContinuousMeetPolicy:
         0.162376
     """
 
-    hypothesis: Hypothesis
-    columns: Mapping[str, LatticeColumn] = field(hash=False)
-    ranges: Mapping[str, Interval] = field(hash=False)
-    move: tuple[str, ...]
-    reach: tuple[Fraction, ...]
-    known_within: tuple[Fraction, ...] | None = None
-
-    norm: ClassVar[str] = "sup"
-    rounding: ClassVar[None] = None
-
     def __init__(  # noqa: PLR0913 - each is one choice of the user's
         self,
         hypothesis: Hypothesis | str,
@@ -466,21 +471,7 @@ class ContinuousMeetPolicy:
         *,
         known_within: object = None,
     ) -> None:
-        fields: dict[str, Any] = {
-            "hypothesis": Hypothesis.parse(hypothesis)
-            if isinstance(hypothesis, str)
-            else hypothesis,
-            "columns": dict(columns),
-            "ranges": dict(ranges),
-            "move": tuple(move),
-            "reach": read_distances(reach, tuple(move)),
-            "known_within": None
-            if known_within is None
-            else read_distances(known_within, tuple(move), "known_within"),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-        self._check()
+        self._read([hypothesis], columns, move, reach, known_within=known_within, ranges=ranges)
 
     def _check(self) -> None:
         if self.hypothesis.line_column is None or (self.hypothesis.line_column,) != self.move:
@@ -495,7 +486,7 @@ class ContinuousMeetPolicy:
                 "Beside columns without a step, the moved column alone has one",
                 hint="declare low and high of the others, or the steps of all",
             )
-        if self.distance < 1:
+        if self.distances[0] < 1:
             raise OptionError(
                 "The reach, or what is known beforehand, is below one step: nothing can be hidden",
                 hint="allow values to be moved by a step or more",
@@ -525,32 +516,6 @@ class ContinuousMeetPolicy:
         line: Expression = second if is_first else first
         return (line - self.lattice.low) / self.lattice.step
 
-    # --- how far ------------------------------------------------------------------------------
-
-    @property
-    def distance(self) -> int:
-        """How many steps the two records that are released as one lie apart: D."""
-        step = self.lattice.step
-        most = 2 * math.floor(self.reach[0] / step)
-        if self.known_within is None:
-            return most
-        return min(most, math.floor(self.known_within[0] / step))
-
-    @property
-    def distances(self) -> tuple[int]:
-        """The same for every moved column, of which there is one."""
-        return (self.distance,)
-
-    @property
-    def errors(self) -> tuple[Fraction]:
-        """The furthest that a value is moved."""
-        return (max(halves(self.distance)) * self.lattice.step,)
-
-    @property
-    def apart(self) -> tuple[Fraction]:
-        """How far a value lies from its partner."""
-        return (self.distance * self.lattice.step,)
-
     @cached_property
     def line_error(self) -> Fraction:
         """How far the line in doubles is from the true one at most, in steps."""
@@ -559,12 +524,10 @@ class ContinuousMeetPolicy:
         error = 2 * error + 4 * UNIT * (self.lattice.last + 1)
         return Fraction(math.ceil(error * FINEST), FINEST)
 
-    # --- what is released ---------------------------------------------------------------------
-
     @cached_property
     def trees(self) -> dict[str, Tree]:
         """The index that is released, as a formula over the index and the other columns."""
-        last, distance, here = self.lattice.last, self.distance, ("var", self.name)
+        last, distance, here = self.lattice.last, self.distances[0], ("var", self.name)
         # The line is cut off beyond the range, where its size would cost digits.
         line = ("max", ("min", self.line.to_tree(), ("const", str(last + 2))), ("const", "-2"))
         error = ("const", str(self.line_error))
@@ -578,13 +541,11 @@ class ContinuousMeetPolicy:
     @property
     def peak(self) -> int:
         """No whole number on the way to a release is larger in size."""
-        return 2 * self.lattice.last + 2 * self.distance + 4
-
-    # --- what is open -------------------------------------------------------------------------
+        return 2 * self.lattice.last + 2 * self.distances[0] + 4
 
     def count_open(self, *, gap: float = 1e-6) -> OpenShare:
         """Return which share of all that records could be is left open, from below."""
-        last, distance = self.lattice.last, self.distance
+        last, distance = self.lattice.last, self.distances[0]
         box = Box(dict(self.ranges))
         # Between these the first index above has D values below it, and D from it on.
         low, high = Fraction(distance - 1), Fraction(last + 1 - distance)
@@ -598,39 +559,22 @@ class ContinuousMeetPolicy:
         return OpenShare(least, fibres.reached)
 
     def _share_near_values(self) -> Fraction:
-        """Return at most which share of the fibres has its line closer to a value than its error.
-
-        A line that rises or falls by L at least for every unit of a column is within e of a given
-        whole number on a length of 2e/L at most. Where its slope may be zero all of a part counts.
-        """
-        return min(
-            (self._share_near_values_along(name) for name in self.line.names), default=Fraction(1)
-        )
+        """Return at most the share of the fibres whose line is closer to a value than its error."""
+        return min(map(self._share_near_values_along, self.line.names), default=Fraction(1))
 
     def _share_near_values_along(self, name: str) -> Fraction:
-        side = self.ranges[name]
-        total = Fraction(0)
-        for part in range(PARTS):
-            ends = Interval(
-                side.low + side.length * part / PARTS, side.low + side.length * (part + 1) / PARTS
-            )
-            sides = dict(self.ranges) | {name: ends}
-            sizes = _sizes(slope_ranges(self.line, sides)[name])
-            if sizes is None or not sizes[0]:
+        # A line that rises or falls by L at least for every unit of a column is within e of a given
+        # whole number on a length of 2e/L at most. Where its slope may be zero a whole part counts.
+        side, total = self.ranges[name], Fraction(0)
+        part = side.length / PARTS
+        for place in range(PARTS):
+            ends = Interval(side.low + part * place, side.low + part * (place + 1))
+            slope = slope_ranges(self.line, dict(self.ranges) | {name: ends})[name]
+            low, high = (0.0, 0.0) if slope is None else slope
+            if isinstance(low, float) or isinstance(high, float) or low <= 0 <= high:
                 total += Fraction(1, PARTS)
                 continue
-            least, steepest = sizes
-            values = math.floor(steepest * ends.length) + 2
-            length = values * 4 * self.line_error / least
+            values = math.floor(max(abs(low), abs(high)) * ends.length) + 2
+            length = values * 4 * self.line_error / max(low, -high)
             total += min(length, ends.length) / side.length
         return total
-
-
-def _sizes(slope: tuple[Fraction | float, Fraction | float] | None) -> Ends | None:
-    """Return the least and the largest size of a slope; None where it has no bounds."""
-    if slope is None:
-        return None
-    low, high = slope
-    if isinstance(low, float) or isinstance(high, float):
-        return None
-    return max(low, -high, Fraction(0)), max(abs(low), abs(high))

@@ -14,7 +14,6 @@ from hartley.boxes.box import Box, Interval
 from hartley.boxes.enclosure import check_defined
 from hartley.boxes.expression import ExactColumn, truth_at, undecided
 from hartley.errors import OptionError
-from hartley.exact import LARGEST_EXACT_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +25,15 @@ if TYPE_CHECKING:
     from hartley.tables.release_rules import Tree
 
 
-# --- choices --------------------------------------------------------------------------------------
-# Lists of values as formulas over indices: nested choices, by bisection.
-
 ZERO, ONE = ("const", "0"), ("const", "1")
+MOST_POINTS = 2**20
+"""A comparison is decided at up to this many combinations of values."""
+MOST_PARTS = 2000
+"""Up to this many stretches of values are sent to an engine."""
+LARGEST_INT64 = 2**62
+"""With room for one sum."""
+MOST_BITS = 4096
+"""Integers of more binary digits are refused: powers of powers take for ever."""
 
 
 def runs(values: Sequence[int]) -> list[tuple[int, Tree]]:
@@ -72,13 +76,7 @@ def place_tree(names: Sequence[str], columns: Mapping[str, LatticeColumn]) -> Tr
     return tree
 
 
-# --- tabled side ----------------------------------------------------------------------------------
-# Comparisons with exp, log and sqrt, decided record by record and written as whole numbers.
-
-MOST_POINTS = 2**20
-"""At so many combinations of values a comparison is decided."""
-MOST_PARTS = 2000
-"""So many stretches of values are sent to an engine."""
+# --- comparisons with exp, log and sqrt, decided record by record ---------------------------------
 
 
 def tabled_side(
@@ -178,11 +176,6 @@ def _truths(
 # by Python's integers, by numpy and, as long as no number exceeds 2^53, by the doubles of every
 # engine: sums and products of such integers are exact there.
 
-LARGEST_INT64 = 2**62
-"""With room for one sum."""
-MOST_BITS = 4096
-"""Integers of more binary digits are refused: powers of powers take for ever."""
-
 
 @dataclass(frozen=True)
 class WholeNumber:
@@ -257,11 +250,6 @@ class Ratio:
     above: WholeNumber
     below: WholeNumber
 
-    @classmethod
-    def of(cls, expression: Expression, columns: Mapping[str, LatticeColumn]) -> Ratio:
-        """Multiply the denominators of an expression out."""
-        return _ratio(expression, columns)
-
 
 @dataclass(frozen=True)
 class IntegerForm:
@@ -291,11 +279,6 @@ class IntegerForm:
         """The same as a condition of a formula, which an engine decides without the numbers."""
         return _condition(self.tree)
 
-    @property
-    def fits_doubles(self) -> bool:
-        """Whether every engine decides it exactly."""
-        return self.peak <= LARGEST_EXACT_INTEGER
-
     def at(self, indices: Mapping[str, Any]) -> NDArray[Any]:
         """Return 1 where it holds and 0 elsewhere, of arrays of indices; exact."""
         return np.asarray(evaluate(self.tree, as_integers(indices, self.peak)))
@@ -316,14 +299,11 @@ def _refuse_long(bits: int) -> None:
         )
 
 
-# --- from expressions to whole numbers ----------------------------------------------------------
-
-
 def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, int]:
     word, *parts = clause
     if word in (">=", ">") and any(node.operation in _FUNCTIONS for node in parts[0].nodes()):
         for name in parts[0].names:
-            _declared(name, columns)
+            declared_column(name, columns)
         return tabled_side(word, parts[0], columns)
     if word in (">=", ">"):
         ratio = _ratio(parts[0], columns)
@@ -377,7 +357,7 @@ def _ratio(expression: Expression, columns: Mapping[str, LatticeColumn]) -> Rati
 
 def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     """Return low + k step as (a + b k) times a fraction, with whole a and b."""
-    column = _declared(name, columns)
+    column = declared_column(name, columns)
     divisor = math.lcm(column.low.denominator, column.step.denominator)
     first, step = int(column.low * divisor), int(column.step * divisor)
     common = math.gcd(first, step)
@@ -389,7 +369,8 @@ def _column(name: str, columns: Mapping[str, LatticeColumn]) -> Ratio:
     return Ratio(Fraction(common, divisor), above, WholeNumber.constant(1))
 
 
-def _declared(name: str, columns: Mapping[str, LatticeColumn]) -> LatticeColumn:
+def declared_column(name: str, columns: Mapping[str, LatticeColumn]) -> LatticeColumn:
+    """Return the lattice of a column, or refuse one that is not declared."""
     if name not in columns:
         raise OptionError(
             f"The hypothesis names column '{name}', whose range and step are not declared",
@@ -473,9 +454,6 @@ _FUNCTIONS = ("exp", "log", "sqrt")
 """Operations whose values are not rational."""
 
 
-# --- trees executed in Python -------------------------------------------------------------------
-
-
 def evaluate(tree: Tree, indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as what goes in
     """Return the integers of a tree over indices, of arrays or of single numbers."""
     operation, *parts = tree
@@ -514,8 +492,7 @@ def substitute(tree: Tree, replaced: Mapping[str, Tree]) -> Tree:
     return tuple(substitute(part, replaced) if isinstance(part, tuple) else part for part in tree)
 
 
-# --- linear side ----------------------------------------------------------------------------------
-# Hypotheses that are linear in the moved column: near the line by a few comparisons.
+# --- linear in the moved column: near the line by a few comparisons -------------------------------
 
 
 @dataclass(frozen=True)
@@ -573,7 +550,7 @@ class LinearSide:
         for number, holds in ((least, False), (largest, True)):
             if not isinstance(number, int):
                 conditions.append(self._holds(number) if holds else self._fails(number))
-            elif self._is_above(number) != holds:
+            elif (number > 0 or (number == 0 and not self.strict)) != holds:
                 return None
         return functools.reduce(lambda joined, condition: ("and", joined, condition), conditions)
 
@@ -583,9 +560,6 @@ class LinearSide:
         assert isinstance(total, tuple)  # the slope is not zero
         return total
 
-    def _is_above(self, number: int) -> bool:
-        return number > 0 if self.strict else number >= 0
-
     def _holds(self, number: Tree, more: int = 0) -> Tree:
         """Return the condition that a number, with a constant added, lies on the side."""
         return ("<" if self.strict else "<=", ("const", str(-more)), number)
@@ -593,9 +567,6 @@ class LinearSide:
     def _fails(self, number: Tree, more: int = 0) -> Tree:
         """Return the condition that a number, with a constant added, lies on the other side."""
         return ("<=" if self.strict else "<", number, ("const", str(-more)))
-
-
-# --- sums and products of formulas and numbers --------------------------------------------------
 
 
 def _linear(tree: Tree, name: str) -> tuple[int, Tree | int] | None:

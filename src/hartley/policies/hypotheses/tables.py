@@ -1,30 +1,29 @@
-"""Hypotheses over tables of cells; the best box."""
+"""The policy for hypotheses of any kind: tables of released places, and which policy is best."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.policies.hypotheses.hypothesis import (
-    Hypothesis,
-    LatticeColumn,
-)
 from hartley.policies.hypotheses.lines import best_table, count_table
-from hartley.policies.hypotheses.meeting import MeetPolicy, NotMonotone, open_grid, read_distances
+from hartley.policies.hypotheses.meeting import HidingPolicy, MeetPolicy, NotMonotone, open_grid
 from hartley.policies.hypotheses.open_records import (
     ContinuousMeetPolicy,
     OpenRecords,
     ball,
     coverable,
+    match,
+    meeting_pairs,
+    near_places,
 )
 from hartley.policies.hypotheses.sides import (
     IntegerForm,
-    as_integers,
     chosen,
     evaluate,
     place_tree,
@@ -34,23 +33,28 @@ from hartley.policies.hypotheses.sides import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from hartley.boxes.box import Interval
+    from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn
     from hartley.policies.hypotheses.lines import LineTable
     from hartley.policies.hypotheses.meeting import Norm, Rounding
     from hartley.tables.release_rules import Tree
 
 
-# --- best box -------------------------------------------------------------------------------------
-# Any hypothesis on several moved columns: a table of released places, and what any could do.
-
 MOST_PROGRAM_RECORDS = 600
 """Of so many coverable records the best table is looked for by an integer program."""
 MOST_NODES = 500
-"""So many nodes of its tree are looked at; then the best table so far counts."""
+"""This many nodes of its tree are looked at; then the best table so far counts."""
+MOST_TABLE_RECORDS = 2**16
+"""Up to this many records are written down in tables."""
+MOST_RUNS = 2000
+"""Up to this many stretches of values that move alike are sent to an engine."""
+MOST_BOX_RECORDS, MOST_WINDOW = 4096, 225
+"""Records of a fibre with several moved columns, and how many of them lie within reach of one."""
+MOST_REACH = 64
+"""The search grows with the cube of the reach, in steps."""
 
 
 @dataclass(frozen=True)
@@ -104,71 +108,31 @@ def best_box(
     """
     sides = np.asarray(holds, bool)
     can_be = np.ones(sides.shape, bool) if possible is None else np.asarray(possible, bool)
-    reached = coverable(sides, moves, can_be)
-    near = _near(sides.shape, moves)
-    proposals: list[tuple[list[int], bool]] = []
-    matched = _matched_outputs(sides, can_be, near)
-    proposals.append((matched, False))
-    if 0 < reached.sum() <= MOST_PROGRAM_RECORDS:
-        chosen, finished = _program_outputs(sides, can_be, near, nodes)
-        proposals.append((chosen, finished))
-    best: BoxTable | None = None
+    limit = int(coverable(sides, moves, can_be).sum())
+    near = near_places(sides.shape, moves)
+    flat, present = sides.ravel(), can_be.ravel()
+    above, below, meeting = meeting_pairs(flat, present, near)
+    joined = match(above, below, (flat.size, flat.size))[above] == below
+    proposals = [(sorted({int(output) for output in meeting[joined]}), False)]
+    if 0 < limit <= MOST_PROGRAM_RECORDS:
+        proposals.append(_program_outputs(flat, present, near, nodes))
+    tables = []
     for outputs, finished in proposals:
-        table = _assigned(sides, can_be, near, outputs)
-        counts = count_table(_marked(sides, can_be), list(table))
-        here = BoxTable(tuple(table), counts.open, int(reached.sum()), finished)
-        if best is None or (here.open, here.finished) > (best.open, best.finished):
-            best = here
-    assert best is not None  # there is at least one proposal
-    return best
+        released = _assigned(flat, present, near, outputs)
+        opened = count_table(_marked(flat, present), released).open
+        tables.append(BoxTable(tuple(released), opened, limit, finished))
+    return max(tables, key=lambda table: (table.open, table.finished))
 
 
 def _marked(sides: NDArray[np.bool_], possible: NDArray[np.bool_]) -> list[bool | None]:
     """Return the side of every record; None of one that cannot occur."""
-    pairs = zip(sides.ravel().tolist(), possible.ravel().tolist(), strict=True)
+    pairs = zip(sides.tolist(), possible.tolist(), strict=True)
     return [side if can_be else None for side, can_be in pairs]
 
 
-def _near(shape: tuple[int, ...], moves: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """Return for every place the places within the moves of it; moves are alike in both ways."""
-    numbers = np.arange(int(np.prod(shape))).reshape(shape)
-    offsets = np.argwhere(moves) - [size // 2 for size in moves.shape]
-    near = []
-    for place in np.ndindex(*shape):
-        reached = offsets + place
-        inside = ((reached >= 0) & (reached < shape)).all(axis=1)
-        near.append(numbers[tuple(reached[inside].T)])
-    return near
-
-
-def _matched_outputs(
-    sides: NDArray[np.bool_], possible: NDArray[np.bool_], near: list[NDArray[np.int64]]
-) -> list[int]:
-    """Return outputs at which the pairs of a maximum matching of the two sides meet."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    flat, can_be = sides.ravel(), possible.ravel()
-    keys = []
-    for output, places in enumerate(near):
-        present = places[can_be[places]]
-        above, below = present[flat[present]], present[~flat[present]]
-        codes = (above[:, None] * flat.size + below[None, :]).ravel()
-        keys.append(np.stack([codes, np.full(codes.size, output)]))
-    pairs, first = np.unique(np.concatenate(keys, axis=1)[0], return_index=True)
-    if not pairs.size:
-        return []
-    meeting = np.concatenate(keys, axis=1)[1][first]
-    rows, columns = np.divmod(pairs, flat.size)
-    graph = csr_matrix((np.ones(pairs.size, np.int8), (rows, columns)), (flat.size, flat.size))
-    matching = maximum_bipartite_matching(graph, perm_type="column")
-    joined = matching[rows] == columns
-    return sorted({int(output) for output in meeting[joined]})
-
-
 def _program_outputs(
-    sides: NDArray[np.bool_],
-    possible: NDArray[np.bool_],
+    flat: NDArray[np.bool_],
+    can_be: NDArray[np.bool_],
     near: list[NDArray[np.int64]],
     nodes: int,
 ) -> tuple[list[int], bool]:
@@ -183,7 +147,6 @@ def _program_outputs(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_matrix
 
-    flat, can_be = sides.ravel(), possible.ravel()
     outputs = [
         y
         for y, places in enumerate(near)
@@ -235,19 +198,15 @@ def _program_outputs(
 
 
 def _assigned(
-    sides: NDArray[np.bool_],
-    possible: NDArray[np.bool_],
+    flat: NDArray[np.bool_],
+    can_be: NDArray[np.bool_],
     near: list[NDArray[np.int64]],
     outputs: list[int],
 ) -> list[int]:
-    """Send every record to an open output within reach; all others stay where they are.
-
-    Outputs that get no representative of either side of their own are not open and are left out.
-    """
-    flat, can_be = sides.ravel(), possible.ravel()
+    """Send every record to an open output within reach; all others stay where they are."""
     released = list(range(flat.size))
     opened = outputs
-    while True:
+    while True:  # outputs without a representative of either side of their own are not open
         representatives = [_represented(opened, near, can_be & (flat == side)) for side in (0, 1)]
         complete = [y for y in opened if all(y in taken for taken in representatives)]
         if len(complete) == len(opened):
@@ -275,35 +234,15 @@ def _represented(
     outputs: list[int], near: list[NDArray[np.int64]], members: NDArray[np.bool_]
 ) -> dict[int, int]:
     """Return a record of one side for every output, each its own, for as many as there can be."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
     edges = [(i, int(r)) for i, y in enumerate(outputs) for r in near[y] if members[r]]
     if not edges:
         return {}
     rows, columns = zip(*edges, strict=True)
-    graph = csr_matrix((np.ones(len(edges), np.int8), (rows, columns)), (len(outputs), len(near)))
-    matching = maximum_bipartite_matching(graph, perm_type="column")
+    matching = match(rows, columns, (len(outputs), len(near)))
     return {outputs[i]: int(r) for i, r in enumerate(matching) if r >= 0}
 
 
-# --- table policy ---------------------------------------------------------------------------------
-# Any hypotheses about moved columns: a table of released values for every fibre.
-
-MOST_TABLE_RECORDS = 2**16
-"""So many records are written down in tables."""
-MOST_RUNS = 2000
-"""So many stretches of values that move alike are sent to an engine."""
-MOST_BOX_RECORDS = 4096
-"""So many records of a fibre with several moved columns."""
-MOST_WINDOW = 225
-"""So many of them within reach of one."""
-MOST_REACH = 64
-"""The search grows with the cube of the reach, in steps."""
-
-
-@dataclass(frozen=True)
-class TablePolicy:
+class TablePolicy(HidingPolicy):
     """Release values by the best table for every fibre, for hypotheses of any kind.
 
     Fibres, which the columns that are not moved fix, are independent of each other. For one moved
@@ -333,20 +272,7 @@ class TablePolicy:
         OpenRecords(records=21, open=8, pairs=4, outputs=4)
     """
 
-    hypothesis: Hypothesis
-    columns: Mapping[str, LatticeColumn] = field(hash=False)
-    move: tuple[str, ...]
-    reach: tuple[Fraction, ...]
-    also: tuple[Hypothesis, ...] = ()
-    """More hypotheses that the same table leaves open."""
-    possible: Hypothesis | None = None
-    norm: Norm = "sup"
-    released: tuple[tuple[int, ...], ...] = ()
-    """The tables, where they were given."""
-
-    known_within: ClassVar[None] = None
-    rounding: ClassVar[None] = None
-    apart: ClassVar[None] = None
+    distance_to_partner: ClassVar[None] = None
     """The two sides of an output lie at any distance within reach of it."""
 
     def __init__(  # noqa: PLR0913 - each is one choice of the user's
@@ -360,28 +286,9 @@ class TablePolicy:
         norm: Norm = "sup",
         released: Sequence[Sequence[int]] = (),
     ) -> None:
-        several = [hypothesis] if isinstance(hypothesis, (Hypothesis, str)) else list(hypothesis)
-        read = [Hypothesis.parse(text) if isinstance(text, str) else text for text in several]
-        moved = tuple(move)
-        if not read or len({text.text for text in read}) < len(read):
-            raise OptionError(
-                "The hypotheses are not a list of different ones",
-                hint='write for example hypothesis = ["age >= 18", "age >= 65"]',
-            )
-        fields: dict[str, Any] = {
-            "hypothesis": read[0],
-            "columns": dict(columns),
-            "move": moved,
-            "reach": read_distances(reach, None if norm != "sup" else moved),
-            "also": tuple(read[1:]),
-            "possible": Hypothesis.parse(possible) if isinstance(possible, str) else possible,
-            "norm": norm,
-            "released": tuple(tuple(table) for table in released),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-        self._check()
-        if len(moved) > 1 and not self.released:  # found once, and part of the policy from now on
+        beside: dict[str, Any] = {"possible": possible, "norm": norm, "released": released}
+        self._read(hypothesis, columns, move, reach, **beside)
+        if len(self.move) > 1 and not self.released:  # found once, part of the policy from now on
             object.__setattr__(self, "released", self.places)
 
     def _check(self) -> None:
@@ -475,35 +382,11 @@ class TablePolicy:
                 hint="let hartley design write the policy again",
             )
 
-    # --- what there is ------------------------------------------------------------------------
-
-    @property
-    def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """All that is to stay open."""
-        return (self.hypothesis, *self.also)
-
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that hypotheses and the condition name, in the order of their appearance."""
         texts = [*self.hypotheses, *([] if self.possible is None else [self.possible])]
         return tuple(dict.fromkeys(name for text in texts for name in text.names))
-
-    @property
-    def moves(self) -> tuple[int, ...]:
-        """By how many steps every column may be moved."""
-        reaches = self.reach * len(self.move) if len(self.reach) == 1 else self.reach
-        return tuple(
-            math.floor(reach / self.columns[name].step)
-            for reach, name in zip(reaches, self.move, strict=True)
-        )
-
-    @property
-    def errors(self) -> tuple[Fraction, ...]:
-        """The furthest that a value of every moved column may be moved."""
-        return tuple(
-            moves * self.columns[name].step
-            for moves, name in zip(self.moves, self.move, strict=True)
-        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -536,8 +419,6 @@ class TablePolicy:
             return np.ones((size // math.prod(self.shape), math.prod(self.shape)), bool)
         return self._at_all(self.possible)
 
-    # --- tables -------------------------------------------------------------------------------
-
     @cached_property
     def tables(self) -> tuple[LineTable, ...]:
         """The table of every fibre, the last of the other columns running fastest.
@@ -545,10 +426,7 @@ class TablePolicy:
         Counted for the first hypothesis.
         """
         if self.released:
-            return tuple(
-                count_table(self._marked(fibre)[0], self._without_impossible(fibre, table))
-                for fibre, table in enumerate(self.released)
-            )
+            return tuple(itertools.starmap(self._counted, enumerate(self.released)))
         known: dict[bytes, LineTable] = {}
         tables = []
         for fibre, possible in enumerate(self._is_possible):
@@ -560,26 +438,20 @@ class TablePolicy:
 
     def _marked(self, fibre: int) -> list[list[bool | None]]:
         """Return for every hypothesis where it holds on a fibre; None of impossible records."""
-        possible = self._is_possible[fibre].tolist()
-        return [
-            [side if can_be else None for side, can_be in zip(row.tolist(), possible, strict=True)]
-            for row in (sides[fibre] for sides in self._sides)
-        ]
+        return [_marked(sides[fibre], self._is_possible[fibre]) for sides in self._sides]
 
-    def _without_impossible(self, fibre: int, table: Sequence[int]) -> list[int | None]:
+    def _counted(self, fibre: int, table: Sequence[int]) -> LineTable:
         possible = self._is_possible[fibre].tolist()
-        return [out if can_be else None for out, can_be in zip(table, possible, strict=True)]
+        released = [out if can_be else None for out, can_be in zip(table, possible, strict=True)]
+        return count_table(self._marked(fibre)[0], released)
 
     def _table(self, fibre: int) -> LineTable:
-        marked = self._marked(fibre)
         if len(self.move) == 1:
-            return best_table(marked, self.moves[0])
-        moves = self._allowed_moves
+            return best_table(self._marked(fibre), self.moves[0])
         sides, possible = (
             array[fibre].reshape(self.shape) for array in (self._sides[0], self._is_possible)
         )
-        released = best_box(sides, moves, possible).released
-        return count_table(marked[0], self._without_impossible(fibre, released))
+        return self._counted(fibre, best_box(sides, self._allowed_moves, possible).released)
 
     @cached_property
     def _allowed_moves(self) -> NDArray[np.bool_]:
@@ -603,21 +475,14 @@ class TablePolicy:
         """
         if len(self.move) == 1 and not self.also and not self.released:
             return self.count_open().open
+        shape, moves = self.shape, self._allowed_moves
         return sum(
-            int(
-                coverable(
-                    sides.reshape(self.shape), self._allowed_moves, possible.reshape(self.shape)
-                ).sum()
-            )
+            int(coverable(sides.reshape(shape), moves, possible.reshape(shape)).sum())
             for sides, possible in zip(self._sides[0], self._is_possible, strict=True)
         )
 
     def count_open(self, which: int = 0) -> OpenRecords:
-        """Count the records that leave a hypothesis open, over all possible ones.
-
-        Args:
-            which: which of several hypotheses, the first being 0.
-        """
+        """Count the records that leave one of the hypotheses open, over all possible ones."""
         tables = self.tables
         if which:
             tables = tuple(
@@ -635,24 +500,17 @@ class TablePolicy:
         """Tell of arrays of indices which records leave a hypothesis open."""
         opened = np.zeros(self._is_possible.shape, bool)
         for fibre, table in enumerate(self.tables):
-            tally: dict[int, set[bool]] = {}
+            tally: dict[int | None, set[bool]] = {}
             marked = self._marked(fibre)[which]
             for side, output in zip(marked, table.released, strict=True):
                 if side is not None and output is not None:
                     tally.setdefault(output, set()).add(side)
-            opened[fibre] = [
-                output is not None and len(tally.get(output, ())) == 2 for output in table.released
-            ]
-        fibres, own = (self._numbered(names, indices) for names in (self._others, list(self.move)))
+            opened[fibre] = [len(tally.get(output, ())) == 2 for output in table.released]
+        fibres, own = (
+            np.asarray(evaluate(place_tree(names, self.columns), indices))
+            for names in (self._others, self.move)
+        )
         return np.asarray(opened[fibres, own])
-
-    def _numbered(self, names: Sequence[str], indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - arrays
-        number: Any = 0
-        for name in names:
-            number = number * (self.columns[name].last + 1) + np.asarray(indices[name])
-        return number
-
-    # --- what is released ---------------------------------------------------------------------
 
     @cached_property
     def trees(self) -> dict[str, Tree]:
@@ -667,8 +525,8 @@ class TablePolicy:
     def _shifts(self, places: Sequence[int], axis: int) -> list[int]:
         """Return by how many steps a column of every record of a fibre is moved."""
         here = np.unravel_index(np.arange(len(places)), self.shape)[axis]
-        there = np.unravel_index(np.array(places), self.shape)[axis]
-        return [int(shift) for shift in there - here]
+        shifts: list[int] = (np.unravel_index(np.array(places), self.shape)[axis] - here).tolist()
+        return shifts
 
     @cached_property
     def possible_form(self) -> IntegerForm | None:
@@ -681,15 +539,6 @@ class TablePolicy:
         condition = 0 if self.possible_form is None else self.possible_form.peak
         sizes = [column.last + 1 for column in self.columns.values()]
         return max(condition, len(self.tables) + 2 * max(*sizes, math.prod(self.shape)))
-
-    def release_indices(self, indices: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the released indices of the moved columns, of arrays of indices."""
-        integers = as_integers(indices, self.peak)
-        return {name: evaluate(tree, integers) for name, tree in self.trees.items()}
-
-
-# --- hiding policy --------------------------------------------------------------------------------
-# Which policy leaves a hypothesis open: a formula where there is one, tables else.
 
 
 def hiding_policy(  # noqa: PLR0913 - each is one choice of the user's
@@ -705,36 +554,31 @@ def hiding_policy(  # noqa: PLR0913 - each is one choice of the user's
     possible: str | None = None,
     released: Sequence[Sequence[int]] = (),
     search: bool = True,
-) -> MeetPolicy | TablePolicy | ContinuousMeetPolicy:
+) -> HidingPolicy:
     """Return the policy that leaves hypotheses open: a formula where it can be, tables else."""
     texts = [hypothesis] if isinstance(hypothesis, str) else list(hypothesis)
     directed = {"known_within": known_within, "round": rounding}
     used = [field for field, value in directed.items() if value is not None]
     if ranges:
-        _refuse_beside(
-            next(iter(ranges)),
-            {
-                "several hypotheses": len(texts) > 1,
-                "several moved columns": len(move) > 1,
-                "the field 'norm'": norm != "sup",
-                "the field 'round'": rounding is not None,
-                "the field 'possible'": possible is not None,
-            },
-        )
-        return ContinuousMeetPolicy(
-            texts[0], columns, ranges, move, reach, known_within=known_within
-        )
+        wanted = {
+            "several hypotheses": len(texts) > 1,
+            "several moved columns": len(move) > 1,
+            "the field 'norm'": norm != "sup",
+            "the field 'round'": rounding is not None,
+            "the field 'possible'": possible is not None,
+        }
+        for what in (what for what, is_wanted in wanted.items() if is_wanted):
+            name = next(iter(ranges))
+            raise OptionError(
+                f"Column '{name}' has no step, beside which there is no rule for {what}",
+                hint=f"declare the step of '{name}', or leave the other out",
+            )
+        beside: dict[str, Any] = {"known_within": known_within}
+        return ContinuousMeetPolicy(texts[0], columns, ranges, move, reach, **beside)
     if len(texts) == 1 and possible is None and not released:
         try:
-            return MeetPolicy(
-                texts[0],
-                columns,
-                move,
-                reach,
-                known_within=known_within,
-                norm=norm,
-                rounding=rounding,
-            )
+            beside = {"known_within": known_within, "norm": norm, "rounding": rounding}
+            return MeetPolicy(texts[0], columns, move, reach, **beside)
         except NotMonotone:
             if used or (norm != "sup" and len(move) == 1):
                 raise
@@ -749,20 +593,7 @@ def hiding_policy(  # noqa: PLR0913 - each is one choice of the user's
         raise OptionError(
             f"The field '{used[0]}' is for one hypothesis of one direction, with every value "
             "possible",
-            hint=f"leave it out, or write one monotone hypothesis without {_tabled(texts)}",
+            hint="leave it out, or write one monotone hypothesis without "
+            + ("others beside it" if len(texts) > 1 else "possible and released"),
         )
     return TablePolicy(texts, columns, move, reach, possible=possible, norm=norm, released=released)
-
-
-def _tabled(texts: Sequence[str]) -> str:
-    return "others beside it" if len(texts) > 1 else "possible and released"
-
-
-def _refuse_beside(name: str, wanted: Mapping[str, bool]) -> None:
-    """Refuse what has no rule beside a column without a step."""
-    for what, is_wanted in wanted.items():
-        if is_wanted:
-            raise OptionError(
-                f"Column '{name}' has no step, beside which there is no rule for {what}",
-                hint=f"declare the step of '{name}', or leave the other out",
-            )

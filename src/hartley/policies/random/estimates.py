@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -17,8 +16,8 @@ from hartley.exact import bits_at_least
 from hartley.policies.distortion.problem import check_wish, read_distortion
 from hartley.policies.random.matrix import guessing_gain, without_dust, write_values
 from hartley.policies.random.pram import Pram, read_frequencies
-from hartley.report import ReadableResult
-from hartley.text import counted, listed, verb_for
+from hartley.report import Grid, Heading, Readable, Report, Section
+from hartley.text import counted, listed, value_text, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,12 +44,30 @@ RANK_TOLERANCE = 1e-10
 """Directions in which a matrix is smaller than this are taken for lost."""
 
 
-MOST_SHOWN = 12
-"""Estimates that a printed result shows."""
+LETTERS = 24
+"""The largest number of letters of a value in a table or a picture."""
+
+
+def short_value(value: object) -> str:
+    """Return a value of a column, or of several together, in at most 24 letters.
+
+    Means that were released have all the digits of a double, of which six are shown.
+
+    Example:
+        >>> short_value(None), short_value(("north", 1)), short_value("a" * 50)
+        ('missing', 'north, 1', 'aaaaaaaaaaaaaaaaaaaaaaa…')
+        >>> short_value(23.261738160184944), short_value((0.5, 2 / 3))
+        ('23.2617', '0.5, 0.666667')
+    """
+    if isinstance(value, tuple):
+        return value_text(", ".join(map(short_value, value)), LETTERS)
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.6g}"
+    return value_text(value_text(value, LETTERS), LETTERS)
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyEstimate(ReadableResult):
+class FrequencyEstimate(Readable):
     """Estimated frequencies of the values before the perturbation, and how sure they are."""
 
     columns: tuple[str, ...]
@@ -116,16 +133,36 @@ class FrequencyEstimate(ReadableResult):
             note = "They are unbiased, whatever the frequencies were."
         return about, note
 
-    def _headline_and_sentences(self) -> tuple[str, list[str]]:
+    def report(self) -> Report:
+        """Return the estimates in sections: what they are, and the most frequent values."""
         first, *others = self.sentences
-        pairs = zip(self.shares.ravel(), self.errors.ravel(), strict=True)
-        cells = itertools.product(*self.values)
-        lines = [
-            f"{' + '.join(map(str, cell))}: {share:.4f} ± {error:.2g}"
-            for cell, (share, error) in itertools.islice(zip(cells, pairs, strict=True), MOST_SHOWN)
-        ]
-        more = self.shares.size - len(lines)
-        return first, [*others, *lines, *([f"and {counted(more, 'value')} more"] if more else [])]
+        title = "Estimated frequencies"
+        names = ", ".join(self.columns) or "the values"
+        return Report(
+            f"Frequencies of {names} before the perturbation",
+            first,
+            (),
+            (Section(title, points=tuple(others), table=self.table()),),
+        )
+
+    def table(self) -> Grid:
+        """Return every value with its estimate, the most frequent first if they are many."""
+        shares, errors = self.shares.ravel(), self.errors.ravel()
+        population, most = self.population_errors.ravel(), 24
+        order = np.argsort(-shares, kind="stable") if shares.size > most else range(shares.size)
+        rows = []
+        for place in order:
+            at = np.unravel_index(place, self.shares.shape)
+            value = tuple(values[k] for values, k in zip(self.values, at, strict=True))
+            share = f"{shares[place]:.4f} ± {errors[place]:.4f}"
+            name = short_value(value[0] if len(value) == 1 else value)
+            rows.append((name, share, f"about a population ± {population[place]:.4f}"))
+        headings = (
+            Heading(", ".join(self.columns) or "value", "data"),
+            Heading("estimate ± standard error", "amount"),
+            Heading("if the rows are a sample", "meaning"),
+        )
+        return Grid(headings, tuple(rows), most=most)
 
     def project(self) -> FrequencyEstimate:
         """Return the nearest frequencies from 0 to 1 that add up to 1; these are biased."""

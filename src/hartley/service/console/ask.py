@@ -6,7 +6,6 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
@@ -14,9 +13,8 @@ from fastapi.responses import HTMLResponse, Response  # noqa: TC002 - FastAPI re
 from starlette.requests import Request  # noqa: TC002 - likewise
 
 from hartley.errors import HartleyError, Refused, Stale
-from hartley.exact import floor_power, read_integer
-from hartley.results.plan import PriceCurve, PricePoint, bits_for
-from hartley.results.quote import ErrorsIf, Wish
+from hartley.results.plan import PriceCurve, bits_for
+from hartley.results.quote import Wish
 from hartley.service.console.cards import (
     DatasetCard,
     answer_tables,
@@ -184,50 +182,8 @@ async def price_points(visit: Visit, name: str, text: str, wish: str | None) -> 
         content = await priced(wish)
     given = tuple(content["given"])
     return PricedCurve(
-        read_curve(content["curves"][0]), wish, given if len(given) <= MOST_GIVEN else ()
+        PriceCurve.from_dict(content["curves"][0]), wish, given if len(given) <= MOST_GIVEN else ()
     )
-
-
-def read_curve(content: dict[str, Any]) -> PriceCurve:
-    """Return the curve that a reply of the API describes.
-
-    Example:
-        >>> from hartley.agent.curve import price_curve
-        >>> age = {"age": {"kind": "private", "range": [0, 4], "step": 1}}
-        >>> people = {"table": {"name": "people"}, "columns": age}
-        >>> curve = price_curve("SELECT MEDIAN(age) FROM people", people, rows=9)
-        >>> read_curve(curve.to_dict()) == curve
-        True
-    """
-    return PriceCurve(
-        text=content["question"],
-        points=tuple(_point(point) for point in content["points"]),
-        rows=content["rows"],
-        complete=content["complete"],
-        asked=round(2 ** content["asked_bits"]),
-    )
-
-
-def _point(content: dict[str, Any]) -> PricePoint:
-    due, charged = content["due_cells"], content["charged_cells"]
-    return PricePoint(
-        limit=floor_power(content["wish_bits"]),
-        cells=read_integer(content["cells"]),
-        errors=_errors(content["worst_errors"]),
-        full_errors=_errors(content["errors_if_all_rows_count"]),
-        vacuous=tuple(content["vacuous"]),
-        due=None if due is None else Fraction(due),
-        errors_if=tuple(
-            ErrorsIf(int(rows), _errors(errors))
-            for rows, errors in content["errors_if_rows_count"].items()
-        ),
-        paid=content["paid"],
-        charged=None if charged is None else read_integer(charged),
-    )
-
-
-def _errors(content: dict[str, str]) -> tuple[tuple[str, Fraction], ...]:
-    return tuple((label, Fraction(error)) for label, error in content.items())
 
 
 def check_length(text: str) -> None:

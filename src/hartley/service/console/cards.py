@@ -168,9 +168,9 @@ def whole_range(items: list[Item], ends: list[tuple[float, float]]) -> Scale:
 def _allowed(item: Item) -> tuple[float, float] | None:
     if item.kind is NumberKind.COUNT:
         return 0.0, float(item.rows[1])
-    if item.reach is None:
+    if item.bounds is None:
         return None
-    ends = sorted(float(item.scale * end + item.shift) for end in item.reach)
+    ends = sorted(float(item.scale * end + item.shift) for end in item.bounds)
     width = ends[1] - ends[0]
     if item.kind is NumberKind.SUM:
         return min(ends[0] * item.rows[1], 0.0), max(ends[1] * item.rows[1], 0.0)

@@ -8,19 +8,31 @@ from itertools import product
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
-from hartley.report import ReadableResult
+from hartley.report import (
+    Cell,
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.tables.crosstab import Rounding
 from hartley.tables.described import contributions
 from hartley.tables.view import condition_columns, evaluate_condition
-from hartley.text import bits_down, bits_up, counted, listed
+from hartley.text import bits_down, bits_up, counted, listed, noun_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hartley.knowledge.cover import Cover, Selections
     from hartley.knowledge.hidden_sums import Change, HullPoint, OneTable
     from hartley.knowledge.table_bounds import Contributors, Inference
     from hartley.knowledge.table_system import Multipliers
+    from hartley.report import Row
     from hartley.schema.schema import Schema
     from hartley.tables.crosstab import Crosstab, PublishedCell
     from hartley.tables.described import CategoryTree
@@ -31,6 +43,15 @@ if TYPE_CHECKING:
 
 VERDICTS = ("disclosed", "open", "protected", "safe")
 """From the worst to the best."""
+MEANINGS = (
+    "Disclosed: no table that fits everything published is outside the interval, which exact "
+    "multipliers prove, and the rule does not allow it. Protected: whole tables that fit keep the "
+    "cell as uncertain as the rule asks. Open: neither is proved. Not covered: what somebody knows "
+    "beside these outputs, earlier publications that are not listed, and an algorithm that hid or "
+    "rounded cells, known and run backwards."
+)
+MOST_DRAWN = 3_000
+"""A larger table is listed, not drawn."""
 KNOWN = {
     "sole": "the hidden cells that they have alone",
     "holdings": "their own part of every sum",
@@ -98,6 +119,27 @@ class CheckedCell:
             return f"{low} or more"
         return f"exactly {low}" if low == high else f"{low} to {high}"
 
+    def attained(self) -> str:
+        """Say how far the interval is attained."""
+        if self.exact:
+            return "both ends are attained"
+        least, most = self.inner
+        if least is None or most is None:
+            return "no whole table was found"
+        return "one number was attained" if least == most else f"{least:,} to {most:,} are attained"
+
+    def row(self, places: int) -> Row:
+        """Return it as a line of the list of bad cells."""
+        where = (
+            "published nowhere"
+            if self.derived
+            else ", ".join(dict.fromkeys(place.output for place in self.places))
+        )
+        verdict = Cell(self.verdict, good=False if self.verdict == "disclosed" else None)
+        who = "one person; " if self.singled_out else ""
+        bounds = Cell(self.interval(places), self.attained())
+        return Cell(self.name, where), verdict, self.rule, bounds, f"{who}{self.why}"
+
     def to_dict(self, *, values: bool = True) -> dict[str, Any]:
         """Return it as plain values; without numbers on request."""
         numbers = {"stated": self.stated, "outer": self.outer, "inner": self.inner}
@@ -157,7 +199,7 @@ class CheckedStatistic:
 
 
 @dataclass(frozen=True)
-class CheckReport(ReadableResult):
+class CheckReport(Readable):
     """What anybody can work out from published tables together."""
 
     outputs: tuple[tuple[str, str], ...]
@@ -252,6 +294,68 @@ class CheckReport(ReadableResult):
             )
         return [*lines, *(f"Guessed: {guess}." for guess in self.guesses), *self.notes]
 
+    def report(self, *, show_values: bool = False) -> Report:
+        """Return the check in sections; pages always show numbers, terminals only on request."""
+        counts = self.counts
+        outputs = f"published {noun_for(len(self.outputs), 'output')}"
+        people = f"{noun_for(self.singled_out, 'person')} singled out"
+        return Report(
+            f"Check of {len(self.outputs)} {outputs}",
+            self.headline,
+            (
+                Tile(f"{counts['disclosed']:,}", "disclosed", counts["disclosed"] > 0),
+                Tile(f"{counts['open']:,}", "open"),
+                Tile(f"{counts['protected']:,}", "protected, with witnesses"),
+                Tile(f"{self.singled_out:,}", people, self.singled_out > 0),
+            ),
+            tuple(self._sections(show_values)),
+            "This page holds numbers of the publication and what follows from them: treat it as "
+            "confidential as the table behind it.",
+        )
+
+    def _sections(self, show_values: bool) -> Iterator[Section]:  # noqa: FBT001 - as in report
+        yield Section("What was checked", points=tuple(self.sentences))
+        cells = Series(
+            "",
+            tuple(self.counts),
+            tuple(map(float, self.counts.values())),
+            "bars",
+            tones=(1, 2, 0, 9),
+            labels=tuple(f"{number:,}" for number in self.counts.values()),
+        )
+        yield Section(
+            "The verdicts",
+            chart=Chart(
+                "",
+                (Panel("cells", "", (cells,), sideways=True, size=(7.2, 2.2)),),
+                reading="The tables below are in these colours. A number is known exactly; a range "
+                "holds every table that fits.",
+            ),
+            page_only=True,
+        )
+        for part in self.statistics:
+            yield from _drawn(part)
+        bad = [
+            (part, cell)
+            for part in self.statistics
+            for cell in part.cells
+            if cell.verdict in {"disclosed", "open"}
+        ]
+        bad.sort(key=lambda found: (found[1].verdict != "disclosed", not found[1].singled_out))
+        headings = (
+            Heading("cell", "name"),
+            Heading("verdict", "word"),
+            Heading("rule", "text"),
+            Heading("can be", "amount", page_only=not show_values),
+            Heading("why", "meaning"),
+        )
+        if bad:
+            yield Section(
+                "Disclosed and open cells",
+                table=Grid(headings, tuple(cell.row(part.places) for part, cell in bad), most=40),
+            )
+        yield Section("What the verdicts mean", (MEANINGS,), page_only=True)
+
     def to_dict(self, *, values: bool = True) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
         return {
@@ -286,6 +390,53 @@ class CheckReport(ReadableResult):
                 for part in self.statistics
             ],
         }
+
+
+def _drawn(part: CheckedStatistic) -> Iterator[Section]:
+    """Lay every output out as it was published; the last dimension makes the columns."""
+    by_place = {
+        (place.output, place.line, place.text, tuple(sorted(cell.keys.items()))): cell
+        for cell in part.cells
+        for place in cell.places
+    }
+    for table in part.tables if not part.assumed else ():
+        cells = {}
+        for stated in table.cells:
+            keys = {d: k for d, k in zip(table.dims, stated.keys, strict=True) if k is not None}
+            if table.where:
+                keys["selection"] = table.where
+            place = (table.name, stated.line, stated.text, tuple(sorted(keys.items())))
+            if place in by_place:
+                cells[stated.keys] = by_place[place]
+        if not cells or not table.dims or len(cells) > MOST_DRAWN:
+            continue
+        *above, last = zip(*cells, strict=True)
+        rows = list(dict.fromkeys(zip(*above, strict=True))) if above else [(key,) for key in last]
+        columns = list(dict.fromkeys(last)) if above else ["n"]
+        head = " / ".join(table.dims[:-1] if above else table.dims)
+        lines: list[Row] = []
+        for row in rows:
+            found = (cells.get((*row, column) if above else row) for column in columns)
+            shown = (_shown(cell, part.places) for cell in found)
+            lines.append((" / ".join("Total" if key is None else key for key in row), *shown))
+        names = ("Total" if column is None else str(column) for column in columns)
+        yield Section(
+            f"{table.name}{f', where {table.where}' if table.where else ''}",
+            table=Grid(
+                (Heading(head, "data"), *(Heading(name, "cell") for name in names)), tuple(lines)
+            ),
+            page_only=True,
+        )
+
+
+def _shown(cell: CheckedCell | None, places: int) -> Cell:
+    """Return a cell as a published table shows it: its interval and its verdict."""
+    if cell is None:
+        return Cell("")
+    text = cell.interval(places).removeprefix("exactly ")
+    text = text.replace(" to ", "\N{EN DASH}").replace(" or more", "+")
+    small = cell.verdict if cell.verdict in {"disclosed", "open"} else ""
+    return Cell(text, small, cell.verdict, hint=f"{cell.verdict}: {cell.why}")
 
 
 # --- check effects --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hartley.report import ReadableResult
+from hartley.report import Cell, Grid, Heading, Readable, Report, Section
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Diagnosis(ReadableResult):
+class Diagnosis(Readable):
     """All checks, and whether everything that is needed works."""
 
     checks: tuple[Check, ...]
@@ -39,14 +39,21 @@ class Diagnosis(ReadableResult):
         """Whether everything that is needed works."""
         return "Everything that is needed works." if self.healthy else "Something is broken."
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """Every check, and what to do about what is broken or absent."""
-        return tuple(
-            f"{check.name}: {check.state}, {check.found}"
-            + (f"; {check.hint}" if check.hint else "")
+    def report(self) -> Report:
+        """Return every check, and what to do about what is broken or absent."""
+        headings = (
+            Heading("what", "name"),
+            Heading("state", "word"),
+            Heading("found"),
+            Heading("to do", "meaning"),
+        )
+        good = {"ok": True, "absent": None, "broken": False}
+        rows = tuple(
+            (check.name, Cell(check.state, good=good[check.state]), check.found, check.hint)
             for check in self.checks
         )
+        checked = Section("What was checked", table=Grid(headings, rows))
+        return Report("Diagnosis", self.headline, (), (checked,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib.metadata import version
 from math import isfinite
-from typing import TYPE_CHECKING
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
 
-from hartley.errors import OptionError
+from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
+from hartley.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.attacks.differencing import DifferencingFinding
     from hartley.attacks.finding import AttackEstimate
-    from hartley.ranges.relation import PeopleCounts
+    from hartley.ranges.relation import ExposureCounts
     from hartley.studies.check.check_report import CheckedCell, CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
     from hartley.studies.look.audit import AuditReport
@@ -124,7 +130,7 @@ def check_condition(fail_on: str, words: Sequence[str]) -> None:
         raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(words)}")
 
 
-def people_condition(people: PeopleCounts, fail_on: str) -> str | None:
+def people_condition(people: ExposureCounts, fail_on: str) -> str | None:
     """Return why the people in a release do not pass a condition, without a number of them.
 
     Args:
@@ -133,8 +139,8 @@ def people_condition(people: PeopleCounts, fail_on: str) -> str | None:
             has to be among k or more, "given-away" if nobody's secret may be certain, or "never".
 
     Example:
-        >>> from hartley.ranges.relation import PeopleCounts
-        >>> people = PeopleCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
+        >>> from hartley.ranges.relation import ExposureCounts
+        >>> people = ExposureCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
         >>> people_condition(people, "unique"), people_condition(people, "few")
         (None, 'somebody is among fewer than 5')
     """
@@ -288,3 +294,95 @@ def assert_safe(
     messages = [f"{f.file}:{f.line}: {f.message}" for case in cases for f in case.findings]
     if messages:
         raise AssertionError("\n".join([report.headline, *messages]))
+
+
+# --- JUnit and SARIF, which pipelines and code hosts show ----------------------------------------
+
+RULES = {
+    "disclosed": "A cell can be worked out from what is published.",
+    "open": "Neither disclosure nor protection of a cell is proved.",
+    "singled-out": "A derived cell is exactly one person.",
+    "above": "More is revealed than the limit allows.",
+    "condition": "A condition to fail on holds.",
+}
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def junit_text(command: str, cases: Sequence[GateCase]) -> str:
+    """Return a JUnit report.
+
+    Example:
+        >>> print(junit_text("check", [GateCase("a.csv", "a.csv", ())]).splitlines()[1])
+        <testsuite name="hartley check" tests="1" failures="0">
+    """
+    failed = sum(not case.passed for case in cases)
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        f'<testsuite name="hartley {command}" tests="{len(cases)}" failures="{failed}">',
+    ]
+    for case in cases:
+        head = f'  <testcase classname="hartley.{command}" name={quoteattr(printable(case.name))}'
+        if case.passed:
+            lines.append(f"{head}/>")
+            continue
+        lines += [f"{head}>", f'    <failure message="{counted(len(case.findings), "finding")}">']
+        lines += [
+            escape(printable(f"{finding.file}:{finding.line}: {finding.message}"))
+            for finding in case.findings
+        ]
+        lines += ["    </failure>", "  </testcase>"]
+    return "\n".join([*lines, "</testsuite>", ""])
+
+
+def sarif_text(command: str, cases: Sequence[GateCase]) -> str:
+    """Return a SARIF report.
+
+    Example:
+        >>> json.loads(sarif_text("check", []))["version"]
+        '2.1.0'
+    """
+    results = [_result(finding) for case in cases for finding in case.findings]
+    driver = {
+        "name": "hartley",
+        "version": version("hartley"),
+        "rules": [
+            {"id": f"hartley/{name}", "shortDescription": {"text": text}}
+            for name, text in RULES.items()
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"hartley/{command}/"},
+        "results": results,
+    }
+    content = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _uri(file: str) -> str:
+    """Return a file as the reference of a URI: relative ones stay relative.
+
+    Example:
+        >>> _uri("out puts/a.csv"), _uri("/data/a.csv")
+        ('out%20puts/a.csv', 'file:///data/a.csv')
+    """
+    path = PurePath(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def _result(finding: GateFinding) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(finding.file)},
+            "region": {"startLine": max(finding.line, 1)},
+        }
+    }
+    if finding.place:
+        location["logicalLocations"] = [{"fullyQualifiedName": printable(finding.place)}]
+    return {
+        "ruleId": f"hartley/{finding.rule}",
+        "ruleIndex": list(RULES).index(finding.rule),
+        "level": "warning" if finding.rule == "open" else "error",
+        "message": {"text": printable(finding.message)},
+        "locations": [location],
+    }

@@ -26,7 +26,7 @@ from hartley.measures.anonymity import (
 from hartley.measures.registry import MEASURES
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
-from hartley.ranges.relation import FEW, PeopleCounts, check_k
+from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import (
     Cell,
     Chart,
@@ -211,7 +211,7 @@ class AnonymityReport(Readable):
     """How many classes and records there are of each size, in bands."""
     confidential: tuple[ConfidentialFindings, ...]
     notes: tuple[str, ...]
-    people: PeopleCounts
+    people: ExposureCounts
     """How many people are unique or stand among few."""
 
     @property
@@ -437,7 +437,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         (1.0, Fraction(1, 6))
     """
     check_base(base)
-    check_k(k)
+    check_group_size(k)
     opened, known_roles = open_for(table, roles)
     named = (
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
@@ -466,7 +466,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
-    people = PeopleCounts.of_classes(classes.sizes, k)
+    people = ExposureCounts.of_classes(classes.sizes, k)
     if counts_more(known_roles):
         people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
     tell("count", 1.0)
@@ -867,7 +867,7 @@ def tried(report: AnonymityReport, title: str, *sentences: str) -> tuple[Section
     return (Section(title, sentences, table=grid),) if grid.rows else ()
 
 
-def few_tile(people: PeopleCounts) -> Tile:
+def few_tile(people: ExposureCounts) -> Tile:
     """Return the tile of those who stand among few."""
     stand = "person stands" if people.among_few == 1 else "people stand"
     few = f"{stand} among fewer than {people.k}"

@@ -21,7 +21,7 @@ from hartley.measures.leakage import (
 )
 from hartley.measures.registry import AUDITED, MEASURES, AuditFacts
 from hartley.ranges.joint_range import ListedValues, encode_list
-from hartley.ranges.relation import FEW, ROW, PeopleCounts, Relation, RowType, check_k
+from hartley.ranges.relation import FEW, ROW, ExposureCounts, Relation, RowType, check_group_size
 from hartley.report import (
     Cell,
     Chart,
@@ -257,7 +257,7 @@ def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
     return float(np.abs(present - middles).max(initial=0.0))
 
 
-def people_of(relation: Relation, k: int) -> PeopleCounts:
+def people_of(relation: Relation, k: int) -> ExposureCounts:
     """Count the people whom a release gives away or leaves among few: a row is a person.
 
     Example:
@@ -267,7 +267,7 @@ def people_of(relation: Relation, k: int) -> PeopleCounts:
         (2, 4)
     """
     summary = relation.summary
-    return PeopleCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
+    return ExposureCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
 
 
 def _measure(
@@ -360,7 +360,7 @@ class AuditReport(Readable):
     sweep: tuple[SweepPoint, ...]
     sweep_column: str | None
     notes: tuple[str, ...]
-    people: PeopleCounts
+    people: ExposureCounts
     """How many people the release gives away or leaves among few, beside the worst case."""
 
     @property
@@ -648,7 +648,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             memory_limit=memory_limit,
         )
 
-    check_k(k)
+    check_group_size(k)
     relation = relate(dict(bins or {}))
     _check_sweep(relation, wish)
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
@@ -695,13 +695,13 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
 
 
 def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
-    people: PeopleCounts,
+    people: ExposureCounts,
     table: Table,
     relation: Relation,
     roles: Roles,
     bins: Mapping[str, object],
     missing: str,
-) -> PeopleCounts:
+) -> ExposureCounts:
     """Count people by households and sampling weights too, over the same rows as the audit."""
     from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
 

@@ -13,7 +13,7 @@ from hartley.errors import ColumnError, EngineError, TableError
 from hartley.exact import parse_step
 from hartley.files import content_of
 from hartley.ranges.classes import combine_codes, encode_column
-from hartley.ranges.relation import PeopleCounts, check_k, household_codes, is_missing
+from hartley.ranges.relation import ExposureCounts, check_group_size, household_codes, is_missing
 from hartley.schema.roles import Roles
 from hartley.tables.counts import released_sizes, secrets_by_class
 from hartley.tables.opening import open_table
@@ -163,12 +163,12 @@ def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDAr
     return risk
 
 
-def with_exposure(people: PeopleCounts, exposure: RecordExposure) -> PeopleCounts:
+def with_exposure(people: ExposureCounts, exposure: RecordExposure) -> ExposureCounts:
     """Return counts of people with what households and sampling weights add to them.
 
     Example:
-        >>> from hartley.ranges.relation import PeopleCounts
-        >>> counts = PeopleCounts.of_classes(np.array([1, 2]), 2)
+        >>> from hartley.ranges.relation import ExposureCounts
+        >>> counts = ExposureCounts.of_classes(np.array([1, 2]), 2)
         >>> exposure = RecordExposure(np.array([2, 2, 1]), np.array([2, 1, 1]), expected=0.3)
         >>> with_exposure(counts, exposure).household_among_few
         2
@@ -350,7 +350,7 @@ DRAWN = (
 class ReleasedPeople:
     """Whom the rows of a release single out, counted in the file that was written."""
 
-    counts: PeopleCounts
+    counts: ExposureCounts
     """By all released columns but the confidential ones."""
     given_away: Mapping[str, int] = field(default_factory=dict)
     """For each confidential column that is released as it is, the people whose value the other
@@ -406,7 +406,7 @@ def released_people(
         ...     released_people(out, 3, confidential=["ill"]).to_dict()["sentences"][1]
         'The other released columns give away ill for 2 people (50 %).'
     """
-    check_k(k)
+    check_group_size(k)
     try:
         return _counted(out, k, confidential, drawn)
     except (TableError, EngineError):  # what was written stays right, if it cannot be read back
@@ -424,7 +424,7 @@ def _counted(
     each = np.repeat([*sizes.keys()], [*sizes.values()]).astype(np.int64)
     certain = [name for name in confidential if name in rows.columns and name not in drawn]
     return ReleasedPeople(
-        PeopleCounts.of_classes(each, k),
+        ExposureCounts.of_classes(each, k),
         {
             name: sum(
                 size * classes

@@ -21,7 +21,7 @@ from hartley.files import write_whole
 from hartley.kernels.pairs import number_values
 from hartley.measures.anonymity import size_bands, sizes_panel
 from hartley.ranges.classes import combine_codes
-from hartley.ranges.relation import FEW, PeopleCounts, check_k
+from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile
 from hartley.schema.roles import ColumnRole, write_roles
 from hartley.studies.look.exposure import RecordRisks
@@ -82,7 +82,7 @@ class ScanReport(Readable):
     confidential: tuple[str, ...]
     without_role: tuple[tuple[str, str], ...]
     """Columns that a draft gives no role, and why."""
-    people: PeopleCounts
+    people: ExposureCounts
     """How many people the keys single out, or leave among few."""
     given_away: dict[str, int]
     """For each confidential column, the people whose value their keys give away."""
@@ -433,7 +433,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         >>> report.people.unique, report.given_away
         (2, {'diagnosis': 4})
     """
-    check_k(k)
+    check_group_size(k)
     tell = progress or (lambda _what, _share: None)
     reading = _suspected(table, reading.with_marks(null, names))
     opened, coded, rows = _looked_at(table, reading, tell)
@@ -458,7 +458,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         keys=keys,
         confidential=confidential,
         without_role=without_role,
-        people=PeopleCounts.of_classes(sizes, k),
+        people=ExposureCounts.of_classes(sizes, k),
         given_away={
             name: _given_away(classes, sizes, coded[name]) for name in confidential if keys
         },

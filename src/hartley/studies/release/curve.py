@@ -15,9 +15,19 @@ from hartley.policies.distortion.curve import CAVEATS, missed_sentence
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.gaussian.bound import GaussianFrontier, mutual_information_bound
 from hartley.policies.gaussian.model import read_gaussian
-from hartley.report import ReadableResult
+from hartley.report import (
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.tables.opening import open_table
-from hartley.text import listed, two_digits_up, unit_of
+from hartley.text import decimals_down, decimals_up, listed, two_digits_up, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -122,7 +132,7 @@ MEANS = (
 
 
 @dataclass(frozen=True)
-class CurveReport(ReadableResult):
+class CurveReport(Readable):
     """The privacy-distortion curve of two sides of a table."""
 
     table: str
@@ -168,16 +178,6 @@ class CurveReport(ReadableResult):
     def shown_gap(self) -> str:
         """The largest certified gap, rounded up."""
         return two_digits_up(self.curve.gap)
-
-    @property
-    def shown_gaps(self) -> tuple[str, ...]:
-        """The certified gaps of the points, rounded up."""
-        return tuple(two_digits_up(point.gap) for point in self.curve.points)
-
-    @property
-    def caveat(self) -> str:
-        """What the risk does not say."""
-        return CAVEATS[self.curve.objective]
 
     @property
     def headline(self) -> str:
@@ -228,6 +228,125 @@ class CurveReport(ReadableResult):
             )
             lines.append(",".join(str(number) for number in numbers))
         return "\n".join(lines) + "\n"
+
+    def report(self) -> Report:
+        """Return the curve in sections: what was compared, its picture, and its points."""
+        largest, last = self.curve.largest_risk, self.curve.points[-1].distortion
+        finite = math.isfinite(largest)
+        half = (Tile(f"{self.half:.4g}", "distortion to halve this"),) if finite else ()
+        return Report(
+            f"Privacy and distortion of {self.table}",
+            self.headline,
+            (
+                Tile(f"{largest:.4f}" if finite else "∞", f"{self.unit} without distortion"),
+                *half,
+                Tile(f"{last:.4g}", "distortion to reveal nothing"),
+                Tile(f"{self.rows:,}", "rows"),
+            ),
+            (
+                Section("What was compared", self._compared(), self.notes),
+                Section("Risk against distortion", chart=self._chart(), table=self._table()),
+            ),
+            "The relative frequencies of the rows are used as probabilities. "
+            f"{CAVEATS[self.curve.objective]}",
+        )
+
+    def _compared(self) -> tuple[str, ...]:
+        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
+        return (
+            f"Confidential: {hidden}, {self.confidential_values:,} values.",
+            f"Key, released perturbed: {key}, {self.key_values:,} values.",
+            f"Distortion: {self.distortion}, on average.",
+            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
+            f"Certified to {self.shown_gap}.",
+        )
+
+    def _table(self) -> Grid:
+        columns = [
+            (Heading("distortion", "number"), [f"{p.distortion:.6g}" for p in self.curve.points]),
+            (
+                Heading(f"{self.words.column} ({self.unit}), at most", "number"),
+                [decimals_up(point.risk, 5) for point in self.curve.points],
+            ),
+            (
+                Heading("lower bound", "number"),
+                [decimals_down(point.lower, 5) for point in self.curve.points],
+            ),
+        ]
+        for name, sign, values, digits in (
+            ("the key or a constant, at random", "mixture", self.mixture, ".6f"),
+            ("a Gaussian", "Gaussian", self.gaussian, ".6f"),
+            ("distortion with means", "reconstructed", self.reconstructed, ".6g"),
+        ):
+            if values:
+                shown = [format(value, digits) for value in values]
+                columns.append((Heading(name, "number", sign), shown))
+        columns += [
+            (Heading("lam", "number"), [f"{point.lam:.4g}" for point in self.curve.points]),
+            (
+                Heading("certified gap", "number", "gap"),
+                [two_digits_up(point.gap) for point in self.curve.points],
+            ),
+            (
+                Heading("released values used", "number", "values"),
+                [f"{point.live:,}" for point in self.curve.points],
+            ),
+        ]
+        rows = tuple(zip(*(shown for _, shown in columns), strict=True))
+        headings = tuple(heading for heading, _ in columns)
+        return Grid(headings, rows, folded="The numbers", most=14, steps=True)
+
+    def _chart(self) -> Chart:
+        """Return the risk of the release against its distortion, with the certified bounds."""
+        curve = self.curve
+        at = tuple(point.distortion for point in curve.points)
+        risks = tuple(point.risk for point in curve.points)
+        places = tuple(at[0] + (at[-1] - at[0]) * step / 240 for step in range(241))
+        lower = tuple(curve.lower(distortion) for distortion in places)
+        best = "best rules, and mixtures of two (upper bound)"
+        series = [Series("", places, lower, "band", low=(0.0,) * 241, high=lower, tone=1)]
+        if curve.mixtures:  # they are curved for worst-case risks
+            x, y = (tuple(numbers) for numbers in zip(*curve.mixtures, strict=True))
+            series += [
+                Series(best, x, y, "steps", tone=0, width=2.2),
+                Series("", at, risks, "points", tone=0),
+            ]
+        else:
+            series.append(Series(best, at, risks, tone=0, width=2.2))
+        proved = "no rule lies below (certified lower bound)"
+        series.append(Series(proved, places, lower, dash="dashed", tone=1, width=1.1))
+        if self.mixture:
+            label = "the key itself or a constant, at random (upper bound)"
+            series.append(Series(label, at, self.mixture, dash="dashed", tone=2, width=1.4))
+        if self.gaussian:
+            label = "a Gaussian with the same covariances (comparison)"
+            series.append(Series(label, at, self.gaussian, dash="dotted", tone=5, width=1.4))
+        if self.reconstructed:
+            label = "the same rules, means released (E[X|Q])"
+            series.append(Series(label, self.reconstructed, risks, tone=3, width=1.2))
+        drawn_from = "key alone" if self.sees == "key" else "key and the confidential columns"
+        reading = (
+            "Further right is less useful; further down is more private. No rule that draws from "
+            f"the {drawn_from} and releases values of the key reaches below the dashed red line: "
+            f"this is proved for every point, to {self.shown_gap}."
+        )
+        if self.mixture:
+            reading += (
+                " For comparison, the picture also shows the rule that releases either the key "
+                "itself or a constant, at random; the best rule is never worse."
+            )
+        if self.gaussian:
+            reading += (
+                " It also shows the best rule for a Gaussian with the same covariances, which is "
+                "not a bound, since the data are discrete."
+            )
+        panel = Panel(
+            f"mean {self.distortion} distortion of {', '.join(self.key)}",
+            f"{self.words.axis.format(w=', '.join(self.confidential))} ({self.unit})",
+            tuple(series),
+            from_zero=True,
+        )
+        return Chart("", (panel,), reading=reading)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""

@@ -348,8 +348,8 @@ def _band(wanted: Specification, document: PolicyDocument) -> tuple[Panel, ...]:
     others = {name: np.full(GRID, float(wanted.box[name].middle)) for name in names[1:]}
     line = _at(threshold.line, {names[0]: at} | others)
     low, high = _ends(wanted.box, threshold.column)
-    opened = [column.leaves_open() for column in document.stepped.values()]
-    apart = [record.apart[0] for record in opened if record is not None and record.apart]
+    opened = [one for column in document.stepped.values() for one in column.all_left_open()]
+    apart = [one.distance_to_partner[0] for one in opened if one.distance_to_partner]
     reach = float(max(apart, default=error))
     note = " and ".join(f"{name} = {values[0]:g}" for name, values in others.items())
     crossed = (line >= low) & (line <= high)

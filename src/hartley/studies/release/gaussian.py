@@ -26,14 +26,14 @@ from hartley.policies.gaussian.model import (
 )
 from hartley.policies.gaussian.rule import GaussianRule, check_seed
 from hartley.ranges.classes import Singling, single_out
-from hartley.report import ReadableResult
+from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series, Tile
 from hartley.tables.opening import open_table
 from hartley.tables.writing import check_form, refuse_overwriting, write_arrow
 from hartley.text import few_digits, listed, six_decimals, verb_for
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -120,7 +120,7 @@ class NoisyRelease:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianReport(ReadableResult):
+class GaussianReport(Readable):
     """The Gaussian rule of two sides: what it tells and distorts, and what is proved about it."""
 
     table: str | None
@@ -239,6 +239,133 @@ class GaussianReport(ReadableResult):
         """What a reader should know, in plain words."""
         released = () if self.release is None else self.release.sentences
         return (*self.proved, *released, *self.notes)
+
+    def report(self) -> Report:
+        """Return the rule in sections: what is proved, the best rules beside it, what it does."""
+        information = six_decimals(self.rule.key_information, up=True)
+        unbounded = math.isinf(self.rule.key_information)
+        share = f"{100 * self.share:.4g} % of the variance"
+        return Report(
+            f"{listed(self.key)} with Gaussian noise",
+            self.headline,
+            (
+                Tile(
+                    six_decimals(self.bound.high, up=True),
+                    f"{self.unit} at most, if all is Gaussian",
+                ),
+                Tile(
+                    six_decimals(self.bound.largest_risk, up=True),
+                    f"{self.unit} without noise, likewise",
+                ),
+                Tile(
+                    few_digits(self.rule.distortion, 6),
+                    f"mean squared distortion, {share}",
+                ),
+                Tile(
+                    information,
+                    f"{self.unit} at most about any key of these covariances",
+                    warn=unbounded,
+                ),
+            ),
+            tuple(self._sections()),
+            "What is proved for Gaussian data is rounded to the safe side. Means, covariances and "
+            "the measured distance are those of the table: the page is for its owner.",
+        )
+
+    def _sections(self) -> Iterator[Section]:
+        yield Section("What is proved, and for which data", points=self.proved)
+        points = tuple(
+            (
+                few_digits(point.distortion, 6),
+                six_decimals(point.low, up=False),
+                six_decimals(point.high, up=True),
+                "-" if point.mixture is None else f"{point.mixture:.6f}",
+            )
+            for point in self.frontier
+        )
+        headings = (
+            Heading("distortion", "number"),
+            Heading(f"no rule less than ({self.unit})", "number"),
+            Heading("the best rule at most", "number"),
+            Heading("the key or its mean by lot", "number"),
+        )
+        yield Section(
+            "Risk against distortion, for Gaussian data",
+            chart=self._chart(),
+            table=Grid(headings, points, folded="The numbers", steps=True),
+            page_only=True,
+        )
+        several = (
+            "The noises of several columns are correlated, and a column of the release may draw on "
+            "several of the key."
+        )
+        drawn = (
+            "The release is the key drawn towards its mean, plus Gaussian noise: "
+            "X\u0302 = (I − A) X + A Z."  # noqa: RUF001 - a minus sign
+        )
+        headings = (
+            Heading("key column", "data"),
+            Heading("times", "number"),
+            Heading("deviation of the noise", "number"),
+            Heading("off by (root mean square)", "number"),
+        )
+        sentences = (drawn, several) if len(self.key) > 1 else (drawn,)
+        yield Section("The rule", sentences, table=Grid(headings, tuple(self._rule_rows())))
+        released = () if self.release is None else self.release.sentences
+        if released or self.notes:
+            yield Section("What else a reader should know", points=(*released, *self.notes))
+        if self.release is not None:
+            measured = (
+                f"{self.release.rows:,} rows were released; in this draw the mean squared distance "
+                f"of key and release is {self.release.measured:.6g}."
+            )
+            yield Section("This draw", (measured,), page_only=True)
+
+    def _rule_rows(self) -> Iterator[tuple[str, ...]]:
+        """Return what the rule does to every key column."""
+        rule = self.rule
+        noise, distortions = rule.noise_covariance.diagonal(), rule.distortions
+        places = {place: at for at, place in enumerate(rule.kept)}
+        for place, name in enumerate(self.key):
+            own = rule.gain[place, places[place]] if place in places else None
+            yield (
+                name,
+                "from the others" if own is None else few_digits(float(own)),
+                few_digits(math.sqrt(max(float(noise[place]), 0.0))),
+                few_digits(math.sqrt(float(distortions[place]))),
+            )
+
+    def _chart(self) -> Chart:
+        """Return what the best rules tell against their distortion, and this one among them."""
+        drawn = [point for point in self.frontier if math.isfinite(point.high)]
+        at = tuple(point.distortion for point in drawn)
+        low, high = tuple(point.low for point in drawn), tuple(point.high for point in drawn)
+        proved = "no rule lies below, likewise (proved)"
+        series = [
+            Series("", at, low, "band", low=(0.0,) * len(at), high=low, tone=1),
+            Series("best rules, if both sides are Gaussian", at, high, tone=0, width=2.2),
+            Series(proved, at, low, dash="dashed", tone=1, width=1.1),
+        ]
+        mixed = [(point.distortion, point.mixture) for point in drawn if point.mixture is not None]
+        if mixed:
+            x, y = (tuple(numbers) for numbers in zip(*mixed, strict=True))
+            label = "the key itself or its mean, by lot"
+            series.append(Series(label, x, y, dash="dashed", tone=2, width=1.4))
+        if math.isfinite(self.bound.high):
+            this = (self.rule.distortion,), (self.bound.high,)
+            series.append(Series("this rule", *this, "points", tone=4))
+        units = ", standardised" if self.rule.units is not None else ""
+        panel = Panel(
+            f"mean squared distortion of {', '.join(self.key)}{units}",
+            f"told about {', '.join(self.confidential)} ({self.unit})",
+            tuple(series),
+            from_zero=True,
+        )
+        reading = (
+            "Further right is less useful, further down is more private. Between the blue line and "
+            "the dashed red one lies what no proof settles, which is less than the lines are wide."
+        )
+        return Chart("", (panel,), reading=reading)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinite numbers become text."""

@@ -24,21 +24,33 @@ from hartley.policies.random.estimates import (
     FrequencyEstimate,
     estimate_from_counts,
     least_leaking,
+    short_value,
 )
 from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
 from hartley.ranges.classes import Singling, single_out
 from hartley.ranges.distribution import JointDistribution
-from hartley.ranges.relation import FEW, Relation, check_wanted_k
-from hartley.report import ReadableResult
+from hartley.ranges.relation import FEW, Relation, check_group_size
+from hartley.report import (
+    Chart,
+    Grid,
+    Heading,
+    Heat,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.release.release import as_matrices_say, release_drawn
 from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
 from hartley.tables.writing import check_form, refuse_overwriting
-from hartley.text import counted, verb_for
+from hartley.text import counted, two_decimals_up, verb_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -456,6 +468,86 @@ class PerturbedColumn:
         )
         return (changed, *self.leakage.sentences, *estimated)
 
+    def sections(self) -> tuple[Section, ...]:
+        """Return what is to be said of the column: sentences, its matrix, its frequencies."""
+        title = self.title
+        matrix = (
+            "Each row is a value in the table, and shows how likely it is released as each of the "
+            "values."
+        )
+        frequencies = (
+            "The frequencies in the table, those in the release, and those that anybody can "
+            "estimate from the release and the matrix."
+        )
+        return (
+            Section(title, points=self.sentences),
+            Section(f"Matrix of {title}", (matrix,), chart=self._matrix(), page_only=True),
+            Section(
+                f"Frequencies of {title}",
+                (frequencies,),
+                chart=self._frequencies(),
+                table=self._table(),
+                page_only=True,
+            ),
+        )
+
+    def _matrix(self) -> Chart:
+        """Return the matrix: a row per value, a column per released value; darker is likelier."""
+        rule = self.pram.matrix.doubles
+        rows, columns = rule.shape
+        heat = Heat(
+            "probability",
+            tuple(map(tuple, rule[::-1].tolist())),
+            *(0, columns, 0, rows),
+            names=(
+                tuple(map(short_value, self.pram.values[::-1])),
+                tuple(map(short_value, self.pram.released)),
+            ),
+        )
+        size = 7.2, min(max(2.4, 0.36 * rows + 1.4), 6.4)
+        labels = f"{self.title} as released", f"{self.title} in the table"
+        return Chart("", (Panel(*labels, heat=heat, size=size),))
+
+    def _frequencies(self) -> Chart:
+        """Return the true, the released and the estimated frequencies, ± 2 standard errors."""
+        names = tuple(map(short_value, self.pram.values))
+        if len(set(names)) < len(names):  # each place has a name of its own
+            names = tuple(f"{place}. {name}" for place, name in enumerate(names, 1))
+        before = tuple((self.before / self.before.sum()).tolist())
+        series = [Series("in the table", names, before, "bars", tone=0)]
+        if self._comparable:
+            after = tuple((self.after / self.after.sum()).tolist())
+            series.append(Series("as released", names, after, "bars", tone=9))
+        if self.estimate is not None:
+            shares, errors = self.estimate.shares, 2 * self.estimate.errors
+            y, low, high = (
+                tuple(numbers.tolist()) for numbers in (shares, shares - errors, shares + errors)
+            )
+            label = "estimated from the release, ± 2 standard errors"
+            series.append(Series(label, names, y, "points", low=low, high=high, tone=2))
+        panel = Panel(self.title, "share of the rows", tuple(series), size=(7.2, 3.6))
+        return Chart("", (panel,))
+
+    def _table(self) -> Grid:
+        rows, total, estimate = [], int(self.before.sum()), self.estimate
+        for place, value in enumerate(self.pram.values):
+            released = f"{self.after[place] / total:.4f}" if self._comparable else "-"
+            estimated = (
+                ("-", "-")
+                if estimate is None
+                else (f"{estimate.shares[place]:.4f}", f"{estimate.errors[place]:.4f}")
+            )
+            known = f"{self.before[place] / total:.4f}"
+            rows.append((short_value(value), known, released, *estimated))
+        numbers = ("in the table", "as released", "estimated", "standard error")
+        headings = (Heading("value", "name"), *(Heading(name, "number") for name in numbers))
+        return Grid(headings, tuple(rows), folded="The numbers")
+
+    @property
+    def _comparable(self) -> bool:
+        """Whether the released values are those of the table."""
+        return self.pram.released == self.pram.values
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON, without the table's own frequencies."""
         return {
@@ -470,7 +562,7 @@ class PerturbedColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class PramReport(ReadableResult):
+class PramReport(Readable):
     """What a random perturbation wrote, in numbers and in plain sentences."""
 
     release: ReleaseReport
@@ -515,6 +607,40 @@ class PramReport(ReadableResult):
         )
         steps = (sentence for step in self.reconstructions for sentence in step.sentences)
         return (*steps, seed, *self.release.sentences, *self.singling.sentences, *self.notes)
+
+    def report(self, *, estimate: bool = False) -> Report:
+        """Return the perturbation in sections, with a table of the estimates if asked for."""
+        private = (
+            "This page shows the true frequencies of the perturbed columns. Do not publish it with "
+            "the release; readers only need the policy file and its certificate."
+        )
+        owner = Section("For the owner of the table", (private,), page_only=True, warning=True)
+        estimates = (
+            Section(f"Estimated frequencies of {column.title}", table=column.estimate.table())
+            for column in self.columns
+            if estimate and column.estimate is not None
+        )
+        return Report(
+            f"Random perturbation of {self.release.table}",
+            self.headline,
+            (
+                Tile(f"{self.release.rows:,}", "rows released"),
+                *(
+                    Tile(
+                        two_decimals_up(column.leakage.maximal),
+                        f"bits that {column.title} reveals at most",
+                    )
+                    for column in self.columns[:3]
+                ),
+            ),
+            (
+                owner,
+                *(section for column in self.columns for section in column.sections()),
+                Section("What to know", points=self.general),
+                *estimates,
+            ),
+            "Every number of bits is rounded up.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
@@ -640,7 +766,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "hartley.policies.reconstruct and pass that",
         )
     check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
-    check_wanted_k(k)
+    check_group_size(FEW if k is None else k)
     opened = open_table(table)
     path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
     path = path if isinstance(path, (str, os.PathLike)) else None

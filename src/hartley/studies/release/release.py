@@ -19,8 +19,8 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
-from hartley.ranges.relation import FEW, check_wanted_k
-from hartley.report import ReadableResult
+from hartley.ranges.relation import FEW, check_group_size
+from hartley.report import Readable, Report, Section
 from hartley.studies.look.exposure import ReleasedPeople, released_people
 from hartley.tables.column_map import apply_map
 from hartley.tables.counts import exact_totals
@@ -248,7 +248,7 @@ class ReleasedColumn:
 
 
 @dataclass(frozen=True)
-class ReleaseReport(ReadableResult):
+class ReleaseReport(Readable):
     """What a release wrote, in numbers and in plain sentences."""
 
     table: str
@@ -309,6 +309,11 @@ class ReleaseReport(ReadableResult):
     def is_answer(self) -> bool:
         """Whether one row was released for the whole table."""
         return any(column.people is not None for column in self.columns)
+
+    def report(self) -> Report:
+        """Return the release in sections: what a reader should know of it."""
+        told = Section("What was released", points=self.sentences)
+        return Report(f"Release of {self.table}", self.headline, (), (told,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
@@ -377,7 +382,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     promised = None if certificate is None else _bound_certificate(document, policy)
-    check_wanted_k(k)
+    check_group_size(FEW if k is None else k)
     opened = open_table(table)
     read = {"table": opened.paths, "policy": _paths(policy)}
     refuse_overwriting(read, out)

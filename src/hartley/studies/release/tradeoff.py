@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError
@@ -13,7 +15,18 @@ from hartley.exact import log_ratio, parse_number
 from hartley.files import one_line
 from hartley.guarantees.consequences import ROUGH
 from hartley.policies.quantized_column import AllocatedColumn
-from hartley.report import ReadableResult
+from hartley.report import (
+    Cell,
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+)
 from hartley.studies.release.drafting import draft
 from hartley.studies.release.fields import read_error
 from hartley.studies.release.specification import Specification
@@ -26,12 +39,23 @@ from hartley.studies.release.tradeoff_points import (
     line_point,
     query_point,
 )
-from hartley.text import bits_up, counted, digits_down, exactly, tenth_percent_up
+from hartley.text import (
+    bits_up,
+    cell_count,
+    cell_down,
+    cell_exact,
+    cell_up,
+    counted,
+    digits_down,
+    exactly,
+    tenth_percent_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from hartley.report import Dash
     from hartley.studies.release.tradeoff_points import CellFacts
 
     Progress = Callable[[str, float], None]
@@ -147,6 +171,205 @@ def line_sentences(point: LinePoint) -> tuple[str, ...]:
         "Stretching needs values without a step; of rounded ones it may hide none.",
         "A larger error hides more; for small errors epsilon falls in proportion to the error.",
         "Priv counts outputs only, so it can be raised by stretching what decides nothing.",
+    )
+
+
+# --- tradeoff tables ------------------------------------------------------------------------------
+# The columns of the table of a curve, and its pictures.
+
+
+@dataclass(frozen=True)
+class CurveColumn:
+    """A column of the table: a sign for the terminal, a name, and how to get its value."""
+
+    sign: str
+    name: str
+    value: Callable[[Any], Any]
+    show: Callable[[Any], str]
+
+    def text(self, point: Point) -> str:
+        """Return the value at a point in words; a dash where it is not known."""
+        value = self.value(point)
+        if value is None:
+            return "–"  # noqa: RUF001 - a dash
+        return "∞" if value == math.inf else self.show(value)
+
+
+QUERY = (
+    CurveColumn("error", "largest error allowed", lambda p: p.error, cell_exact),
+    CurveColumn("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, cell_down),
+    CurveColumn("cells", "equal cells", lambda p: p.equal.levels, cell_count),
+    CurveColumn("I⋆", "I⋆, bits", lambda p: p.equal.maximin_information, cell_up),
+    CurveColumn("L₀", "L₀ of equal cells, bits", lambda p: p.equal.leakage, cell_up),
+    CurveColumn(
+        "least L₀", "L₀ of the best cells, bits", lambda p: p.best and p.best.leakage, cell_up
+    ),
+    CurveColumn("P₁", "privacy P₁ = 1/L₀", lambda p: p.equal.privacy_of_leakage, cell_down),
+    CurveColumn("P₂", "privacy P₂ = 1/I⋆", lambda p: p.equal.privacy_of_information, cell_down),
+    CurveColumn("dmin", "adversary's error dmin", lambda p: p.equal.smallest_error, cell_down),
+    CurveColumn("≥", "dmin by Theorem II.2", lambda p: p.equal.smallest_error_bound, cell_down),
+    CurveColumn("dmax", "adversary's error dmax", lambda p: p.equal.largest_error, cell_down),
+    CurveColumn("≥", "dmax by Theorem II.1", lambda p: p.equal.largest_error_bound, cell_down),
+    CurveColumn("person", "bits about one person", lambda p: p.equal.person_bits, cell_up),
+    CurveColumn("printed", "as printed", lambda p: p.equal.person_bits_printed, cell_up),
+)
+LINE = (
+    CurveColumn("error", "largest error allowed", lambda p: p.error, cell_exact),
+    CurveColumn("ρ", "accuracy ρ = 1/error", lambda p: p.accuracy, cell_down),  # noqa: RUF001 - rho
+    CurveColumn("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, cell_down),
+    CurveColumn("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, cell_down),
+    CurveColumn("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
+    CurveColumn(
+        "deciding", "outputs that decide", lambda p: p.stretch.deciding_share, tenth_percent_up
+    ),
+    CurveColumn("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, cell_down),
+    CurveColumn("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, cell_down),
+    CurveColumn("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, cell_down),
+)
+
+
+def _of_records(names: Sequence[str]) -> tuple[CurveColumn, ...]:
+    """Return the columns for records, among them the number of cells of each data column."""
+    return (
+        CurveColumn("bits", "bits a record", lambda p: p.budget, cell_exact),
+        CurveColumn("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
+        CurveColumn("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
+        *map(_of_column, names),
+        CurveColumn("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
+        CurveColumn(
+            "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, cell_exact
+        ),
+    )
+
+
+def _of_column(name: str) -> CurveColumn:
+    return CurveColumn(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
+
+
+TILES = {
+    "query": ("cells", "I⋆", "L₀", "person"),
+    "record": ("bits", "outputs", "largest", "mean"),
+    "hypothesis": ("error", "ε kept", "Priv", "deciding"),
+}
+"""The signs of the columns shown at the top of the page."""
+READING = {
+    "query": "Further right is less useful. Above: what the release reveals about all data "
+    "together, as the papers' privacy P and in bits. Below: what it reveals about one "
+    "person, and the error of an adversary who reconstructs all data.",
+    "record": "Further right is less private: a record may be released in more ways. Further down "
+    "is more useful.",
+    "hypothesis": "Further right is less useful. Higher on the left, and lower on the right, is "
+    "more private.",
+}
+WIDE = 30
+"""When values spread over more than this factor, the axis is logarithmic."""
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """What all panels of a picture share: the places of the points, and the one asked for."""
+
+    x_label: str
+    places: tuple[float, ...]
+    chosen: tuple[tuple[str, float], ...]
+
+    def panel(
+        self, label: str, *curves: tuple[str, Sequence[float | None], int, Dash], x_log: bool = True
+    ) -> Panel:
+        """Return curves in one panel, without values that no axis holds."""
+        known = [v for _, values, *_ in curves for v in values if v is not None and v != math.inf]
+        positive = [value for value in known if value > 0]
+        wide = bool(positive) and max(positive) > WIDE * min(positive)
+        series = []
+        for rank, (name, values, tone, dash) in enumerate(curves):
+            finite = [
+                (place, value)
+                for place, value in zip(self.places, values, strict=True)
+                if value is not None and value != math.inf and not (wide and value <= 0)
+            ]
+            x, y = tuple(at for at, _ in finite), tuple(value for _, value in finite)
+            series.append(Series(name, x, y, dash=dash, tone=tone, width=1.8 if rank else 2.6))
+        return Panel(
+            self.x_label,
+            label,
+            tuple(one for one in series if one.x),
+            x_log=x_log and min(self.places) > 0,
+            y_log=wide,
+            places=self.chosen,
+            from_zero=not wide,
+            size=(4.7, 3.6),
+        )
+
+
+def _query_panels(points: Sequence[QueryPoint], drawn: _Curves) -> tuple[Panel, ...]:
+    equal, best = [point.equal for point in points], [point.best for point in points]
+    of_best = [None if b is None else b.privacy_of_leakage for b in best]
+    least = [None if b is None else b.leakage for b in best]
+    return (
+        drawn.panel(
+            "privacy of the papers (1/bits)",
+            ("P₂ = 1/I⋆", [f.privacy_of_information for f in equal], 0, "solid"),
+            ("P₁ = 1/L₀, equal cells", [f.privacy_of_leakage for f in equal], 2, "solid"),
+            ("P₁, cells of least leakage", of_best, 1, "dashed"),
+        ),
+        drawn.panel(
+            "bits about all data together",
+            ("leakage L₀, equal cells", [f.leakage for f in equal], 2, "solid"),
+            ("L₀, cells of least leakage", least, 1, "dashed"),
+            ("maximin information I⋆", [f.maximin_information for f in equal], 0, "solid"),
+        ),
+        drawn.panel(
+            "bits about one person",
+            ("corrected", [f.person_bits for f in equal], 0, "solid"),
+            ("Theorem 8 as printed", [f.person_bits_printed for f in equal], 9, "dotted"),
+        ),
+        drawn.panel(
+            "error of an adversary who reconstructs all data",
+            ("dmax", [f.largest_error for f in equal], 5, "solid"),
+            ("at least, by Theorem II.1", [f.largest_error_bound for f in equal], 5, "dotted"),
+            ("dmin", [f.smallest_error for f in equal], 1, "solid"),
+            ("at least, by Theorem II.2", [f.smallest_error_bound for f in equal], 1, "dotted"),
+        ),
+    )
+
+
+def _line_panels(points: Sequence[LinePoint], drawn: _Curves) -> tuple[Panel, ...]:
+    return (
+        drawn.panel(
+            "privacy against the hypothesis",
+            ("ε kept by stretching", [p.stretch.epsilon for p in points], 0, "solid"),
+            ("Priv of stretching (bits)", [p.stretch.privacy for p in points], 2, "solid"),
+            ("ε that blurring claims; by volume 0", [p.blur.claimed for p in points], 9, "dotted"),
+        ),
+        drawn.panel(
+            "outputs that decide it, μ(Δ) (%)",
+            ("blurring, as printed", [100 * p.blur.deciding_share for p in points], 9, "dotted"),
+            ("stretching", [100 * p.stretch.deciding_share for p in points], 0, "solid"),
+        ),
+    )
+
+
+def _record_panels(points: Sequence[BitsPoint], drawn: _Curves) -> tuple[Panel, ...]:
+    largest = [point.largest for point in points]
+    least = [None if p.mean is None else float(p.mean.mean_error) for p in points]
+    tones = (0, 2, 1, 5, 7, 4, 9)
+    names = list(largest[0].errors)[: 2 * len(tones)]
+    return (
+        drawn.panel(
+            "weighted error",
+            ("largest error, made least", [float(s.largest_error) for s in largest], 1, "solid"),
+            ("mean error of the same", [float(s.mean_error) for s in largest], 2, "solid"),
+            ("mean error, made least", least, 0, "dashed"),
+            x_log=False,
+        ),
+        drawn.panel(
+            "error by column",
+            *(
+                (name, [float(s.errors[name]) for s in largest], tones[i % len(tones)], "solid")
+                for i, name in enumerate(names)
+            ),
+            x_log=False,
+        ),
     )
 
 
@@ -286,7 +509,7 @@ Point = QueryPoint | BitsPoint | LinePoint
 
 
 @dataclass(frozen=True)
-class Tradeoff(ReadableResult):
+class Tradeoff(Readable):
     """The curve of privacy against utility of a design, in numbers and in plain sentences."""
 
     specification: Specification
@@ -313,12 +536,12 @@ class Tradeoff(ReadableResult):
         """The point that the design asks for, where it was measured."""
         return next((point for point in self.points if point.chosen), None)
 
-    @cached_property
+    @property
     def headline(self) -> str:
         """The curve in one sentence."""
         return self._sentences[0]
 
-    @cached_property
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         missed = sum(not _reached(point) for point in self.points)
@@ -326,7 +549,7 @@ class Tradeoff(ReadableResult):
         rough = f"At {points} less may be told than is shown: {ROUGH}."
         return (*self._sentences[1:], *((rough,) if missed else ()), *self.notes)
 
-    @cached_property
+    @property
     def _sentences(self) -> tuple[str, ...]:
         point = self.chosen or self.points[len(self.points) // 2]
         if isinstance(point, QueryPoint):
@@ -335,6 +558,79 @@ class Tradeoff(ReadableResult):
             every = [each for each in self.points if isinstance(each, BitsPoint)]
             return record_sentences(self.specification, point, every)
         return line_sentences(point)
+
+    @property
+    def columns(self) -> tuple[CurveColumn, ...]:
+        """The columns of the table of the curve."""
+        point = self.points[0]
+        if isinstance(point, BitsPoint):
+            return _of_records(list(point.largest.levels))
+        return QUERY if isinstance(point, QueryPoint) else LINE
+
+    def report(self) -> Report:
+        """Return the curve in sections: what it says, its picture, and every point."""
+        shown, chart = self.chosen or self.points[len(self.points) // 2], self._chart()
+        first, *others = self.columns
+        headings = tuple(Heading(column.name, "number", column.sign) for column in self.columns)
+        rows: tuple[tuple[Cell | str, ...], ...] = tuple(
+            (
+                Cell(first.text(point), tag="asked" if point.chosen else ""),
+                *(column.text(point) for column in others),
+            )
+            for point in self.points
+        )
+        unknown = "; ".join(self._unknown())
+        why = (f"A dash (–) means that the number is not known: {unknown}.",) if unknown else ()  # noqa: RUF001 - a dash
+        return Report(
+            self.title,
+            self.headline,
+            tuple(
+                Tile(column.text(shown), column.name)
+                for column in self.columns
+                if column.sign in TILES[self.kind]
+            ),
+            (
+                Section("What the curve says", points=self.sentences),
+                Section("Privacy against utility", chart=chart, page_only=True),
+                Section("The numbers", why, table=Grid(headings, rows, steps=True)),
+            ),
+            "Leakages are exact or upper bounds; errors of an adversary are exact or lower bounds. "
+            "The bold line is the point that the design asks for.",
+        )
+
+    def csv(self) -> str:
+        """Return the points as comma-separated values, empty for unknown or infinite ones."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*(column.name for column in self.columns), "asked for"])
+        for point in self.points:
+            values = [plain_values(column.value(point)) for column in self.columns]
+            writer.writerow([*values, "yes" if point.chosen else "no"])
+        return out.getvalue()
+
+    def _chart(self) -> Chart:
+        points, reading = self.points, READING[self.kind]
+        at = [p.budget if isinstance(p, BitsPoint) else p.error for p in points]
+        chosen = [("asked for", float(a)) for a, p in zip(at, points, strict=True) if p.chosen]
+        label = {
+            "query": "largest error of the release (Q = 1/error)",
+            "record": "bits a record",
+            "hypothesis": "largest error of the release (1/ρ)",  # noqa: RUF001 - rho
+        }[self.kind]
+        drawn = _Curves(label, tuple(map(float, at)), tuple(chosen))
+        panels = {"query": _query_panels, "record": _record_panels, "hypothesis": _line_panels}
+        return Chart("", panels[self.kind](points, drawn), reading=reading)  # type: ignore[operator]  # of this kind
+
+    def _unknown(self) -> list[str]:
+        """Return why some numbers are not known, each reason once."""
+        reasons: dict[str, None] = {}
+        for point in self.points:
+            every = [] if isinstance(point, LinePoint) else [point.reasons]
+            if isinstance(point, QueryPoint):
+                every.append(point.equal.reasons)
+            for listed in every:
+                reasons |= {why: None for why in listed.values() if not why.startswith("infinite")}
+        return list(reasons)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the curve as plain values, ready for JSON.

@@ -28,17 +28,17 @@ from hartley.trusted.ledger.rows import (
 from hartley.trusted.ledger.state import (
     Account,
     Balance,
+    DatasetState,
     Population,
-    Standing,
     after_event,
     cells_within,
     check_event,
     check_words,
-    needed,
+    normalize_event,
     one_part,
     promise,
-    read_standing,
-    settle,
+    read_state,
+    required_field,
 )
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def read_fund(entry: Entry) -> Fund:
 
 
 def find_population(
-    transaction: Transaction, name: str, dataset: str = "", standing: Standing | None = None
+    transaction: Transaction, name: str, dataset: str = "", state: DatasetState | None = None
 ) -> Population | None:
     """Return the state of a population, or None if it is not in the ledger.
 
@@ -83,30 +83,34 @@ def find_population(
         transaction: the transaction to read in.
         name: the name of the population.
         dataset: a dataset that counts with a new state; it need not be a member yet.
-        standing: the new state of that dataset.
+        state: the new state of that dataset.
     """
     row = transaction.latest("", name)
     if row is None:
         return None
     fund = read_fund(row)
     members = _members(transaction, name)
-    if standing is not None:
-        members[dataset] = standing
+    if state is not None:
+        members[dataset] = state
     # Theorem (population): the product over all datasets, their open columns counted over all
     # versions, and what is charged to the population itself.
     spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
     return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
 
 
-def _members(transaction: Transaction, name: str) -> dict[str, Standing]:
+def _members(transaction: Transaction, name: str) -> dict[str, DatasetState]:
     mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
     rows = [row for row in transaction.latest_of_all() if mark in row.state]
-    standings = {row.dataset: read_standing(row)[0] for row in rows}
-    return {dataset: each for dataset, each in standings.items() if each.population == name}
+    states = {row.dataset: read_state(row)[0] for row in rows}
+    return {dataset: each for dataset, each in states.items() if each.population == name}
 
 
 def check_member(
-    transaction: Transaction, dataset: str, before: Standing | None, after: Standing, terms: Terms
+    transaction: Transaction,
+    dataset: str,
+    before: DatasetState | None,
+    after: DatasetState,
+    terms: Terms,
 ) -> None:
     """Raise an error if an event would break the promise of the population.
 
@@ -141,7 +145,7 @@ def check_member(
         if its_terms.unit != terms.unit:
             raise OptionError(
                 f"The dataset '{dataset}' has a different unit from '{other}' of the population "
-                f"'{name}': {terms.unit_in_words}, not {its_terms.unit_in_words}",
+                f"'{name}': {terms.protected_unit}, not {its_terms.protected_unit}",
                 hint="use the same column to identify people in all datasets of a population",
             )
     problem = problem_of_population(name, population.balance)
@@ -161,7 +165,7 @@ def member_terms(
     terms = {}
     for row in transaction.latest_of_all():
         if row.dataset in datasets and row.dataset != leaving_out:
-            declared = transaction.entry(read_standing(row)[0].schema_row)
+            declared = transaction.entry(read_state(row)[0].schema_row)
             terms[row.dataset] = terms_of(declared.told.get("schema") if declared else None)
     return terms
 
@@ -176,7 +180,7 @@ def problem_of_population(name: str, balance: Balance) -> str | None:
 def settle_population(content: Mapping[str, Any], before: Fund | None) -> dict[str, Any]:
     """Return the event of a population in the form that the ledger stores."""
     check_words("population", content)
-    bits = parse_number(needed(content, "bits", "population"), name="the number of bits")
+    bits = parse_number(required_field(content, "bits", "population"), name="the number of bits")
     cells_within(bits)  # refuses what is out of reach
     return {
         **({"note": str(content["note"])} if "note" in content else {}),
@@ -229,7 +233,7 @@ class RowPlace:
     analyst: str
     holder: str
     """The analyst, or empty for the part of the budget that no allowance sets aside."""
-    standing: Standing
+    state: DatasetState
     account: Account
     population: Population | None = None
     """The population whose budget the dataset shares."""
@@ -241,18 +245,18 @@ class RowPlace:
     @property
     def balance(self) -> Balance:
         """The balance of the account."""
-        own = self.standing.balance_of(self.account)
+        own = self.state.balance_of(self.account)
         return own if self.population is None else replace(own, population=self.population)
 
     def charged(self, cells: PublicParts, account_cells: PublicParts, rules: str) -> RowPlace:
         """Return the place after a charge for questions to the dataset and to the account."""
-        after = self.standing.after(cells, rules)
+        after = self.state.after(cells, rules)
         shared = self.population
         return replace(
             self,
-            standing=after,
+            state=after,
             account=self.account.charged(account_cells),
-            population=None if shared is None else shared.after(self.standing.spent, after.spent),
+            population=None if shared is None else shared.after(self.state.spent, after.spent),
         )
 
 
@@ -267,13 +271,13 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
         )
     # Every row holds the state of its dataset and its account after it, so the last row of each is
     # enough: no balance is added up again, and a long ledger is as fast as a short one.
-    standing, account = read_standing(latest)
+    state, account = read_state(latest)
     time = ""
-    if standing.period is not None:
+    if state.period is not None:
         last = transaction.last()
         # Never before the last row: a clock that was set back opens no period again.
         time = max(now(), latest.time if last is None else last.time)
-        standing = standing.at(time)
+        state = state.at(time)
     own = None
     if analyst:  # often the last one who asked: then it is the row that was read already
         own = latest if latest.account == analyst else transaction.latest(dataset, analyst)
@@ -282,25 +286,25 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
         row = own or transaction.latest(dataset, "")
         if row is None:
             raise broken(f"the row that created '{dataset}' is missing")
-        then, account = read_standing(row)
-        account = standing.own(account, then)
-    population = shared_by(transaction, standing)
-    return RowPlace(dataset, analyst, holder, standing, account, population, time, latest.hash)
+        then, account = read_state(row)
+        account = state.own(account, then)
+    population = shared_by(transaction, state)
+    return RowPlace(dataset, analyst, holder, state, account, population, time, latest.hash)
 
 
-def shared_by(transaction: Transaction, standing: Standing) -> Population | None:
+def shared_by(transaction: Transaction, state: DatasetState) -> Population | None:
     """Return the population of a dataset, if it has one."""
-    if standing.population is None:
+    if state.population is None:
         return None
-    population = find_population(transaction, standing.population)
+    population = find_population(transaction, state.population)
     if population is None:
-        raise broken(f"the rows of the population '{standing.population}' are missing")
+        raise broken(f"the rows of the population '{state.population}' are missing")
     return population
 
 
-def schema_of(transaction: Transaction, dataset: str, standing: Standing) -> Any:  # noqa: ANN401 - any plain value
+def schema_of(transaction: Transaction, dataset: str, state: DatasetState) -> Any:  # noqa: ANN401 - any plain value
     """Return the recorded text of a dataset's present schema."""
-    declared = transaction.entry(standing.schema_row)
+    declared = transaction.entry(state.schema_row)
     if declared is None or declared.dataset != dataset or "schema" not in declared.told:
         raise broken(f"the row with the schema of '{dataset}' is missing")
     return declared.told["schema"]
@@ -329,9 +333,9 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
         content=canonical(content),
         cells=write_integer(cells),
         account_cells=write_integer(account_cells),
-        schema=place.standing.schema,
-        rules=place.standing.rules,
-        state=place.standing.written(place.account),
+        schema=place.state.schema,
+        rules=place.state.rules,
+        state=place.state.written(place.account),
     )
     transaction.append(entry)
     return entry
@@ -355,24 +359,24 @@ def add_event(
                 f"The ledger has a dataset '{dataset}' already",
                 hint="record a changed table as a new version of it; its budget never starts again",
             )
-        standing, account, time = None, Account(), ""
+        state, account, time = None, Account(), ""
     else:
         # Checked in the transaction that writes: the state may have changed since the preparation.
         place = find(transaction, dataset, analyst)
-        standing, account = place.standing, place.account
+        state, account = place.state, place.account
         last = transaction.last()
         time = place.time or max(now(), "" if last is None else last.time)
-        check_current(standing, None, schema)
+        check_current(state, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent
-    settled = settle(kind, content, standing, account, time)
+    settled = normalize_event(kind, content, state, account, time)
     # Answers are stored by version: a reused name would give the answers of other data.
     if settled.get("version") in transaction.versions(dataset):
         raise OptionError(
             "The version of the data was used before", hint="give new data a new random name"
         )
-    _check_terms(transaction, dataset, kind, settled, standing, account)
-    return add_settled(transaction, dataset, analyst, kind, settled, standing, account, time)
+    _check_terms(transaction, dataset, kind, settled, state, account)
+    return add_settled(transaction, dataset, analyst, kind, settled, state, account, time)
 
 
 def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
@@ -380,28 +384,26 @@ def _check_terms(  # noqa: PLR0913, PLR0917 - an event and how things stood befo
     dataset: str,
     kind: str,
     settled: Mapping[str, Any],
-    standing: Standing | None,
+    state: DatasetState | None,
     account: Account,
 ) -> None:
     """Raise an error if a schema would weaken charges or exceed the budget of the population."""
-    after, charged = after_event(standing, account, kind, settled, 0)
-    check_event(standing, after, charged, kind)
-    before = None if standing is None else terms_of(schema_of(transaction, dataset, standing))
+    after, charged = after_event(state, account, kind, settled, 0)
+    check_event(state, after, charged, kind)
+    before = None if state is None else terms_of(schema_of(transaction, dataset, state))
     terms = terms_of(settled["schema"]) if "schema" in settled else before
-    if standing is not None and before is not None and terms is not None and "schema" in settled:
-        problem = problem_of_schema(
-            before, terms, settled, charged=standing.charged, rows=standing.rows
-        )
+    if state is not None and before is not None and terms is not None and "schema" in settled:
+        problem = problem_of_schema(before, terms, settled, charged=state.charged, rows=state.rows)
         if problem:
             raise Refused(
                 f"The schema of '{dataset}' cannot be changed in this way: {problem}",
                 hint="keep the unit; for another unit create another dataset, whose budget adds "
                 "to this one"
-                if standing.charged and before.unit != terms.unit
+                if state.charged and before.unit != terms.unit
                 else "give the data with it, as a new version",
             )
     if terms is not None and kind in {"created", "version", "erasure", "schema"}:
-        check_member(transaction, dataset, standing, after, terms)
+        check_member(transaction, dataset, state, after, terms)
 
 
 def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood before it
@@ -410,25 +412,25 @@ def add_settled(  # noqa: PLR0913, PLR0917 - an event and how things stood befor
     analyst: str,
     kind: str,
     settled: Mapping[str, Any],
-    standing: Standing | None,
+    state: DatasetState | None,
     account: Account,
     time: str | None = None,
 ) -> Entry:
     """Append a checked event."""
     last = transaction.last()
     row = 1 if last is None else last.sequence + 1
-    after, charged = after_event(standing, account, kind, settled, row)
-    check_event(standing, after, charged, kind)
-    cells = after.open // (1 if standing is None else standing.open)  # what this row charges
+    after, charged = after_event(state, account, kind, settled, row)
+    check_event(state, after, charged, kind)
+    cells = after.open // (1 if state is None else state.open)  # what this row charges
     place = RowPlace(dataset, analyst, analyst, after, charged)
     return add_row(transaction, place, kind, settled, cells=cells, account_cells=cells, time=time)
 
 
-def check_current(standing: Standing, version: str | None, schema: str | None) -> None:
+def check_current(state: DatasetState, version: str | None, schema: str | None) -> None:
     """Raise an error if the data or the schema were replaced meanwhile."""
     for given, present, what in (
-        (version, standing.version, "data have a new version"),
-        (schema, standing.schema, "schema was changed"),
+        (version, state.version, "data have a new version"),
+        (schema, state.schema, "schema was changed"),
     ):
         if given is not None and given != present:
             raise Stale(
@@ -517,46 +519,44 @@ def _carry_over(
         texts = [NULL if answer is None else answer for answer in old_content["answers"]]
         answers = dict(zip(reserved[old_content["reserve"]], texts, strict=True))
         place = find(transaction, dataset, entry.analyst)
-        content = {"answers": answers, "version": place.standing.version}
+        content = {"answers": answers, "version": place.state.version}
         row = add_row(transaction, place, "commit", content, time=entry.time)
         transaction.note_answers(answers, row.sequence)
     else:
         before = None if entry.kind == "created" else find(transaction, dataset)
-        standing, account = (before.standing, before.account) if before else (None, Account())
+        state, account = (before.state, before.account) if before else (None, Account())
         old_content.pop("dataset", None)
         if entry.kind in {"created", "budget"}:
             old_content |= {
-                "before": None if standing is None else str(standing.budget),
+                "before": None if state is None else str(state.budget),
                 "promise": promise(parse_number(old_content["bits"], name="the budget")),
             }
         else:
             old_content["rules"] = entry.rules
         old_content["open_charge"] = old_content.get("open_factor", "1")
-        add_settled(
-            transaction, dataset, "", entry.kind, old_content, standing, account, entry.time
-        )
+        add_settled(transaction, dataset, "", entry.kind, old_content, state, account, entry.time)
 
 
 def _carry_reserve(
     transaction: Transaction, dataset: str, entry: OldEntry, old_content: dict[str, Any]
 ) -> list[str]:
     place = find(transaction, dataset, entry.analyst)
-    standing, cells = place.standing, read_integer(entry.cells)
+    state, cells = place.state, read_integer(entry.cells)
     after = replace(
         place,
-        standing=standing.after(one_part(cells), standing.rules),
+        state=state.after(one_part(cells), state.rules),
         account=place.account.charged(one_part(cells)),
     )
     content = {
         "fresh": list(range(len(old_content["questions"]))),
-        "version": standing.version,
+        "version": state.version,
         **old_content,
     }
     row = add_row(
         transaction, after, "reserve", content, cells=cells, account_cells=cells, time=entry.time
     )
     digests = [
-        question_digest(dataset, standing.version, standing.schema, canonical(question))
+        question_digest(dataset, state.version, state.schema, canonical(question))
         for question in old_content["questions"]
     ]
     transaction.note_asked(digests, place.holder, row.sequence)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hartley.trusted.ledger.rows import Entry
-    from hartley.trusted.ledger.state import Balance, Period, Standing
+    from hartley.trusted.ledger.state import Balance, DatasetState, Period
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.pricing.regions import PublicParts
 
@@ -98,8 +98,8 @@ class ChargePlan:
         return Reservation(
             self.batch.dataset,
             self.batch.analyst,
-            self.place.standing.version,
-            self.place.standing.schema,
+            self.place.state.version,
+            self.place.state.schema,
             self.batch.texts,
             self.digests,
             self.answers,
@@ -108,7 +108,7 @@ class ChargePlan:
             1 if terms is None else terms.account_cells,
             self.place.balance,
             Fraction(1) if terms is None else terms.due,
-            self.place.standing.open if self.place.account.bits is None else 1,
+            self.place.state.open if self.place.account.bits is None else 1,
         )
 
 
@@ -242,11 +242,10 @@ def plan(transaction: Transaction, batch: Batch, place: RowPlace | None = None) 
     ``place`` is that of its analyst, if this transaction has found it already.
     """
     place = place or find(transaction, batch.dataset, batch.analyst)
-    standing = place.standing
-    check_current(standing, batch.version, batch.schema)
+    state = place.state
+    check_current(state, batch.version, batch.schema)
     digests = tuple(
-        question_digest(batch.dataset, standing.version, standing.schema, text)
-        for text in batch.texts
+        question_digest(batch.dataset, state.version, state.schema, text) for text in batch.texts
     )
     paid = transaction.paid(digests)
     asked, answers = paid.accounts, paid.answers
@@ -264,13 +263,13 @@ def plan(transaction: Transaction, batch: Batch, place: RowPlace | None = None) 
     )
 
 
-def check_given(rows: set[int], standing: Standing) -> None:
+def check_given(rows: set[int], state: DatasetState) -> None:
     """Refuse a price from rows that lie before the present schema.
 
     An agent that was open while the schema changed and changed back remembers such rows, but a
     schema starts with nothing told; verifying the ledger would refuse them.
     """
-    if rows and min(rows) <= standing.schema_row:
+    if rows and min(rows) <= state.schema_row:
         raise Stale(
             "Nothing was charged, because the schema was changed since the price was computed",
             hint="open the dataset again, and repeat the call",
@@ -289,8 +288,8 @@ def charge_terms(
     own, parts = account.by_public, whole.by_public
     if account.given is not None:
         parts = parts.smaller(own)
-    check_given({*(whole.given or ()), *(account.given or ())}, place.standing)
-    after = place.charged(parts, own, rules or place.standing.rules)
+    check_given({*(whole.given or ()), *(account.given or ())}, place.state)
+    after = place.charged(parts, own, rules or place.state.rules)
     due = Fraction(own.most)
     if place.account.parts.cuts or own.cuts:
         due = Fraction(after.account.spent, place.account.spent)
@@ -338,13 +337,13 @@ def check_charge(
             "Nothing was charged, because more is due now than the quote said",
             hint="price the question again, and ask with the new quote",
         )
-    own, shared = place.standing.balance_of(place.account), None
+    own, shared = place.state.balance_of(place.account), None
     if place.population is not None:
         shared = place.population.balance
-    fits_own = after.standing.balance_of(after.account).holds(1)
-    fits_whole = after.standing.balance.holds(1)
+    fits_own = after.state.balance_of(after.account).holds(1)
+    fits_whole = after.state.balance.holds(1)
     if fits_own and fits_whole and (after.population is None or after.population.balance.holds(1)):
-        _check_period(place.standing.period, after.standing.period)
+        _check_period(place.state.period, after.state.period)
         return terms
     bits, remaining = due, own.remaining
     if fits_own and fits_whole and shared is not None and place.population is not None:
@@ -403,7 +402,7 @@ def charge(
     content: dict[str, Any] = {
         "fresh": [charge_plan.unpaid.index(at) for at in charge_plan.fresh],
         "questions": [json.loads(batch.texts[at]) for at in charge_plan.unpaid],
-        "version": place.standing.version,
+        "version": place.state.version,
         **terms.content,
     }
     if batch.note is not None:

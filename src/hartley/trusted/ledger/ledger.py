@@ -25,7 +25,7 @@ from hartley.trusted.ledger.rows import (
     check_name,
     unreadable,
 )
-from hartley.trusted.ledger.state import MAY_SAY, Balance, read_standing
+from hartley.trusted.ledger.state import MAY_SAY, Balance, read_state
 from hartley.trusted.ledger.store import (
     StoreFailed,
     keep_digest,
@@ -95,31 +95,31 @@ class ChargedRow(NamedTuple):
     questions: tuple[dict[str, Any], ...]
 
 
-def read_state(transaction: Transaction, dataset: str) -> State:
+def owner_state(transaction: Transaction, dataset: str) -> State:
     """Return the state of a dataset."""
     place, head = find(transaction, dataset), transaction.head()
     assert head is not None  # there is a row
-    standing = place.standing
+    state = place.state
     balances = {
-        holder: replace(standing.balance_of(read_standing(row)[1]), population=place.population)
+        holder: replace(state.balance_of(read_state(row)[1]), population=place.population)
         for holder in transaction.accounts(dataset)
         if (row := transaction.latest(dataset, holder)) is not None
     }
     return State(
         dataset=dataset,
-        budget=standing.budget,
-        open_factor=standing.open,
-        spent=standing.spent,
-        version=standing.version,
-        rows=standing.rows,
-        schema_version=standing.schema,
-        rule_version=standing.rules,
-        schema=schema_of(transaction, dataset, standing),
+        budget=state.budget,
+        open_factor=state.open,
+        spent=state.spent,
+        version=state.version,
+        rows=state.rows,
+        schema_version=state.schema,
+        rule_version=state.rules,
+        schema=schema_of(transaction, dataset, state),
         free=balances.pop(""),
         allowances=balances,
         head=head,
         population=place.population,
-        period=standing.period,
+        period=state.period,
     )
 
 
@@ -127,12 +127,12 @@ def list_charged_rows(
     transaction: Transaction, place: RowPlace, after: int = 0
 ) -> list[ChargedRow]:
     """Return the rows after one that charged for questions about the present version, in order."""
-    standing = place.standing
+    state = place.state
     rows = []
     # A schema that comes back on the same data starts with nothing told, like any other.
-    for entry in transaction.reserved(place.dataset, max(after, standing.schema_row)):
+    for entry in transaction.reserved(place.dataset, max(after, state.schema_row)):
         row = charged_row(entry)
-        if (row.version, row.schema) == (standing.version, standing.schema):
+        if (row.version, row.schema) == (state.version, state.schema):
             rows.append(row)
     return rows
 
@@ -285,7 +285,7 @@ class TrustedLedger:
 
     def state(self, dataset: str) -> State:
         """Return the state of a dataset with all allowances, for its owner."""
-        return self.read(lambda t: read_state(t, dataset))
+        return self.read(lambda t: owner_state(t, dataset))
 
     def read_as(
         self, dataset: str, analyst: str | None, work: Callable[[Transaction, RowPlace], T]

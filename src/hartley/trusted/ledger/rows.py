@@ -324,7 +324,7 @@ class Terms:
     """The kind of every column, and the rest of it as canonical text."""
 
     @property
-    def unit_in_words(self) -> str:
+    def protected_unit(self) -> str:
         """Whom a charge protects."""
         return "one row" if self.unit is None else f"a value of '{self.unit}'"
 
@@ -397,8 +397,8 @@ def problem_of_schema(
     # "The unit stays once anything was charged": c children for one row are up to c^r for r rows.
     if charged and before.unit != after.unit:
         return (
-            f"earlier charges were counted for {before.unit_in_words} and mean nothing for "
-            f"{after.unit_in_words}"
+            f"earlier charges were counted for {before.protected_unit} and mean nothing for "
+            f"{after.protected_unit}"
         )
     full = read_integer(settled["open_charge"]) >= read_integer(settled["open_factor"])
     # New data: each version is priced under its own schema, so all else may change.

@@ -299,7 +299,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Standing:
+class DatasetState:
     """The state of a dataset after some row."""
 
     budget: Fraction
@@ -333,7 +333,7 @@ class Standing:
         """Whether anything was ever charged, open columns included."""
         return self.open * self.spent > 1
 
-    def after(self, cells: PublicParts, rules: str) -> Standing:
+    def after(self, cells: PublicParts, rules: str) -> DatasetState:
         """Return the state after one more charge for questions.
 
         Recorded even where the largest product does not rise: left out, a part could be asked about
@@ -346,11 +346,11 @@ class Standing:
             rules=rules,
         )
 
-    def at(self, time: str) -> Standing:
+    def at(self, time: str) -> DatasetState:
         """Return the state at a time, in its period."""
         return self if self.period is None else replace(self, period=self.period.at(time))
 
-    def own(self, account: Account, then: Standing) -> Account:
+    def own(self, account: Account, then: DatasetState) -> Account:
         """Return an account as it was then, for the present data and schema."""
         same = (self.version, self.schema_row) == (then.version, then.schema_row)
         return account if same else account.renewed()
@@ -405,13 +405,13 @@ class Standing:
 
 
 @lru_cache(maxsize=64)
-def _read_state(state: str, schema: str, rules: str) -> tuple[Standing, Account]:
+def _read_state(text: str, schema: str, rules: str) -> tuple[DatasetState, Account]:
     """Read the text of a state; cached, since the last row of a dataset is read often."""
-    plain = json.loads(state)
+    plain = json.loads(text)
     bits = plain["account"]["bits"]
     account = Account(None if bits is None else Fraction(bits), _spent(plain["account"]))
     period = plain.get("period")
-    standing = Standing(
+    state = DatasetState(
         budget=Fraction(plain["budget"]),
         allotted=Fraction(plain["allotted"]),
         open=read_integer(plain["open"]),
@@ -427,18 +427,18 @@ def _read_state(state: str, schema: str, rules: str) -> tuple[Standing, Account]
         if period is None
         else Period(period["per"], Fraction(period["bits"]), period["name"], _spent(period)),
     )
-    return standing, account
+    return state, account
 
 
-def read_standing(entry: Entry) -> tuple[Standing, Account]:
+def read_state(entry: Entry) -> tuple[DatasetState, Account]:
     """Read the state of the dataset and the account after a row."""
     try:
-        standing, account = _read_state(entry.state, entry.schema, entry.rules)
+        state, account = _read_state(entry.state, entry.schema, entry.rules)
     except STRANGE:
         raise unreadable(entry) from None
-    if type(standing.schema_row) is not int or not 0 < standing.schema_row <= LARGEST_SEQUENCE:
+    if type(state.schema_row) is not int or not 0 < state.schema_row <= LARGEST_SEQUENCE:
         raise unreadable(entry)
-    return standing, account
+    return state, account
 
 
 def _spent(plain: Mapping[str, Any]) -> PublicParts:
@@ -452,10 +452,10 @@ def _spent(plain: Mapping[str, Any]) -> PublicParts:
 # --- events -------------------------------------------------------------------------------------
 
 
-def settle(
+def normalize_event(
     kind: str,
     content: Mapping[str, Any],
-    standing: Standing | None,
+    state: DatasetState | None,
     account: Account | None,
     time: str = "",
 ) -> dict[str, Any]:
@@ -467,36 +467,36 @@ def settle(
     check_words(kind, content)
     settled: dict[str, Any] = {name: str(content[name]) for name in ("note",) if name in content}
     if kind == "period":
-        assert standing is not None  # the event follows the creation
-        return settled | _settle_period(content, standing, time)
+        assert state is not None  # the event follows the creation
+        return settled | _settle_period(content, state, time)
     if kind in {"created", "schema"}:
-        settled["schema"] = needed(content, "schema", kind)
+        settled["schema"] = required_field(content, "schema", kind)
     # A schema with a version is for new data: both are charged in one row.
     if kind in {"created", "version", "erasure"} or (kind == "schema" and "version" in content):
         settled["rows"] = _rows(content.get("rows"))
         settled["version"] = _version(content.get("version"))
     if kind in {"created", "version", "erasure", "schema"}:
-        factor = _factor(content.get("open_factor", 1 if standing is None else standing.factor))
+        factor = _factor(content.get("open_factor", 1 if state is None else state.factor))
         settled["open_factor"] = write_integer(factor)
         settled["open_charge"] = write_integer(_factor(content.get("open_charge", factor)))
-        rules = content.get("rules", "1" if standing is None else standing.rules)
+        rules = content.get("rules", "1" if state is None else state.rules)
         settled["rules"] = check_name(str(rules), what="pricing rules")
     if kind in {"created", "budget", "allowance"}:
-        bits = parse_number(needed(content, "bits", kind), name="the number of bits")
+        bits = parse_number(required_field(content, "bits", kind), name="the number of bits")
         settled["bits"] = str(bits)
         cells_within(bits)  # refuses what is out of reach
         if kind == "allowance":
             settled["analyst"] = check_name(content.get("analyst"), what="analyst")
             settled["before"] = str(account.bits) if account and account.bits is not None else None
         else:
-            settled["before"] = None if standing is None else str(standing.budget)
+            settled["before"] = None if state is None else str(state.budget)
             settled["promise"] = promise(bits)
     return settled
 
 
-def _settle_period(content: Mapping[str, Any], standing: Standing, time: str) -> dict[str, Any]:
+def _settle_period(content: Mapping[str, Any], state: DatasetState, time: str) -> dict[str, Any]:
     """Return what a period may lose, or that there are no periods any more."""
-    per, before = needed(content, "per", "period"), standing.period
+    per, before = required_field(content, "per", "period"), state.period
     settled: dict[str, Any] = {
         "before": None if before is None else f"{before.bits} per {before.per}"
     }
@@ -506,7 +506,7 @@ def _settle_period(content: Mapping[str, Any], standing: Standing, time: str) ->
         raise OptionError(
             f"There is no period '{per}'", hint=f"give one of {', '.join(PERIODS)}, or None"
         )
-    bits = parse_number(needed(content, "bits", "period"), name="the number of bits")
+    bits = parse_number(required_field(content, "bits", "period"), name="the number of bits")
     cells_within(bits)  # refuses what is out of reach
     same = before is not None and before.per == per
     name = before.name if before is not None and same else period_name(per, time)
@@ -525,79 +525,79 @@ def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def after_event(
-    standing: Standing | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
-) -> tuple[Standing, Account]:
+    state: DatasetState | None, account: Account, kind: str, settled: Mapping[str, Any], row: int
+) -> tuple[DatasetState, Account]:
     """Return the state of a dataset and an account after an event in a row of the ledger."""
     ends = kind == "period" and settled["per"] is None
     bits = Fraction(settled["bits"]) if "bits" in settled and not ends else Fraction(0)
-    if standing is None:
-        standing = Standing(bits, Fraction(0), 1, 1, ONE_PART, "", None, row, "", "")
+    if state is None:
+        state = DatasetState(bits, Fraction(0), 1, 1, ONE_PART, "", None, row, "", "")
     elif kind == "migrated":
-        return standing, account
+        return state, account
     elif kind == "period":
         period = None
         if settled["per"] is not None:
             period = Period(settled["per"], bits, settled["name"])
-            if standing.period is not None and standing.period.per == period.per:
-                period = replace(standing.period, bits=bits)
-        return replace(standing, period=period), account
+            if state.period is not None and state.period.per == period.per:
+                period = replace(state.period, bits=bits)
+        return replace(state, period=period), account
     elif kind == "budget":
-        return replace(standing, budget=bits), account
+        return replace(state, budget=bits), account
     if kind == "allowance":
-        allotted = standing.allotted - (account.bits or 0) + bits
-        return replace(standing, allotted=allotted), replace(account, bits=bits)
+        allotted = state.allotted - (account.bits or 0) + bits
+        return replace(state, allotted=allotted), replace(account, bits=bits)
     # Every version of the data has open columns of its own to pay for: the factors multiply.
     charge = read_integer(settled["open_charge"])
-    standing = replace(
-        standing,
-        open=multiply(standing.open, charge),
+    state = replace(
+        state,
+        open=multiply(state.open, charge),
         factor=read_integer(settled["open_factor"]),
         rules=settled["rules"],
         # The types of other data, or under another schema, are others: all begin at the largest.
-        parts=one_part(standing.spent),
-        period=None
-        if standing.period is None
-        else standing.period.renewed().charged(one_part(charge)),
+        parts=one_part(state.spent),
+        period=None if state.period is None else state.period.renewed().charged(one_part(charge)),
     )
     if "version" in settled:
-        standing = replace(standing, version=settled["version"], rows=settled["rows"])
+        state = replace(state, version=settled["version"], rows=settled["rows"])
     if "schema" in settled:
         version = schema_version(settled["schema"])
         population = terms_of(settled["schema"]).population
-        standing = replace(standing, schema=version, schema_row=row, population=population)
+        state = replace(state, schema=version, schema_row=row, population=population)
     # The account of an event that charges open columns is the one that no allowance sets aside.
-    return standing, account.renewed().charged(one_part(charge))
+    return state, account.renewed().charged(one_part(charge))
 
 
-def problem_after(standing: Standing, account: Account, kind: str) -> str | None:
+def problem_after(state: DatasetState, account: Account, kind: str) -> str | None:
     """Return which promise an event breaks, if any."""
-    if not standing.balance.holds(1):
+    if not state.balance.holds(1):
         return "the charges so far exceed the budget"
-    if standing.allotted > standing.budget:
+    if state.allotted > state.budget:
         return "the allowances together exceed the budget"
-    if standing.period is not None and not standing.period.balance.holds(1):
-        return f"the charges in {standing.period.words} exceed its part of the budget"
-    if kind == "allowance" and not standing.balance_of(account).holds(1):
+    if state.period is not None and not state.period.balance.holds(1):
+        return f"the charges in {state.period.words} exceed its part of the budget"
+    if kind == "allowance" and not state.balance_of(account).holds(1):
         return "the analyst has already spent more than the allowance"
     return None
 
 
-def check_event(before: Standing | None, standing: Standing, account: Account, kind: str) -> None:
+def check_event(
+    before: DatasetState | None, state: DatasetState, account: Account, kind: str
+) -> None:
     """Raise an error if a promise would not hold after an event."""
-    problem = problem_after(standing, account, kind)
+    problem = problem_after(state, account, kind)
     if problem is None:
         return
     if kind in {"budget", "allowance", "period"}:
         hint = "give more bits"
-        if standing.balance.holds(1) and standing.allotted > standing.budget:
+        if state.balance.holds(1) and state.allotted > state.budget:
             hint = "give more bits, or lower the allowances first"
             if kind == "allowance":
                 hint = "give fewer bits, or raise the budget first"
         raise OptionError(f"The {kind} cannot be set: {problem}", hint=hint)
-    charge = standing.open // (1 if before is None else before.open)
+    charge = state.open // (1 if before is None else before.open)
     limit = "budget"
-    if standing.period is not None and standing.balance.holds(1):
-        limit = f"part of {standing.period.words}"
+    if state.period is not None and state.balance.holds(1):
+        limit = f"part of {state.period.words}"
     raise Refused(
         f"The open columns cost {bits_up(bits_at_least(charge))}: {problem}",
         hint=f"raise the {limit} first, or open fewer columns",
@@ -609,7 +609,7 @@ def check_event(before: Standing | None, standing: Standing, account: Account, k
 # --- fields of an event --------------------------------------------------------------------------
 
 
-def needed(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
+def required_field(content: Mapping[str, Any], name: str, kind: str) -> Any:  # noqa: ANN401 - any plain value
     """Return a field that an event must have."""
     if name not in content:
         raise OptionError(

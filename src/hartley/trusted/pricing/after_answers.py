@@ -13,9 +13,9 @@ from hartley.trusted.pricing.atoms import (
     Atom,
     PartedAtoms,
     bits_of,
+    covering_ranges,
     direction_of,
     form_atoms,
-    runs_of,
 )
 from hartley.trusted.pricing.one_row import (
     NO_WINDOWS,
@@ -26,7 +26,7 @@ from hartley.trusted.pricing.one_row import (
     price_part,
     single,
 )
-from hartley.trusted.pricing.regions import CellGrid, PublicParts, apart, rank, regions
+from hartley.trusted.pricing.regions import CellGrid, PublicParts, independent_groups, rank, regions
 from hartley.trusted.pricing.several_rows import TypedAtom, seen_by, sum_over_multisets
 from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES, columns_named
 from hartley.trusted.questions.condition import possible_terms
@@ -63,7 +63,7 @@ MOST_STEPS = 4
 """Earlier steps of one statistic that are looked at, the finest."""
 
 
-class ToldEntry(NamedTuple):
+class EarlierAnswer(NamedTuple):
     """A question that was charged, with the private and the known columns that it touches."""
 
     question: Question
@@ -74,7 +74,7 @@ class ToldEntry(NamedTuple):
     known: frozenset[str]
 
 
-class ToldBefore:
+class EarlierAnswers:
     """Questions that were charged before, about one version of the data under one schema."""
 
     memory: dict[object, int | None] | None = None
@@ -84,8 +84,8 @@ class ToldBefore:
         """Begin with nothing told, or with some questions as one row each."""
         self.schema = schema
         self._steps: dict[tuple[object, ...], dict[Fraction, int]] = {}
-        self._filters = ToldIndex()
-        self._sums = ToldIndex()
+        self._filters = EarlierByColumn()
+        self._sums = EarlierByColumn()
         self._questions = 0
         for row, question in enumerate(questions, start=1):
             self.add(question, row)
@@ -99,7 +99,7 @@ class ToldBefore:
         names = columns_named(question)
         private = frozenset(c for c in names if self.schema.columns[c].kind == "private")
         self._questions += 1
-        entry = ToldEntry(question, row, self._questions, private, names - private)
+        entry = EarlierAnswer(question, row, self._questions, private, names - private)
         if order or (question.statistic is COUNT and question.step <= 1):
             # Whether the record counts was told apart and paid for: a lone COUNT or ORDER counts
             # its outside apart.
@@ -127,7 +127,7 @@ class ToldBefore:
         steps = self.steps(question)
         return steps[0][0] if steps and steps[0][0] <= question.step else None
 
-    def filters(self, private: frozenset[str], known: frozenset[str]) -> list[ToldEntry]:
+    def filters(self, private: frozenset[str], known: frozenset[str]) -> list[EarlierAnswer]:
         """Return the earlier filters that can say something about some columns, the best first."""
         # Where rows are private, a filter over no private column still says "present".
         columns = private | PRESENCE if self.schema.rows == "private" else private
@@ -135,19 +135,19 @@ class ToldBefore:
             columns, lambda e: (len(e.private - private), len(e.known - known)), MOST_FILTERS
         )
 
-    def sums(self, private: frozenset[str]) -> list[ToldEntry]:
+    def sums(self, private: frozenset[str]) -> list[EarlierAnswer]:
         """Return the earlier sums over some columns, the finest of each form and filter."""
         return self._sums.nearest(private, lambda e: (len(e.private - private), 0), MOST_FILTERS)
 
 
-class WatchedTold(ToldBefore):
+class RecordedLookups(EarlierAnswers):
     """What was told before, with a note of all that a price looked up in it.
 
     A price is a function of its questions and of what it looks up here. So it is the same after
     other rows exactly if these give the same.
     """
 
-    def __init__(self, told: ToldBefore) -> None:
+    def __init__(self, told: EarlierAnswers) -> None:
         """Watch what is looked up in ``told``, which may not grow meanwhile."""
         self.schema, self._told = told.schema, told
         self._seen: list[tuple[str, tuple[Any, ...], object]] = []
@@ -166,27 +166,27 @@ class WatchedTold(ToldBefore):
         steps: list[tuple[Fraction, int]] = self._look("steps", question)
         return steps
 
-    def filters(self, private: frozenset[str], known: frozenset[str]) -> list[ToldEntry]:
+    def filters(self, private: frozenset[str], known: frozenset[str]) -> list[EarlierAnswer]:
         """Look up the filters near some columns."""
-        filters: list[ToldEntry] = self._look("filters", private, known)
+        filters: list[EarlierAnswer] = self._look("filters", private, known)
         return filters
 
-    def sums(self, private: frozenset[str]) -> list[ToldEntry]:
+    def sums(self, private: frozenset[str]) -> list[EarlierAnswer]:
         """Look up the sums near some columns."""
-        sums: list[ToldEntry] = self._look("sums", private)
+        sums: list[EarlierAnswer] = self._look("sums", private)
         return sums
 
-    def same_as(self, other: ToldBefore) -> bool:
+    def same_as(self, other: EarlierAnswers) -> bool:
         """Whether all that was looked up would be the same after other rows."""
         return all(_content(getattr(other, name)(*of)) == seen for name, of, seen in self._seen)
 
 
 def _content(result: Sequence[Any]) -> list[object]:
     """Return entries without their places among all questions: only their order matters."""
-    return [(e.question, e.row) if isinstance(e, ToldEntry) else e for e in result]
+    return [(e.question, e.row) if isinstance(e, EarlierAnswer) else e for e in result]
 
 
-class ToldIndex:
+class EarlierByColumn:
     """Earlier questions by the columns that they touch.
 
     Prices look for the few that are nearest to some columns. Questions over the same columns are
@@ -194,18 +194,18 @@ class ToldIndex:
     """
 
     def __init__(self) -> None:
-        self._entries: dict[object, ToldEntry] = {}
-        self._alike: dict[tuple[frozenset[str], ...], dict[object, ToldEntry]] = {}
+        self._entries: dict[object, EarlierAnswer] = {}
+        self._alike: dict[tuple[frozenset[str], ...], dict[object, EarlierAnswer]] = {}
         """The entries of each set of columns, in the order of their places."""
 
     def __contains__(self, key: object) -> bool:
         return key in self._entries
 
-    def get(self, key: object) -> ToldEntry | None:
+    def get(self, key: object) -> EarlierAnswer | None:
         """Return what was put under a key."""
         return self._entries.get(key)
 
-    def put(self, key: object, entry: ToldEntry, columns: AbstractSet[str]) -> None:
+    def put(self, key: object, entry: EarlierAnswer, columns: AbstractSet[str]) -> None:
         """Put an entry under a key, last of all; it is near where one of some columns is."""
         self._entries[key] = entry
         alike = self._alike.setdefault((frozenset(columns), entry.private, entry.known), {})
@@ -215,19 +215,19 @@ class ToldIndex:
     def nearest(
         self,
         columns: AbstractSet[str],
-        distance: Callable[[ToldEntry], tuple[int, int]],
+        distance: Callable[[EarlierAnswer], tuple[int, int]],
         most: int,
-    ) -> list[ToldEntry]:
+    ) -> list[EarlierAnswer]:
         """Return the entries nearest to some columns, the earlier first where they are as near.
 
         ``distance`` depends on the columns of an entry alone.
         """
-        by_distance: dict[tuple[int, int], list[dict[object, ToldEntry]]] = {}
+        by_distance: dict[tuple[int, int], list[dict[object, EarlierAnswer]]] = {}
         for (own, _, _), alike in self._alike.items():
             if not own.isdisjoint(columns):
                 first = next(iter(alike.values()))
                 by_distance.setdefault(distance(first), []).append(alike)
-        near: list[ToldEntry] = []
+        near: list[EarlierAnswer] = []
         for gap in sorted(by_distance):
             equal = [e for alike in by_distance[gap] for e in islice(alike.values(), most)]
             equal.sort(key=lambda e: e.place)
@@ -319,7 +319,7 @@ def cells_in_parts(
     if any(column.kind != "private" for column in schema.columns.values()):
         return None
     total = 1
-    for group, columns in apart([(q, columns_named(q)) for q in questions]):
+    for group, columns in independent_groups([(q, columns_named(q)) for q in questions]):
         near = [count for count in counts if not columns or columns_named(count) & columns]
         cells = _group(group, near, schema, {} if memory is None else memory)
         if cells is None:
@@ -435,7 +435,7 @@ class PartPricing:
     Proved: proofs/Columns.v, columns_told, that a charge pays for the truth of its filters.
     """
 
-    def __init__(self, questions: Sequence[Question], told: ToldBefore) -> None:
+    def __init__(self, questions: Sequence[Question], told: EarlierAnswers) -> None:
         self.schema = told.schema
         opened = any(column.kind == "open" for column in self.schema.columns.values())
         self.absent = self.schema.rows == "private" and not opened
@@ -617,7 +617,7 @@ class PartPricing:
         largest = self._alone[steps, questions]
         if largest is None:
             return None
-        runs = list(runs_of((*questions, *filters), everywhere, self.schema))
+        runs = list(covering_ranges((*questions, *filters), everywhere, self.schema))
         names = (questions, tuple(filters), tuple(runs[0]))
         parted = self._parted.get(names)
         if parted is None:

@@ -770,7 +770,7 @@ class PartedAtoms:
         return True
 
 
-def runs_of(
+def covering_ranges(
     asked: Sequence[Asked], windows: Windows, schema: Schema
 ) -> Iterator[dict[str, IntRange]]:
     """Yield ranges of columns of which one certainly holds the record, where windows hold anywhere.

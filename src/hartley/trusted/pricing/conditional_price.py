@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from hartley.trusted.pricing.after_answers import ToldBefore, ToldEntry
+    from hartley.trusted.pricing.after_answers import EarlierAnswer, EarlierAnswers
     from hartley.trusted.pricing.price import Price
     from hartley.trusted.questions.batch import Question
 
@@ -68,7 +68,7 @@ def cells_in_cell(told: Fraction, asked: Fraction) -> int:
 
 
 @dataclass(frozen=True)
-class GivenPrice:
+class ConditionalPrice:
     """What a batch costs after earlier ones, beside what it costs alone."""
 
     cells: int
@@ -86,10 +86,10 @@ class GivenPrice:
     def explain(self) -> str:
         """Say in words what the price is made of, and which earlier rows lower it."""
         words = self.by_itself.explain()
-        return words if not self.rows else f"{words}\n{given_words(self)}"
+        return words if not self.rows else f"{words}\n{discount_sentence(self)}"
 
 
-def given_words(priced: GivenPrice, *, name_rows: bool = True) -> str:
+def discount_sentence(priced: ConditionalPrice, *, name_rows: bool = True) -> str:
     """Say which earlier rows lower a price, and from what to what."""
     rows = first_of([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest="...")
     named = f" ({noun_for(len(priced.rows), 'row')} {rows})" if name_rows else ""
@@ -101,7 +101,7 @@ def given_words(priced: GivenPrice, *, name_rows: bool = True) -> str:
     return f"Given {counted(len(priced.rows), 'earlier answer')}{named}: {lower}."
 
 
-def price_given(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
+def conditional_price(questions: Sequence[Question], told: EarlierAnswers) -> ConditionalPrice:
     """Return how many cells a batch costs where earlier batches were charged.
 
     At most so many answers can one person's data cause among the data that agree with everything
@@ -122,8 +122,8 @@ _Pricings: TypeAlias = "dict[tuple[Question, ...], PartPricing]"
 
 
 def _given(
-    asked: list[Question], told: ToldBefore, by_itself: Price, pricings: _Pricings
-) -> GivenPrice:
+    asked: list[Question], told: EarlierAnswers, by_itself: Price, pricings: _Pricings
+) -> ConditionalPrice:
     """Return what distinct questions cost, where their price alone is known."""
     alone = by_itself.cells
     ratios = _ratios(asked, told)
@@ -139,11 +139,11 @@ def _given(
             best = prod([ratio for ratio, _ in refined]) * others
             rows = used | {row for _, row in refined}
     if best >= alone:
-        return GivenPrice(alone, by_itself)
-    return GivenPrice(best, by_itself, tuple(sorted(rows | settled)))
+        return ConditionalPrice(alone, by_itself)
+    return ConditionalPrice(best, by_itself, tuple(sorted(rows | settled)))
 
 
-def _ratios(asked: Sequence[Question], told: ToldBefore) -> dict[Question, tuple[int, int]]:
+def _ratios(asked: Sequence[Question], told: EarlierAnswers) -> dict[Question, tuple[int, int]]:
     """Return into how many cells rule S says that a known cell falls, and the row that told it."""
     ratios: dict[Question, tuple[int, int]] = {}
     for question in asked:
@@ -153,18 +153,18 @@ def _ratios(asked: Sequence[Question], told: ToldBefore) -> dict[Question, tuple
     return ratios
 
 
-def price_paths(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
+def price_paths(questions: Sequence[Question], told: EarlierAnswers) -> ConditionalPrice:
     """Return what a batch costs after earlier ones, for every type of the public columns.
 
     A person's public columns are known, so every rule may be used for each type by itself: the
     smallest number that any rule gives for the type. ``cells`` is the largest of these prices, and
-    never above that of ``price_given``.
+    never above that of ``conditional_price``.
 
     Proved: proofs/Paths.v, promise_paths, for prices and charges by part, one row per person.
     """
     asked = list(dict.fromkeys(questions))
     if not _by_public(asked, told):
-        priced = price_given(questions, told)
+        priced = conditional_price(questions, told)
         return replace(priced, parts=PublicParts((), (priced.cells,)))
     by_itself, alone = price_both_ways(asked, told.schema)
     pricings: _Pricings = {}
@@ -189,10 +189,10 @@ def price_paths(questions: Sequence[Question], told: ToldBefore) -> GivenPrice:
             parts, rows = smallest, rows | used | {row for _, row in ratios.values()}
     parts = parts.smaller(alone).smaller(PublicParts((), (priced.cells,)))
     given = () if parts == alone else tuple(sorted(rows | {*priced.rows}))
-    return GivenPrice(parts.most, priced.by_itself, given, parts)
+    return ConditionalPrice(parts.most, priced.by_itself, given, parts)
 
 
-def _by_public(asked: Sequence[Question], told: ToldBefore) -> bool:
+def _by_public(asked: Sequence[Question], told: EarlierAnswers) -> bool:
     """Whether a price may depend on public columns: of the questions, or of what was told."""
     columns = told.schema.columns
     public = {name for name, column in columns.items() if column.kind == "public"}
@@ -206,7 +206,7 @@ def _by_public(asked: Sequence[Question], told: ToldBefore) -> bool:
 
 def _cells_by_public(
     questions: Sequence[Question],
-    told: ToldBefore,
+    told: EarlierAnswers,
     alone: PublicParts | None,
     pricings: _Pricings,
 ) -> tuple[PublicParts, set[int]]:
@@ -230,7 +230,7 @@ def _cells_by_public(
 
 
 def _cells(
-    questions: Sequence[Question], told: ToldBefore, alone: int | None, pricings: _Pricings
+    questions: Sequence[Question], told: EarlierAnswers, alone: int | None, pricings: _Pricings
 ) -> tuple[int, set[int]]:
     """Return the price of some questions, and the rows that it rests on."""
     if not questions:
@@ -248,7 +248,7 @@ def _cells(
 
 
 def _several_rows(
-    questions: Sequence[Question], told: ToldBefore, alone: int
+    questions: Sequence[Question], told: EarlierAnswers, alone: int
 ) -> tuple[int, set[int]]:
     """Rule N: what exact counts told before leave of a price, where a person has several rows."""
     schema = told.schema
@@ -264,6 +264,6 @@ def _several_rows(
     return (cells, {entry.row for entry in counts}) if cells < alone else (alone, set())
 
 
-def _exact_counts(questions: Sequence[Question], told: ToldBefore) -> list[ToldEntry]:
+def _exact_counts(questions: Sequence[Question], told: EarlierAnswers) -> list[EarlierAnswer]:
     touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
     return [entry for entry in told.filters(touched, touched) if entry.question.statistic is COUNT]

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.trusted.pricing.atoms import Asked, Atom, bits_of, classes, direction_of
 from hartley.trusted.pricing.regions import (
-    apart,
     crossings,
     crossings_of_hull,
     crossings_with_zero,
+    independent_groups,
     regions,
 )
 from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES, SUM
@@ -705,4 +705,4 @@ def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Aske
 
     They are functions of independent coordinates, so their prices multiply.
     """
-    return [group for group, _ in apart([(pair, pair[1].columns) for pair in asked])]
+    return [group for group, _ in independent_groups([(pair, pair[1].columns) for pair in asked])]

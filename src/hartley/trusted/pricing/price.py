@@ -29,9 +29,9 @@ from hartley.trusted.pricing.one_row import (
 from hartley.trusted.pricing.regions import (
     CellGrid,
     PublicParts,
+    drop_implied_counts,
     product_within,
     with_exact_counts,
-    without_known_counts,
 )
 from hartley.trusted.pricing.several_rows import SeveralRowsPricer, TypedRows
 from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES
@@ -524,7 +524,7 @@ def _price(questions: Sequence[Question], schema: Schema, known: Pricer | None =
 def _steps_of(
     questions: Sequence[Question],
 ) -> tuple[tuple[Question, ...], list[CellGrid], list[int]]:
-    asked = without_known_counts(dict.fromkeys(questions))  # repeats do not branch
+    asked = drop_implied_counts(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
     # An order statistic of one cell still tells whether there are rows.
     silent = [

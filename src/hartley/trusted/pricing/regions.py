@@ -209,11 +209,13 @@ def crossings_with_zero(asked: Asked, span: IntRange, grid: CellGrid) -> int:
     return crossings_of_hull(asked, span, grid)
 
 
-def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], set[str]]]:
+def independent_groups(
+    items: Iterable[tuple[T, AbstractSet[str]]],
+) -> list[tuple[list[T], set[str]]]:
     """Split things into groups that share no column; those without a column are one group.
 
     Example:
-        >>> [group for group, _ in apart([(1, {"a"}), (2, {"b"}), (3, {"a", "c"})])]
+        >>> [group for group, _ in independent_groups([(1, {"a"}), (2, {"b"}), (3, {"a", "c"})])]
         [[1, 3], [2]]
     """
     groups: list[tuple[list[T], set[str]]] = []
@@ -239,7 +241,9 @@ def apart(items: Iterable[tuple[T, AbstractSet[str]]]) -> list[tuple[list[T], se
 @lru_cache(maxsize=4096)
 def _linked(vectors: tuple[Vector, ...]) -> list[tuple[list[int], int, set[str]]]:
     """Split vectors into parts without a common column: their places, rank, columns."""
-    parts = apart([(k, {column for column, _ in vector}) for k, vector in enumerate(vectors)])
+    parts = independent_groups(
+        [(k, {column for column, _ in vector}) for k, vector in enumerate(vectors)]
+    )
     return [
         (places, 1 if len(places) == 1 else rank([vectors[k] for k in places]), columns)
         for places, columns in parts
@@ -470,7 +474,7 @@ class CoarseCount(NamedTuple):
         return max(self.over // self.under, 1)
 
 
-def without_known_counts(questions: Collection[Question]) -> tuple[Question, ...]:
+def drop_implied_counts(questions: Collection[Question]) -> tuple[Question, ...]:
     """Leave out coarse counts that finer ones of the same batch decide."""
     counts = [question for question in questions if question.statistic is COUNT]
     if all(question.step == 1 for question in counts):

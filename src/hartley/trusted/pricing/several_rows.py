@@ -17,9 +17,9 @@ from hartley.trusted.pricing.atoms import form_atoms
 from hartley.trusted.pricing.one_row import PartPrice
 from hartley.trusted.pricing.regions import (
     CoarseCount,
-    apart,
     cells_with_coarse,
     contribution_range,
+    independent_groups,
     regions,
     square_length,
     value_range,
@@ -147,7 +147,7 @@ def _by_clusters(
     typed = [(cluster, {f"{k}" for k, some in enumerate(cluster) if some}) for cluster in clusters]
     memory: dict[object, AlikeCluster] = {}
     total = 1
-    for members, types in apart(typed):
+    for members, types in independent_groups(typed):
         polynomials = [_polynomial(cluster, amounts, grids, memory) for cluster in members]
         rows = tuple([n if f"{k}" in types else 0 for k, n in enumerate(amounts)])
         total *= _coefficient(polynomials, rows)
@@ -444,7 +444,9 @@ class SeveralRowsPricer:
         for typed in rows:
             for number, asked in typed.asked.items():
                 columns.setdefault(number, set()).update(asked.columns)
-        return [self._part(numbers, cols, rows) for numbers, cols in apart(columns.items())]
+        return [
+            self._part(numbers, cols, rows) for numbers, cols in independent_groups(columns.items())
+        ]
 
     def _form(self, asked: tuple[Asked, ...]) -> Atoms | None:
         if asked not in self._atoms:

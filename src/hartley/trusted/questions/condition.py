@@ -173,7 +173,7 @@ def disjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
     return parts_in_order[0] if len(parts_in_order) == 1 else Either(parts_in_order)
 
 
-def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
+def code_bounds(condition: Condition, column: Column) -> tuple[int, int] | None:
     """Return bounds of the codes of a column among the rows of a condition; None if it has none.
 
     Outer bounds: every row of the condition that has a value in the column keeps them.
@@ -181,14 +181,14 @@ def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
     Example:
         >>> from hartley.schema.schema import Column
         >>> ward = Column("ward", "public", values=("a", "b", "c", "d"))
-        >>> reach(Test("ward", ((0, 0), (2, 2))), ward), reach(EVERY, ward), reach(NONE, ward)
-        ((0, 2), (0, 3), None)
+        >>> [code_bounds(each, ward) for each in (Test("ward", ((0, 0), (2, 2))), EVERY, NONE)]
+        [(0, 2), (0, 3), None]
     """
     if isinstance(condition, Test):
         if condition.column != column.name:
             return 0, column.points - 1
         return (condition.codes[0][0], condition.codes[-1][1]) if condition.codes else None
-    parts = [reach(part, column) for part in condition.parts]
+    parts = [code_bounds(part, column) for part in condition.parts]
     if isinstance(condition, Either):
         some = [part for part in parts if part is not None]
         return (min(low for low, _ in some), max(high for _, high in some)) if some else None
@@ -200,13 +200,13 @@ def reach(condition: Condition, column: Column) -> tuple[int, int] | None:
     return (low, high) if low <= high else None
 
 
-def form_reach(
+def form_bounds(
     condition: Condition, form: Form, columns: Mapping[str, Column]
 ) -> tuple[int, int] | None:
     """Return bounds of a form among the rows of a condition; None if there is certainly none."""
     least = most = form.constant
     for name, coefficient in form.terms:
-        codes = reach(condition, columns[name])
+        codes = code_bounds(condition, columns[name])
         if codes is None:
             return None
         ends = sorted(coefficient * code for code in codes)

@@ -30,7 +30,7 @@ from hartley.trusted.questions.condition import (
     about_nobody,
     absent,
     conjoin,
-    form_reach,
+    form_bounds,
     passing,
     present,
     read_predicate,
@@ -78,7 +78,7 @@ class Item:
     """The number of rows it can be about, by the schema alone."""
     scale: Fraction = Fraction(1)
     shift: Fraction = Fraction(0)
-    reach: tuple[int, int] | None = None
+    bounds: tuple[int, int] | None = None
     """Bounds of the form among the rows that it is about; None if there is certainly none."""
     sample: bool = False
     """Whether n - 1 divides a variance instead of n."""
@@ -662,7 +662,7 @@ class QuestionPlan:
             item,
             scale=measure.scale,
             shift=measure.shift,
-            reach=form_reach(where, measure.form, self.columns),
+            bounds=form_bounds(where, measure.form, self.columns),
             **rest,
         )
 

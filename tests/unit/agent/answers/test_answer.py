@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from rich.console import Console
 
 from hartley.errors import EngineError, OptionError, Refused
-from hartley.results.answer import Estimate, float_above, float_below, shown
+from hartley.results.answer import Estimate, float_above, float_below
 from hartley.schema.schema import Column, Schema
 from hartley.text import rounded
 from hartley.trusted.cells import cell_of, read, read_cells
@@ -208,7 +208,7 @@ def test_doubles_enclose_the_number(number):
 
 @given(low=st.fractions(-100, 100), width=st.fractions(0, 100))
 def test_the_interval_that_is_shown_contains_the_exact_one(low, width):
-    text = shown(Estimate.within(low, low + width))[1]
+    text = Estimate.within(low, low + width).shown[1]
     if text == "exact":
         assert width == 0
     else:
@@ -225,7 +225,7 @@ def written(text):
     error=st.just(Fraction(0)) | st.fractions(0, 100),
 )
 def test_what_is_shown_as_exact_is_the_number_and_else_its_error_covers_the_truth(middle, error):
-    value, interval, off = shown(Estimate.within(middle - error, middle + error))
+    value, interval, off = Estimate.within(middle - error, middle + error).shown
     if interval == "exact":
         assert (written(value), error, off) == (middle, 0, "0")
     else:
@@ -236,8 +236,8 @@ def test_what_is_shown_as_exact_is_the_number_and_else_its_error_covers_the_trut
 def test_an_exact_decimal_is_shown_in_full_and_a_third_as_an_interval():
     whole = Estimate.within(Fraction("1234567.89"), Fraction("1234567.89"))
     third = Estimate.within(Fraction(1, 3), Fraction(1, 3))
-    assert shown(whole) == ("1,234,567.89", "exact", "0")
-    assert shown(third) == ("0.333333", "[0.333333, 0.333334]", "±0.000001")
+    assert whole.shown == ("1,234,567.89", "exact", "0")
+    assert third.shown == ("0.333333", "[0.333333, 0.333334]", "±0.000001")
 
 
 def test_no_column_of_a_frame_takes_the_place_of_another():
@@ -326,5 +326,5 @@ def test_keys_of_bins_are_numbers():
 
 
 def test_only_one_number_is_the_only_one():
-    with pytest.raises(ValueError, match="too many"):
+    with pytest.raises(OptionError, match="several numbers"):
         _ = reading().only

@@ -10,7 +10,7 @@ from hartley.agent.agent import Agent
 from hartley.agent.known import known_words
 from hartley.results.quote import Wish
 from hartley.schema.schema import Schema
-from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.precision import PriceDesk, questions_of
 
 # ruff: noqa: S311 - random cases, not secrets
 # ruff: noqa: S608 - texts of questions
@@ -26,7 +26,7 @@ COLUMNS = {
     "weight": {"kind": "private", "range": [30, 180], "step": "0.1"},
 }
 PEOPLE = Schema.read({"table": {"name": "t"}, "columns": COLUMNS})
-DESK = Desk(PEOPLE, 1000)
+DESK = PriceDesk(PEOPLE, 1000)
 
 
 def questions(*texts, bits=4, desk=DESK):
@@ -190,7 +190,7 @@ def test_a_long_condition_is_named_by_its_columns():
 def test_where_rows_are_private_a_count_of_everybody_is_known():
     table = {"name": "t", "rows": "private", "max_rows": 1000}
     columns = {name: column for name, column in COLUMNS.items() if column["kind"] != "public"}
-    desk = Desk(Schema.read({"table": table, "columns": columns}), 1000)
+    desk = PriceDesk(Schema.read({"table": table, "columns": columns}), 1000)
     assert known(ILL, "COUNT(*) FROM t", desk=desk) == "Known: who is in the table."
     by_sex = "sex, COUNT(*) FROM t GROUP BY sex"
     assert known(ILL, by_sex, desk=desk) == "Known: who is in the table by sex."
@@ -201,7 +201,7 @@ def test_where_rows_are_private_a_count_of_everybody_is_known():
 
 def test_of_several_rows_of_a_person_their_number_is_known():
     table = {"name": "t", "unit": "person", "rows_per_unit": 3}
-    desk = Desk(Schema.read({"table": table, "columns": COLUMNS}), 1000)
+    desk = PriceDesk(Schema.read({"table": table, "columns": COLUMNS}), 1000)
     assert known(ILL, "COUNT(*) FROM t WHERE diagnosis = 'flu'", desk=desk) == (
         "Known: how many rows of a person count for diagnosis = 'flu'."
     )
@@ -213,7 +213,7 @@ def test_of_several_rows_of_a_person_their_number_is_known():
     # Where their number is private, COUNT(*) tells it.
     table |= {"rows": "private", "max_rows": 1000}
     columns = {name: column for name, column in COLUMNS.items() if column["kind"] != "public"}
-    desk = Desk(Schema.read({"table": table, "columns": columns}), 1000)
+    desk = PriceDesk(Schema.read({"table": table, "columns": columns}), 1000)
     old = "COUNT(*) FROM t WHERE age >= 65"
     assert known(AGE, "COUNT(*) FROM t", old, desk=desk) == (
         "Known: how many rows of a person count for the whole table, age >= 65."
@@ -241,7 +241,7 @@ def test_names_that_are_not_plain_are_quoted_as_in_sql():
         "dose (mg)": {"kind": "private", "range": [0, 20], "step": "0.5"},
         "größe": {"kind": "private", "range": [0, 20], "step": 1},
     }
-    desk = Desk(Schema.read({"table": {"name": "t"}, "columns": columns}), 1000)
+    desk = PriceDesk(Schema.read({"table": {"name": "t"}, "columns": columns}), 1000)
     dose = 'AVG("dose (mg)") FROM t'
     assert known(dose, 'COUNT(*) FROM t WHERE "dose (mg)" >= 3', desk=desk) == (
         'Known: "dose (mg)" >= 3.'

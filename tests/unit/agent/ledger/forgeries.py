@@ -129,10 +129,10 @@ def forged(entry, *, content=None, state=None, **fields):
 
 def restated(entries):
     """Give every row the state, the schema and the words that follow from the rows before it."""
-    standings, accounts, funds, rows = {}, {}, {}, []
+    states, accounts, funds, rows = {}, {}, {}, []
     for number, entry in enumerate(entries, 1):
         content, key = dict(entry.told), (entry.dataset, entry.account)
-        standing, account = standings.get(entry.dataset), accounts.get(key, Account())
+        state, account = states.get(entry.dataset), accounts.get(key, Account())
         if entry.kind == "population":
             before, bits = funds.get(entry.account), Fraction(content["bits"])
             content["before"] = None if before is None else str(before)
@@ -141,18 +141,18 @@ def restated(entries):
             state, names = canonical({"budget": content["bits"], "spent": "1"}), ("", "")
         else:
             if entry.kind in {"created", "budget"}:
-                content["before"] = None if standing is None else str(standing.budget)
+                content["before"] = None if state is None else str(state.budget)
                 content["promise"] = promise(Fraction(content["bits"]))
             elif entry.kind == "allowance":
                 content["before"] = None if account.bits is None else str(account.bits)
             if entry.kind == "reserve":
-                standing = standing.after(PublicParts((), (int(entry.cells),)), entry.rules)
+                state = state.after(PublicParts((), (int(entry.cells),)), entry.rules)
                 account = account.charged(PublicParts((), (int(entry.account_cells),)))
-                content["version"] = standing.version
+                content["version"] = state.version
             elif entry.kind != "commit":
-                standing, account = after_event(standing, account, entry.kind, content, number)
-            standings[entry.dataset], accounts[key] = standing, account
-            state, names = standing.written(account), (standing.schema, standing.rules)
+                state, account = after_event(state, account, entry.kind, content, number)
+            states[entry.dataset], accounts[key] = state, account
+            state, names = state.written(account), (state.schema, state.rules)
         more = {"state": state, "schema": names[0], "rules": names[1]}
         rows.append(replace(entry, content=canonical(content), **more))
     return rechained(rows)

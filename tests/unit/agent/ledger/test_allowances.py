@@ -71,9 +71,9 @@ def test_a_repeat_that_another_paid_is_charged_to_the_asker_and_not_to_the_owner
 def test_unpaid_names_what_the_account_of_an_analyst_would_be_charged_for(ledger, q, two):
     ledger.record("people", "allowance", {"analyst": "bob", "bits": 3})
     ledger.reserve("people", "ann", q(1, 2), two)
-    assert ledger.unpaid("people", "ann", q(3, 2, 1, 4, 3)) == [0, 3]
-    assert ledger.unpaid("people", None, q(1, 2)) == []
-    assert ledger.unpaid("people", "bob", q(1, 2)) == [0, 1]
+    assert ledger.uncharged_questions("people", "ann", q(3, 2, 1, 4, 3)) == [0, 3]
+    assert ledger.uncharged_questions("people", None, q(1, 2)) == []
+    assert ledger.uncharged_questions("people", "bob", q(1, 2)) == [0, 1]
 
 
 def test_an_analyst_sees_only_the_own_balance(ledger, q, two):

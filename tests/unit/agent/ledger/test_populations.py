@@ -382,10 +382,10 @@ def test_verify_finds_a_charge_that_the_population_does_not_hold(town):
         at = find(transaction, "b")
         after = replace(
             at,
-            standing=replace(at.standing, parts=one_part(4)),
+            state=replace(at.state, parts=one_part(4)),
             account=replace(at.account, parts=one_part(4)),
         )
-        told = {"fresh": [0], "questions": q(1), "version": at.standing.version}
+        told = {"fresh": [0], "questions": q(1), "version": at.state.version}
         add_row(transaction, after, "reserve", told, cells=4, account_cells=4)
 
     town.store.write(forge)

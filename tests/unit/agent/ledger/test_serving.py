@@ -45,7 +45,7 @@ def uses(ledger):
     return {
         "repeat": lambda: ledger.reserve("people", "ann", q(1), forbidden),
         "answers": lambda: ledger.answers("people", q(1, 2, 3)),
-        "unpaid": lambda: ledger.unpaid("people", "ann", q(1)),
+        "uncharged": lambda: ledger.uncharged_questions("people", "ann", q(1)),
         "balance": lambda: ledger.balance("people", "ann"),
         "state": lambda: ledger.state("people"),
         "history": lambda: ledger.history("people"),
@@ -113,7 +113,7 @@ def test_a_question_that_was_never_paid_is_not_free(place, used):
         with pytest.raises(EngineError, match="cannot be used"):
             ledger.reserve("people", "bob", q(99), forbidden)
         with pytest.raises(EngineError, match="cannot be used"):
-            ledger.unpaid("people", "bob", q(99))
+            ledger.uncharged_questions("people", "bob", q(99))
         forged = replace(paid, digests=(digest,), questions=(canonical({"q": 99}),))
         with pytest.raises(EngineError, match="cannot be used"):
             ledger.commit(forged, ["1"])
@@ -148,7 +148,7 @@ def test_a_row_with_a_hash_of_its_own_is_noticed_where_it_counts(place, used):
     entries = ledger.entries()
     cases = {
         4: (entries[3].content.replace('"5"', '"9"'), {"repeat", "answers", "history"}),
-        3: (entries[2].content.replace('"q":1', '"q":5'), {"repeat", "unpaid", "history"}),
+        3: (entries[2].content.replace('"q":1', '"q":5'), {"repeat", "uncharged", "history"}),
         7: (entries[6].content.replace('"q":4', '"q":6'), {"pending", "history", "balance"}),
     }
     for row, (content, expected) in cases.items():

@@ -125,7 +125,7 @@ def test_what_one_refuses_leaves_the_others_theirs(writers):
     assert "revoked" in str(second)
     assert {first.sequence, third.sequence} == {2, 3}
     assert writers.commits == ["FULL"]
-    assert ledger.unpaid("people", None, [{"q": 2}]) == [0]
+    assert ledger.uncharged_questions("people", None, [{"q": 2}]) == [0]
     assert ledger.verify().holds
 
 
@@ -154,7 +154,9 @@ def test_a_store_that_fails_for_one_serves_the_others_alone(writers):
     first, second, third = writers.together(ask(ledger, 1), ask(ledger, 2, failing), ask(ledger, 3))
     assert isinstance(second, HartleyError)
     assert {first.sequence, third.sequence} == {2, 3}
-    assert ledger.unpaid("people", None, [{"q": number} for number in (1, 2, 3)]) == [1]
+    assert ledger.uncharged_questions("people", None, [{"q": number} for number in (1, 2, 3)]) == [
+        1
+    ]
     assert ledger.verify().holds
 
 
@@ -194,7 +196,7 @@ def test_a_thread_that_is_interrupted_takes_nobody_with_it(writers):
     for number in (1, 3):  # charged already, or now
         ask(ledger, number)()
     assert ledger.state("people").spent == 4
-    assert ledger.unpaid("people", None, [{"q": 2}]) == [0]
+    assert ledger.uncharged_questions("people", None, [{"q": 2}]) == [0]
     assert ledger.verify().holds
 
 
@@ -212,7 +214,7 @@ def test_work_that_nobody_waits_for_any_more_is_not_done(writers):
         ask(ledger, 1)()
     pool.writer = lock
     ask(ledger, 2)()
-    assert ledger.unpaid("people", None, [{"q": 1}, {"q": 2}]) == [0]
+    assert ledger.uncharged_questions("people", None, [{"q": 1}, {"q": 2}]) == [0]
 
 
 def test_work_has_the_context_of_its_own_thread(writers):

@@ -256,10 +256,10 @@ def test_a_charge_that_the_ledger_would_not_make_is_found(place, about, name):
         at = find(transaction, "people", "ann")
         after = replace(
             at,
-            standing=at.standing.after(one_part(cells), at.standing.rules),
+            state=at.state.after(one_part(cells), at.state.rules),
             account=at.account.charged(one_part(account_cells)),
         )
-        told = {"fresh": fresh, "questions": [question], "version": at.standing.version}
+        told = {"fresh": fresh, "questions": [question], "version": at.state.version}
         add_row(transaction, after, "reserve", told, cells=cells, account_cells=account_cells)
 
     with open_ledger(place.fresh()) as ledger:

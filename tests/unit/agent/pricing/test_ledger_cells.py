@@ -21,7 +21,7 @@ from hartley.engines.duckdb import EmbeddedStore
 from hartley.errors import Refused
 from hartley.schema.schema import Column, Schema
 from hartley.trusted.cells import cell_of
-from hartley.trusted.precision import Desk, questions_of
+from hartley.trusted.precision import PriceDesk, questions_of
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions import condition
 from hartley.trusted.questions.batch import Statistic
@@ -231,7 +231,7 @@ class Neighbours:
             )
             for rows in self.own + self.others
         ]
-        self.desk = Desk(schema, schema.max_rows or self.coded[0].rows)
+        self.desk = PriceDesk(schema, schema.max_rows or self.coded[0].rows)
 
     def planned(self, texts, wish):
         try:

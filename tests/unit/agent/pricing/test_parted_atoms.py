@@ -7,9 +7,9 @@ import pytest
 
 from hartley.schema.schema import Column, Schema
 from hartley.trusted.pricing import after_answers as told_parts, atoms
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.atoms import Asked, PartedAtoms, form_atoms, runs_of
-from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.atoms import Asked, PartedAtoms, covering_ranges, form_atoms
+from hartley.trusted.pricing.conditional_price import conditional_price
 from hartley.trusted.pricing.one_row import price_part
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 
@@ -135,7 +135,7 @@ def plain_parts(self, numbers, questions, filters, sums, least):  # noqa: ARG001
     largest = price_part(numbers, without, grids, absent=False).cells
     most, nowhere, joined = 0, 0, 0
     columns = frozenset().union(*[asked.columns for asked in questions])
-    for within in runs_of((*questions, *filters), everywhere, self.schema):
+    for within in covering_ranges((*questions, *filters), everywhere, self.schema):
         formed = form_atoms((*questions, *filters), self.schema, within)
         if formed is None:
             return None
@@ -184,11 +184,11 @@ def test_a_search_with_bounds_finds_the_price_of_a_search_without(seed, cap, mon
     earlier += [
         Question(Statistic.COUNT, each.where, None, None, 0, ROWS) for each in earlier if each.form
     ]
-    told = ToldBefore(schema, earlier)
+    told = EarlierAnswers(schema, earlier)
     batches = [[question(rng, schema) for _ in range(rng.integers(1, 4))] for _ in range(4)]
-    priced = [price_given(batch, told) for batch in batches]
+    priced = [conditional_price(batch, told) for batch in batches]
     monkeypatch.setattr(told_parts.PartPricing, "_parts", plain_parts)
     monkeypatch.setattr(told_parts, "_usable", near_windows)
     for batch, price in zip(batches, priced, strict=True):
-        plain = price_given(batch, told)
+        plain = conditional_price(batch, told)
         assert (price.cells, price.rows) == (plain.cells, plain.rows)

@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings, strategies as st
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.schema.schema import Column, Schema
-from hartley.trusted.precision import Desk
+from hartley.trusted.precision import PriceDesk
 from hartley.trusted.pricing import price as worst
-from hartley.trusted.pricing.after_answers import ToldBefore
-from hartley.trusted.pricing.conditional_price import price_given
+from hartley.trusted.pricing.after_answers import EarlierAnswers
+from hartley.trusted.pricing.conditional_price import conditional_price
 from hartley.trusted.pricing.price import open_factor, price, smallest, steps_within
 from hartley.trusted.pricing.regions import elementary, regions
 from hartley.trusted.questions.batch import All, Form, Question, Statistic, Test as Leaf
@@ -342,7 +342,7 @@ def test_a_wish_below_what_an_empty_set_tells_is_refused():
 
 
 def refined_cells(questions, answered, schema):
-    return price_given(questions, ToldBefore(schema, answered)).cells
+    return conditional_price(questions, EarlierAnswers(schema, answered)).cells
 
 
 def test_a_refinement_costs_at_most_the_ratio_of_steps():
@@ -421,5 +421,5 @@ def test_fine_cells_of_a_wide_column_are_found():
     wide = {"kind": "private", "range": [17, 21_474_836_487], "step": 10}
     schema = Schema.read({"table": {"name": "people"}, "columns": {"x": wide}})
     asked = "SELECT MAX(2*x - 0.5), MAX(x) FROM people GROUP BY BIN(x, 2684354560)"
-    (plan,) = Desk(schema, 1000).plan(asked, 10, None)
+    (plan,) = PriceDesk(schema, 1000).plan(asked, 10, None)
     assert plan.questions

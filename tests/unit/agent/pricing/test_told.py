@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hartley.schema.schema import Column, Schema
-from hartley.trusted.pricing.after_answers import MOST_FILTERS, ToldBefore, WatchedTold
-from hartley.trusted.pricing.conditional_price import given_words, price_given
+from hartley.trusted.pricing.after_answers import MOST_FILTERS, EarlierAnswers, RecordedLookups
+from hartley.trusted.pricing.conditional_price import conditional_price, discount_sentence
 from hartley.trusted.questions.batch import (
     All,
     Form,
@@ -84,7 +84,7 @@ def test_the_index_finds_what_a_search_through_all_questions_finds(seed, rows):
     rng = np.random.default_rng(seed)
     schema = schema_of(rows)
     questions = [question(rng) for _ in range(int(rng.choice([3, 20, 150])))]
-    told, plain = ToldBefore(schema, questions), PlainTold(schema, questions)
+    told, plain = EarlierAnswers(schema, questions), PlainTold(schema, questions)
     for _ in range(10):
         names = frozenset(rng.choice(list(NAMES), rng.integers(0, 5), replace=False).tolist())
         private = names - {"f", "g"}
@@ -100,7 +100,7 @@ def test_a_finer_sum_takes_a_place_of_its_own():
         for low, step in [*((low, 9) for low in range(MOST_FILTERS)), (40, 9), (0, 5), (20, 40)]
     ]
     schema = schema_of("public")
-    chosen = [entry.question for entry in ToldBefore(schema, sums).sums(frozenset("a"))]
+    chosen = [entry.question for entry in EarlierAnswers(schema, sums).sums(frozenset("a"))]
     assert chosen == PlainTold(schema, sums).sums(frozenset("a"))
     assert sums[0] not in chosen
     assert sums[MOST_FILTERS + 1] not in chosen
@@ -120,20 +120,20 @@ def test_a_price_is_the_same_wherever_the_same_is_looked_up():
         schema = schema_of(("public", "private")[seed % 2])
         questions = [question(rng) for _ in range(6)]
         batch = [question(rng) for _ in range(2)]
-        watched = WatchedTold(rows_of(ToldBefore(schema), range(1, 7), questions))
-        priced = price_given(batch, watched)
+        watched = RecordedLookups(rows_of(EarlierAnswers(schema), range(1, 7), questions))
+        priced = conditional_price(batch, watched)
         some = sorted(rng.choice(6, 4, replace=False) + 1)
-        other = rows_of(ToldBefore(schema), some, questions)
+        other = rows_of(EarlierAnswers(schema), some, questions)
         if watched.same_as(other):
             same += 1
-            again = price_given(batch, other)
+            again = conditional_price(batch, other)
             assert (again.cells, again.rows) == (priced.cells, priced.rows)
     assert 10 < same < 140
 
 
 def test_what_is_watched_does_not_grow():
     with pytest.raises(NotImplementedError):
-        WatchedTold(ToldBefore(schema_of("public"))).add(
+        RecordedLookups(EarlierAnswers(schema_of("public"))).add(
             Question(Statistic.COUNT, All(), None, None, 0, ROWS), 1
         )
 
@@ -144,9 +144,9 @@ def test_a_count_of_everybody_tells_who_is_in_the_table():
     schema = schema_of("private")
     # An open column is paid for once, and with it whether somebody is there.
     columns = {name: column for name, column in schema.columns.items() if column.kind != "open"}
-    told = ToldBefore(replace(schema, columns=columns), [everybody])
-    priced = price_given([tenths], told)
+    told = EarlierAnswers(replace(schema, columns=columns), [everybody])
+    priced = conditional_price([tenths], told)
     assert (priced.alone, priced.cells) == (2, 1)
-    assert given_words(priced) == "Given 1 earlier answer (row 1): 0 bits instead of 1 bit."
-    assert given_words(priced) in priced.explain()
-    assert given_words(priced, name_rows=False).startswith("Given 1 earlier answer: 0 bits")
+    assert discount_sentence(priced) == "Given 1 earlier answer (row 1): 0 bits instead of 1 bit."
+    assert discount_sentence(priced) in priced.explain()
+    assert discount_sentence(priced, name_rows=False).startswith("Given 1 earlier answer: 0 bits")

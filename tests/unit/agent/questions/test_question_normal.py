@@ -15,12 +15,12 @@ from hartley.trusted.questions.batch import All, Either, Test as Leaf
 from hartley.trusted.questions.condition import (
     EVERY,
     NONE,
+    code_bounds,
     complement,
     conjoin,
     disjoin,
-    form_reach,
+    form_bounds,
     passing,
-    reach,
     shared,
     united,
 )
@@ -246,16 +246,16 @@ def test_joining_conditions_means_what_it_says_and_is_in_normal_form(seed, join)
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**64))
 @settings(max_examples=200)
-def test_reach_bounds_every_row_of_a_condition(seed):
+def test_code_bounds_hold_for_every_row_of_a_condition(seed):
     random_ = random.Random(seed)
     condition = random_condition(random_, random_.randint(0, 2))
     form = asked("SUM(age - pay)").questions[0].form
-    bounds = form_reach(condition, form, COLUMNS)
+    bounds = form_bounds(condition, form, COLUMNS)
     for row in RECORDS:
         if holds(condition, row):
             for name, column in COLUMNS.items():
                 if row[name] is not None:
-                    low, high = reach(condition, column)
+                    low, high = code_bounds(condition, column)
                     assert low <= row[name] <= high
             if row["age"] is not None:
                 value = form.constant + sum(c * row[name] for name, c in form.terms)

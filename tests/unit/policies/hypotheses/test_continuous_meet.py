@@ -92,7 +92,7 @@ def test_a_file_says_what_the_column_says_and_the_certificate_is_a_bound():
     assert promise.sound
     assert promise.claim.startswith("At least 1.76")  # 30 of 1701
     assert "cm from 120 to 220, any number between" in promise.assumptions[0]
-    assert isinstance(policy.columns[0].leaves_open().counts, OpenShare)
+    assert isinstance(policy.columns[0].all_left_open()[0].counts, OpenShare)
 
 
 @pytest.mark.parametrize(

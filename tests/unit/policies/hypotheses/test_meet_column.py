@@ -171,7 +171,7 @@ KEPT = {"name": "cm", "kind": "keep", "low": "120", "high": "220"}
 def test_a_blurred_column_counts_open_records_where_steps_are_declared():
     document = PolicyDocument((read_column(BLUR, 1), read_column(KEPT, 2)))
     assert PolicyDocument.from_toml(document.to_toml()) == document
-    opened = document.columns[0].leaves_open()
+    opened = document.columns[0].all_left_open()[0]
     assert (opened.counts.records, opened.counts.open, opened.counts.outputs) == (17271, 872, 101)
     assert document.lines == {}
     assert list(document.stepped) == ["kg"]
@@ -196,7 +196,7 @@ def test_a_line_with_a_root_leaves_open_what_squares_say():
         band = [x for x in range(30, 201) if (10 * x - 43) ** 2 <= 10**4 * cm <= (10 * x + 43) ** 2]
         above = [x for x in band if x * x >= 100 * cm]
         expected += len(band) if 0 < len(above) < len(band) else 0
-    assert document.columns[0].leaves_open().counts.open == expected == 868
+    assert document.columns[0].all_left_open()[0].counts.open == expected == 868
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_rounded_values_have_a_partner_within_what_is_known(rounding, extra):
     column = {"x": TEN}
     policy = MeetPolicy("x >= 5", column, ["x"], 4, known_within=3, rounding=rounding)
     assert policy.distances == (2,)
-    assert policy.apart == (2 + Fraction(extra),)
+    assert policy.distance_to_partner == policy.apart == (2 + Fraction(extra),)
     by_index = {}
     for index in range(11):
         by_index.setdefault(int(policy.release({"x": index})["x"]), []).append(index)

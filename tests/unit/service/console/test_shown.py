@@ -13,7 +13,7 @@ from hartley.agent.quoting import price
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.schema.schema import Schema
-from hartley.service.console.ask import read_bits, read_curve
+from hartley.service.console.ask import read_bits
 from hartley.service.console.cards import (
     answer_tables,
     answer_words,
@@ -35,7 +35,6 @@ from hartley.service.console.pages import (
     sentence,
     shown_refusal,
 )
-from hartley.service.replies import shown_table
 from hartley.trusted.cells import read
 from hartley.trusted.questions.question import parse
 
@@ -95,7 +94,7 @@ def test_after_an_answer_the_slider_begins_with_it_and_costs_what_a_quote_says(t
     }
     with Agent(data, SCHEMA, ledger=tmp_path / "ledger.db", budget=40) as agent:
         agent.ask(question, bits=4)
-        curve = read_curve(agent.curve(question, most=12).to_dict())
+        curve = agent.curve(question, most=12)
         for wish in ("1", "4"):  # a wish for less shows what is paid for, too
             priced = priced_question(curve, wish, 100.0)
             first = priced.positions[0]
@@ -161,16 +160,10 @@ def test_a_price_above_the_daily_cap_cannot_be_paid_today(tmp_path):
     assert short == "Your allowance does not cover this price."
 
 
-def test_a_curve_travels_through_the_reply_of_the_api():
-    for question in QUESTIONS:
-        curve = curve_of(question)
-        assert read_curve(json.loads(json.dumps(curve.to_dict()))) == curve
-
-
 def answered(question, step, totals):
     plan = parse(question, SCHEMA, 1000)
     plan = plan.with_steps([step] * len(plan.questions))
-    return answer_tables(shown_table(read(plan, totals)), plan), plan
+    return answer_tables(read(plan, totals).to_dict(), plan), plan
 
 
 def test_an_answer_is_drawn_on_the_range_of_its_column():
@@ -204,7 +197,7 @@ def test_the_whole_range_contains_every_answer(question):
     plan = parse(question, SCHEMA, 1000)
     for end in (0, -1):
         totals = [(asked.least, asked.most)[end] for asked in plan.questions]
-        for row in shown_table(read(plan, totals))["rows"]:
+        for row in read(plan, totals).to_dict()["rows"]:
             for label, number in zip(plan.labels, row["numbers"], strict=True):
                 if number["low"] is None:
                     continue

@@ -5,8 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from hartley.reports.sarif import RULES, sarif_text
-from hartley.studies.check.gate import GateCase, GateFinding
+from hartley.studies.check.gate import RULES, GateCase, GateFinding, sarif_text
 
 # The objects that are written, with the properties that SARIF 2.1.0 requires and allows of them
 # (its schema forbids all others); None is a plain value, a list holds objects of one kind.
