@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import documents as valid
 
 import hartley
-from hartley.agent.ledger import open_ledger
-from hartley.agent.quoting import price
+from hartley import Roles, Schema, open_ledger, price, transcripts_of
 from hartley.agent.replay import reprice
-from hartley.agent.transcript import transcripts_of
 from hartley.cli.main import main
 from hartley.exact import floor_power, parse_number, parse_step
 from hartley.guarantees.promise import Certificate
@@ -25,8 +23,6 @@ from hartley.policies.hierarchy import read_hierarchy
 from hartley.policies.hypotheses.hypothesis import Hypothesis
 from hartley.policies.hypotheses.lines import Threshold
 from hartley.policies.quantizer import parse_query
-from hartley.schema.roles import Roles
-from hartley.schema.schema import Schema
 from hartley.studies.check.certificate import certify_tables, verify_check
 from hartley.studies.release.specification import Specification
 from hartley.tables.opening import open_table

@@ -35,7 +35,7 @@ RUN_ELSEWHERE = {
     "examples/picture.py": "tests/house/test_documents.py",
     "examples/location.py": "tests/papers/test_location_example.py",
     "tools/measure_tables.py": "tests/house/test_measures.py",
-    "tools/verify_ledger.py": "tests/unit/agent/ledger/forgeries.py",
+    "tools/verify_ledger.py": "tests/unit/trusted/ledger/forgeries.py",
 }
 
 

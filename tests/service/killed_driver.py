@@ -8,8 +8,8 @@ import sys
 
 from slow_engine import EndlessStatements
 
+from hartley import Wish
 from hartley.engines.duckdb import EmbeddedStore
-from hartley.results.quote import Wish
 from hartley.service.accounts import Accounts
 from hartley.service.replies import ServiceError
 from hartley.service.service import Service

@@ -15,7 +15,7 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.agent.replay import verify_prices
 from hartley.service.accounts import open_accounts
 from hartley.service.app import EnvelopeProtocol, create_app

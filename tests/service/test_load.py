@@ -12,7 +12,7 @@ import httpx
 import pytest
 from small_service import PEOPLE, live_in_thread, until
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.service.accounts import open_accounts
 
 EXPECTED = {200, 409, 429, 503}

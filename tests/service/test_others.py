@@ -5,7 +5,7 @@ import math
 
 from small_service import AVERAGE, COUNT, live_in_thread
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import HartleyError
 from hartley.service.own_rows import uncovered
 

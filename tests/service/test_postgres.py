@@ -7,7 +7,7 @@ import httpx
 import pytest
 from small_service import COUNT, PEOPLE, Api, above, live_in_thread, until
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import InputError
 from hartley.service.server import prepare
 

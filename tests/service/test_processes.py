@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_service import AVERAGE, COUNT, PEOPLE, Api, above, error_of, replace_people, until, value
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, open_ledger
 
 pytestmark = pytest.mark.slow
 QUESTIONS = [

@@ -15,7 +15,7 @@ from small_service import (
     value,
 )
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.service import administration
 
 

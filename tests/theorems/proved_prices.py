@@ -16,7 +16,7 @@ from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test
 
 if TYPE_CHECKING:

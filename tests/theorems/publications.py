@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from hartley.schema.schema import Schema
+from hartley import Schema
 from hartley.studies.check.publication import (
     PublishedNumbers,
     price_publication,

@@ -23,10 +23,9 @@ from copies import Coded
 from drawing import draw_select
 from plain_sql import features, reword, spell_select
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Wish
 from hartley.agent.replay import verify_prices
 from hartley.errors import HartleyError, Pending, Refused
-from hartley.results.quote import Wish
 from hartley.studies.check.check import check
 from hartley.trusted import data as holding, data as loading
 

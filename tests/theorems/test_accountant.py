@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 import tiny
 
+from hartley import Column, Schema
 from hartley.guarantees.accountant import Accountant
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.pricing import atoms, price as worst, several_rows, several_rows as multisets
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.conditional_price import conditional_price

@@ -9,7 +9,7 @@ from math import ceil, comb
 import enumerator
 import numpy as np
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.pricing.price import open_factor, price
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 

@@ -13,10 +13,8 @@ from math import ceil, comb, floor
 import numpy as np
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Column, Schema, Wish
 from hartley.agent.replay import verify_prices
-from hartley.results.quote import Wish
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.precision import PriceDesk
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.conditional_price import conditional_price

@@ -14,12 +14,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from hartley.agent.agent import Agent
-from hartley.agent.transcript import transcripts_of
+from hartley import Agent, Schema, transcripts_of
 from hartley.attacks import differencing
 from hartley.attacks.differencing import Differencing
 from hartley.errors import Refused
-from hartley.schema.schema import Schema
 from hartley.trusted.questions.batch import from_plain
 
 spec = importlib.util.spec_from_file_location(

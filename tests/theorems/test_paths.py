@@ -18,10 +18,9 @@ import pytest
 import tiny
 from hypothesis import given, strategies as st
 
-from hartley.agent.agent import Agent
+from hartley import Agent, Column, Schema
 from hartley.agent.replay import verify_prices
 from hartley.errors import Refused
-from hartley.schema.schema import Column, Schema
 from hartley.trusted.pricing import regions as public_parts
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.conditional_price import conditional_price, price_paths

@@ -15,14 +15,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.agent.agent import Agent
-from hartley.agent.transcript import transcripts_of
+from hartley import Agent, Schema, transcripts_of
 from hartley.attacks.differencing import Differencing
 from hartley.attacks.reconstruction import Reconstruction
 from hartley.errors import Refused
 from hartley.knowledge.transcript import Told, one_row_left, possible_records
 from hartley.knowledge.transcript_bounds import Relaxation
-from hartley.schema.schema import Schema
 from hartley.trusted.questions.batch import from_plain
 
 COLUMNS = {

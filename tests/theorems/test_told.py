@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tiny
 
-from hartley.schema.schema import Column, Schema
+from hartley import Column, Schema
 from hartley.trusted.pricing import (
     after_answers as rules,
     after_answers as told_counts,

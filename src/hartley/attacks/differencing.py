@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from hartley.knowledge.transcript_bounds import Derivation, Statements
 
 
-# --- differencing finding -------------------------------------------------------------------------
-# The finding of the differencing attack: totals of few rows that are settled, narrowed or open.
-
-SHOWN = 12
-MOST_TERMS = 6
-"""Longer combinations are not written out."""
+SHOWN, MOST_TERMS = 12, 6
+"""So many differences are shown; longer combinations are not written out."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class Difference:
     high: int
     exact: bool
     """Whether tables that fit the answers reach the smallest and the largest total left."""
-    alike: int
+    record_kinds: int
     """How many rows it holds for; with ``one_row``, for each of them."""
     names: tuple[str, ...]
     """What is known about those rows, without values."""
@@ -106,7 +102,7 @@ class Difference:
             "at_least": self.at_least,
             "verdict": self.verdict,
             "exact": self.exact,
-            "one_of_rows": self.alike if self.one_row else None,
+            "one_of_rows": self.record_kinds if self.one_row else None,
             "rows_known": self.sized,
             "about": list(self.names),
             "all_combinations_tried": self.tried,
@@ -198,7 +194,8 @@ class DifferencingFinding(AttackResult):
             remaining = f"{worst.after:,} of {worst.before:,} possible"
             if worst.one_row and worst.sized:
                 return (
-                    f"{_used(worst)} leaves {remaining} values to any one of {worst.alike:,} rows."
+                    f"{_used(worst)} leaves {remaining} values to any one of "
+                    f"{worst.record_kinds:,} rows."
                 )
             if worst.one_row:
                 where = ", ".join(worst.names)
@@ -238,7 +235,15 @@ class DifferencingFinding(AttackResult):
             f"{smallest.before:,} totals are left."
         )
         if self.isolating:
-            sentences.append(self._counted())
+            settled, unsettled = (
+                sum(difference.verdict == verdict for difference in self.isolating)
+                for verdict in ("settled", "not settled")
+            )
+            sentences.append(
+                f"Of the totals of {_rows(self.within, 'or fewer')} {settled:,} are settled, "
+                f"{unsettled:,} are narrowed, and {len(self.isolating) - settled - unsettled:,} "
+                "are narrowed and perhaps settled."
+            )
         if self.unsized:
             number = len(self.unsized)
             sentences.append(
@@ -249,15 +254,6 @@ class DifferencingFinding(AttackResult):
             sentences.append("Without the true table it is not known who has which public values.")
         sentences += self._not_tried()
         return tuple(sentences)
-
-    def _counted(self) -> str:
-        settled = sum(difference.verdict == "settled" for difference in self.isolating)
-        unsettled = sum(difference.verdict == "not settled" for difference in self.isolating)
-        return (
-            f"Of the totals of {_rows(self.within, 'or fewer')} {settled:,} are settled, "
-            f"{unsettled:,} are narrowed, and {len(self.isolating) - settled - unsettled:,} are "
-            "narrowed and perhaps settled."
-        )
 
     def _not_tried(self) -> list[str]:
         sentences = []
@@ -282,33 +278,16 @@ class DifferencingFinding(AttackResult):
                 shares.get(difference.rows, 1.0), difference.after / difference.before
             )
         rows = tuple(shares)[:SHOWN]
-        return Chart(
-            "Combinations of answers",
-            (
-                Panel(
-                    "rows that the total can be about",
-                    "share of totals left",
-                    (
-                        Series(
-                            "left",
-                            tuple(map(float, rows)),
-                            tuple(shares[number] for number in rows),
-                            "points",
-                        ),
-                    ),
-                    x_log=True,
-                    y_log=True,
-                ),
-            ),
-        )
+        at, left = tuple(map(float, rows)), tuple(shares[number] for number in rows)
+        x, y = "rows that the total can be about", "share of totals left"
+        series = (Series("left", at, left, "points"),)
+        return Chart("Combinations of answers", (Panel(x, y, series, x_log=True, y_log=True),))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, ready for JSON."""
         return {
             "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "rows_within": self.within,
             "rows": self.total_rows,
             "answers": self.answers,
@@ -335,22 +314,18 @@ def _written(difference: Difference) -> str:
     terms = difference.combination
     if len(terms) > MOST_TERMS:
         return f"It is settled by a combination of {len(terms):,} answers."
-    text = " ".join(
-        f"{'-' if term.times < 0 else '+'} {_times(abs(term.times))}[{term.question}]"
-        for term in sorted(terms, key=lambda term: term.times < 0)
-    )
-    return f"It is settled by {text.removeprefix('+ ')}."
-
-
-def _times(number: Fraction) -> str:
-    return "" if number == 1 else f"{number} x "
+    text = ""
+    for term in sorted(terms, key=lambda term: term.times < 0):
+        times = "" if abs(term.times) == 1 else f"{abs(term.times)} x "
+        text += f" {'-' if term.times < 0 else '+'} {times}[{term.question}]"
+    return f"It is settled by {text.removeprefix(' +').lstrip()}."
 
 
 def _rows(number: int, more: str = "") -> str:
     return "a single row" if number == 1 else f"{number:,} rows {more}".rstrip()
 
 
-# --- differencing ---------------------------------------------------------------------------------
+# --- the attack -----------------------------------------------------------------------------------
 
 
 MOST_TARGETS = 400
@@ -538,8 +513,6 @@ class _Part:
             for place, block in enumerate(self.statements.blocks)
         )
 
-    # --- the totals that are tried ------------------------------------------------------------
-
     def targets(self) -> list[_Target]:
         """Return every total that is tried, each once."""
         distinct: dict[object, _Target] = {}
@@ -688,15 +661,11 @@ class _Part:
                     numbers = self._numbers(atom, answer)[atom.kinds]
                     yield _Target((numbers,), 1, (atom,), one_row=True)
 
-    # --- what the answers reveal about a total ------------------------------------------------
-
     def difference(self, target: _Target, steps: int, *, tried: bool) -> Difference | None:
         """Try all combinations of answers for one total; None if no such row can exist."""
         tried = tried and self.relaxed.small
         try:
-            plain, reach = (self._of_one_row if target.one_row else self._of_all)(
-                target, steps if tried else None
-            )
+            plain, reach = self._reach(target, steps if tried else None)
         except InputError:
             if target.one_row and not target.atoms[0].whole:
                 return None
@@ -712,7 +681,7 @@ class _Part:
             low=low,
             high=high,
             exact=reach.exact,
-            alike=sum(atom.rows for atom in target.atoms),
+            record_kinds=sum(atom.rows for atom in target.atoms),
             names=tuple(atom.name for atom in target.atoms if atom.name),
             sized=all(atom.whole for atom in target.atoms),
             one_row=target.one_row,
@@ -722,15 +691,12 @@ class _Part:
             above=reach.above if high == reach.high else None,
         )
 
-    def _of_all(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
-        """Return what the total of all rows could be without the answers, and with them."""
-        plain = self.statements.plain(target.costs)
-        if steps is None:
-            return plain, Reach(*plain)
-        return plain, self.statements.reach(target.costs, steps=steps)
-
-    def _of_one_row(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
-        """Return what the number of one row could be without the answers, and with them."""
+    def _reach(self, target: _Target, steps: int | None) -> tuple[tuple[int, int], Reach]:
+        """Return what a total, or the number of one row, could be without and with the answers."""
+        if not target.one_row:
+            plain = self.statements.plain(target.costs)
+            reach = None if steps is None else self.statements.reach(target.costs, steps=steps)
+            return plain, reach or Reach(*plain)
         (atom,), (cost,) = target.atoms, target.costs
         plain = int(cost.min()), int(cost.max())
         if steps is None:
@@ -771,10 +737,8 @@ def _shape(numbers: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return whole vectors that every row turns into 0, as far as doubles show them.
-
-    A mistake here cannot make a claim wrong: what a combination reveals is proved later.
-    """
+    """Return whole vectors that every row turns into 0, as far as doubles show them."""
+    # A mistake here cannot make a claim wrong: what a combination reveals is proved later.
     from scipy.linalg import null_space
 
     basis = null_space(np.linalg.qr(rows.astype(np.float64), mode="r")).T

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
 
 
-# --- finding --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class AttackEstimate:
     """A number and the interval that holds the true one.
@@ -71,12 +68,7 @@ class AttackEstimate:
 
     def to_dict(self) -> dict[str, float]:
         """Return the estimate as plain values, ready for JSON."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "confidence": self.confidence,
-        }
+        return dict(vars(self))
 
 
 class Finding(Protocol):
@@ -111,6 +103,14 @@ class Finding(Protocol):
 class AttackResult(Readable):
     """A finding that says itself: its number, its sentences, its picture and the numbers there."""
 
+    def _said(self: Finding) -> dict[str, Any]:
+        """Return what the JSON of every finding begins with."""
+        return {
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "number": self.number.to_dict(),
+        }
+
     def report(self: Finding) -> Report:
         """Return the finding in sections."""
         chart, number = self.chart(), self.number
@@ -133,6 +133,19 @@ def no_answer() -> OptionError:
         hint="ask about the present version of the data; answers about older versions, and those "
         "that depend on too many values at once, are not used",
     )
+
+
+def interval_series(
+    label: str,
+    places: Sequence[str],
+    estimates: Sequence[AttackEstimate],
+    kind: Literal["bars", "points"] = "bars",
+) -> Series:
+    """Return estimates with their intervals, to be drawn."""
+    values, low, high = (
+        tuple(getattr(estimate, end) for estimate in estimates) for end in ("value", "low", "high")
+    )
+    return Series(label, tuple(places), values, kind, low=low, high=high)
 
 
 def share(hits: int, trials: int, *, confidence: float = 0.95) -> AttackEstimate:
@@ -247,11 +260,13 @@ class TableFinding(AttackResult):
     def worst(self) -> Disclosure:
         """What the most revealing successful attack learns about the most people."""
         for attack in ORDER:
-            disclosures = [
-                disclosure for disclosure in self.disclosures if disclosure.attack == attack
-            ]
-            if any(disclosure.people for disclosure in disclosures):
-                return max(disclosures, key=lambda disclosure: disclosure.people)
+            best = max(
+                (disclosure for disclosure in self.disclosures if disclosure.attack == attack),
+                key=lambda disclosure: disclosure.people,
+                default=None,
+            )
+            if best is not None and best.people:
+                return best
         return self.disclosures[0]
 
     @property
@@ -291,9 +306,11 @@ class TableFinding(AttackResult):
         ]
         learned = tuple(self._bars(attack) for attack in attacks)
         columns = tuple(guess.column for guess in self.guesses)
+        with_keys = tuple(float(guess.with_keys) for guess in self.guesses)
+        without = tuple(float(guess.without_keys) for guess in self.guesses)
         guessed = (
-            Series("with the keys", columns, self._shares("with_keys"), "bars"),
-            Series("without", columns, self._shares("without_keys"), "bars", tone=5),
+            Series("with the keys", columns, with_keys, "bars"),
+            Series("without", columns, without, "bars", tone=5),
         )
         return Chart(
             f"Attacks on the classes of {self.table}",
@@ -318,16 +335,11 @@ class TableFinding(AttackResult):
         )
         return Series(attack, columns, shares, "bars", tone=ORDER.index(attack))
 
-    def _shares(self, which: str) -> tuple[float, ...]:
-        return tuple(float(getattr(guess, which)) for guess in self.guesses)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, ready for JSON."""
         return {
             "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "table": self.table,
             "keys": list(self.keys),
             "rows": self.rows,
@@ -336,11 +348,8 @@ class TableFinding(AttackResult):
             "rows_left_out": dict(self.left_out),
             "attacks": [vars(disclosure) for disclosure in self.disclosures],
             "guesses": [
-                {
-                    "column": guess.column,
-                    "with_keys": float(guess.with_keys),
-                    "without_keys": float(guess.without_keys),
-                }
+                vars(guess)
+                | {"with_keys": float(guess.with_keys), "without_keys": float(guess.without_keys)}
                 for guess in self.guesses
             ],
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from hartley.measures.guessing import Attribute
     from hartley.measures.hypothesis import Hypothesis
     from hartley.ranges.relation import Relation
-
-
-# --- guessing -------------------------------------------------------------------------------------
 
 
 SHOWN_POINTS = 120
@@ -70,9 +66,11 @@ class BruteForceGuessing:
         rows = np.zeros(sizes.size, np.int64)
         np.add.at(rows, where, summary.released_rows)
         worst = worst_attribute(relation)
-        name = self.attribute if isinstance(self.attribute, str) else None
+        secret = ", ".join(relation.secret_names) or "the secret"
+        if self.attribute is not None:
+            secret = self.attribute if isinstance(self.attribute, str) else "an attribute"
         return GuessingFinding(
-            secret=name or ("an attribute" if self.attribute is not None else _named(relation)),
+            secret=secret,
             trials=trials,
             left=tuple(zip(sizes.tolist(), rows.tolist(), strict=True)),
             outputs=int((remaining == sizes[0]).sum()),
@@ -86,10 +84,6 @@ class BruteForceGuessing:
                 expected_guesses(relation, self.attribute) if summary.pairs <= MOST_PAIRS else None
             ),
         )
-
-
-def _named(relation: Relation) -> str:
-    return ", ".join(relation.secret_names) or "the secret"
 
 
 @dataclass(frozen=True)
@@ -128,7 +122,7 @@ class GuessingFinding(AttackResult):
         """Trials after the least revealing released value, at worst."""
         return self.left[-1][0]
 
-    @cached_property
+    @property
     def rows(self) -> int:
         """How many rows the relation has."""
         return sum(rows for _, rows in self.left)
@@ -176,6 +170,15 @@ class GuessingFinding(AttackResult):
         some = "1 released value leaves" if self.outputs == 1 else (
             f"{self.outputs:,} released values leave"
         )  # fmt: skip
+        frequent_first = []
+        if self.expected is not None:
+            before = _average(self.expected.without)
+            after = _average(self.expected.with_release)
+            frequent_first.append(
+                "Somebody who knows how frequent each value is with each released value, and tries "
+                f"frequent ones first, takes {before} on average without the release and {after} "
+                "with it."
+            )
         sentences = [
             (
                 f"Without the release it takes {counted(self.trials, 'trial')} at worst and "
@@ -185,7 +188,7 @@ class GuessingFinding(AttackResult):
                 f"With it, it takes between {self.least:,} and {counted(self.most, 'trial')} "
                 f"at worst and {_average(self.average)} on average over the rows."
             ),
-            *self._frequent_first,
+            *frequent_first,
             f"{some} as few as {self.least:,}, in {self.left[0][1]:,} of {self.rows:,} rows.",
         ]
         if self.found_at_once:
@@ -206,18 +209,6 @@ class GuessingFinding(AttackResult):
                 "without the release and 1 after it."
             )
         return tuple(sentences)
-
-    @property
-    def _frequent_first(self) -> tuple[str, ...]:
-        if self.expected is None:
-            return ()
-        before, after = _average(self.expected.without), _average(self.expected.with_release)
-        sentence = (
-            "Somebody who knows how frequent each value is with each released value, and tries "
-            f"frequent ones first, takes {before} on average without the release and {after} "
-            "with it."
-        )
-        return (sentence,)
 
     def chart(self) -> Chart:
         """Return a chart: the share of rows guessed by number of trials, with and without it."""
@@ -248,9 +239,7 @@ class GuessingFinding(AttackResult):
         """Return the finding as plain values, ready for JSON."""
         return {
             "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "secret": self.secret,
             "rows": self.rows,
             "rows_left_out": self.rows_left_out,
@@ -425,9 +414,7 @@ class TestingFinding(AttackResult):
         kinds = ("true", "false", "open")
         return {
             "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "hypothesis": self.hypothesis,
             "rows": dict(zip(kinds, self.rows, strict=True)),
             "released_values": dict(zip(kinds, self.outputs, strict=True)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate, AttackResult
+from hartley.attacks.finding import AttackEstimate, AttackResult, interval_series
 from hartley.attacks.homogeneity import policy_words, released
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.report import Chart, Panel, Series
@@ -151,7 +151,7 @@ class ApplianceScore:
         return self.released, self.chance, self.gain
 
     @property
-    def told(self) -> bool:
+    def above_chance(self) -> bool:
         """Whether the interval of either adversary lies above chance."""
         return self.gain.low > 0 or self.trained_gain.low > 0
 
@@ -191,7 +191,7 @@ class LoadFinding(AttackResult):
     @property
     def headline(self) -> str:
         """The result in one sentence; each appliance counts by itself."""
-        recognised = [score for score in self.appliances if score.told]
+        recognised = [score for score in self.appliances if score.above_chance]
         if not recognised:
             score = self.overall
             return (
@@ -243,14 +243,7 @@ class LoadFinding(AttackResult):
         shown = (*self.appliances, self.overall)
         names = tuple(score.name for score in shown)
         bars = [
-            Series(
-                label,
-                names,
-                tuple(estimate.value for estimate in estimates),
-                kind="bars",
-                low=tuple(estimate.low for estimate in estimates),
-                high=tuple(estimate.high for estimate in estimates),
-            )
+            interval_series(label, names, estimates)
             for label, estimates in (
                 ("true signal", [score.true for score in shown]),
                 ("released signal", [score.released for score in shown]),
@@ -265,9 +258,7 @@ class LoadFinding(AttackResult):
         """Return the finding as plain values, ready for JSON."""
         return {
             "attack": "load",
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "overall": self.overall.to_dict(),
             "appliances": [score.to_dict() for score in self.appliances],
             "policy": self.policy,
@@ -433,9 +424,6 @@ class LoadMonitoring:
         )
 
 
-# --- learning -----------------------------------------------------------------------------------
-
-
 def _learned(readings: NDArray[np.float64], states: int, on: float) -> tuple[float, ...]:
     """Return the powers of an appliance: 0, and the centres of its readings while on."""
     from hartley.kernels.neighbours import line_clusters
@@ -455,9 +443,6 @@ def _training(train: float, size: int) -> int:
             hint="give a share such as 0.25, or a number that leaves some to attack",
         )
     return count
-
-
-# --- scores -------------------------------------------------------------------------------------
 
 
 def _tally(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import AttackResult, ReadingGrid, advantage, readings_of
+from hartley.attacks.finding import (
+    AttackResult,
+    ReadingGrid,
+    advantage,
+    interval_series,
+    readings_of,
+)
 from hartley.attacks.homogeneity import Sums, check_number, policy_words, steps_of
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.report import Chart, Panel, Series
+from hartley.report import Chart, Panel
 from hartley.text import counted
 
 if TYPE_CHECKING:
@@ -111,14 +117,8 @@ class MembershipFinding(AttackResult):
     def chart(self) -> Chart:
         """Return a chart: the advantage of every strategy, with its interval."""
         advantages = [strategy.advantage for strategy in self.strategies]
-        bars = Series(
-            "advantage",
-            tuple(strategy.name for strategy in self.strategies),
-            tuple(estimate.value for estimate in advantages),
-            kind="bars",
-            low=tuple(estimate.low for estimate in advantages),
-            high=tuple(estimate.high for estimate in advantages),
-        )
+        names = [strategy.name for strategy in self.strategies]
+        bars = interval_series("advantage", names, advantages)
         title = f"Membership in a group of {self.group}, released {self.policy}"
         return Chart(title, (Panel("strategy", "advantage", (bars,), from_zero=True),))
 
@@ -126,9 +126,7 @@ class MembershipFinding(AttackResult):
         """Return the finding as plain values, ready for JSON."""
         return {
             "attack": "membership",
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "best": self.best.name,
             "strategies": [strategy.to_dict() for strategy in self.strategies],
             "games": self.games,
@@ -273,11 +271,6 @@ class MembershipGame:
             policy = [policy[time % len(policy)] for time in times.tolist()]
         return steps_of(policy, sums, codes.shape[1])
 
-    @property
-    def kernel_input(self) -> tuple[Profiles, Steps]:
-        """The readings and the policy in the kernel's form: exact whole numbers."""
-        return self._profiles, self._steps
-
     def play(
         self,
         games: int = GAMES,
@@ -317,7 +310,19 @@ class MembershipGame:
             for at, name in enumerate(STRATEGIES)
             if name in self.strategies
         ]
-        return self._finding(tuple(results), games, seed)
+        return MembershipFinding(
+            tuple(results),
+            games=games,
+            seed=seed,
+            group=self.group,
+            people=self.grid.codes.shape[0],
+            readings=self.grid.codes.shape[1],
+            aggregate=self.aggregate,
+            policy=policy_words(self.policy),
+            left_out=self.readings.people_left_out,
+            times_left_out=self.readings.times_left_out,
+            exact=self.grid.exact,
+        )
 
     def outcomes(
         self,
@@ -345,32 +350,12 @@ class MembershipGame:
             progress=progress,
         )
 
-    def _finding(
-        self, results: tuple[StrategyResult, ...], games: int, seed: int
-    ) -> MembershipFinding:
-        return MembershipFinding(
-            results,
-            games=games,
-            seed=seed,
-            group=self.group,
-            people=self.grid.codes.shape[0],
-            readings=self.grid.codes.shape[1],
-            aggregate=self.aggregate,
-            policy=policy_words(self.policy),
-            left_out=self.readings.people_left_out,
-            times_left_out=self.readings.times_left_out,
-            exact=self.grid.exact,
-        )
-
 
 def _peaks(codes: NDArray[np.float64]) -> NDArray[np.uint8]:
     peaks = np.zeros(codes.shape, np.uint8)
     middle = codes[:, 1:-1]
     peaks[:, 1:-1] = (middle > codes[:, :-2]) & (middle >= codes[:, 2:])
     return peaks
-
-
-# --- checks of the arguments --------------------------------------------------------------------
 
 
 def _known_strategies(strategies: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -46,12 +47,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from hartley.attacks.policy_search import PolicyPart, PossibleInputs
+    from hartley.attacks.policy_search import PolicyPart
     from hartley.engines.table import Table
     from hartley.policies.column import Declared
-
-
-# --- policy ---------------------------------------------------------------------------------------
 
 
 TRUTH = "known "
@@ -111,7 +109,12 @@ class PolicyInversion:
                 something is known of the true values.
         """
         document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
-        _refuse_aggregates(document)
+        if document.aggregates:
+            raise OptionError(
+                f"The policy releases {document.aggregates[0]} of a whole table, from which no "
+                "record can be worked out by itself",
+                hint="hartley verify says how much the answer tells about one person",
+            )
         names = [name for column in document.columns for name in column.columns]
         self._check_names(document)
         parts = parts_of(document, self._domains(document), self.known)
@@ -129,7 +132,8 @@ class PolicyInversion:
             if reason is not None:
                 underived.append((part.unknown or part.released, reason))
                 continue
-            possible = _work_out(part, observed)
+            work_out = search_inputs if can_be_searched(part) else try_inputs
+            possible = (work_out if part.draws is None else try_draws)(part, observed)
             columns |= {column.name: column for column in column_inversions(possible)}
             hypotheses += hidden_hypotheses(possible, self._beyond(part))
         if underived and not columns and not hypotheses:
@@ -143,12 +147,16 @@ class PolicyInversion:
             table=table.name,
             columns=tuple(columns.values()),
             hypotheses=tuple(hypotheses),
-            outputs=_count_outputs(document, table),
+            outputs=tuple(
+                OutputCount(
+                    ", ".join(column.columns), count, count_different(table, column.columns)
+                )
+                for column in document.columns
+                if not column.is_random and (count := column.outputs().count) is not None
+            ),
             underived=tuple(underived),
             knowledge=self._knowledge(),
         )
-
-    # --- what is known ----------------------------------------------------------------------
 
     @property
     def _windowed(self) -> tuple[str, ...]:
@@ -204,8 +212,6 @@ class PolicyInversion:
         ]
         return tuple(said)
 
-    # --- parts of the policy ----------------------------------------------------------------
-
     def _domains(self, document: PolicyDocument) -> dict[str, Declared]:
         """Return the values that columns can have: as known, with a step, or as the policy says."""
         domains: dict[str, Declared] = {
@@ -224,8 +230,6 @@ class PolicyInversion:
             domains[name] = SteppedRange(domain.low, domain.high, width)
         return domains
 
-    # --- released records -------------------------------------------------------------------
-
     def _observe(self, part: PolicyPart, beside: Table) -> ObservedRecords:
         """Return the different records of a part, with what is known beside them."""
         truths = [name for name in part.fixed if name in self.known]
@@ -233,13 +237,10 @@ class PolicyInversion:
         windowed = [name for name in part.unknown if name in self._windowed]
         names = [*part.released, *as_released, *(TRUTH + name for name in (*truths, *windowed))]
         records = distinct_records(beside, names)
-        draws = part.draws
         # What is drawn may be a missing value: then that is what it was drawn as.
-        optional = range(0 if draws is None else len(part.released))
         complete = np.ones(records.num_rows, bool)
-        for i in range(len(names)):
-            if i not in optional:
-                complete &= records.column(i).is_valid().to_numpy()
+        for i in range(0 if part.draws is None else len(part.released), len(names)):
+            complete &= records.column(i).is_valid().to_numpy()
         rows = records.column("rows").to_numpy()
         left_out = int(rows[~complete].sum())
         present = records.filter(complete).combine_chunks()
@@ -272,16 +273,17 @@ class PolicyInversion:
                 f"Column '{name}' of the true table does not hold numbers",
                 hint="only numbers are known to within a distance",
             ) from None
-        ends = [self._ends(name, _clamped(number, domain)) for number in numbers]
-        return KnownWindows(tuple(ends), code.indices.to_numpy().astype(np.int64))
-
-    def _ends(self, name: str, number: Fraction) -> tuple[Fraction, Fraction]:
+        if isinstance(domain, (Interval, SteppedRange)):
+            # A value outside a range is taken as its nearest end, as a release does.
+            numbers = [min(max(number, domain.low), domain.high) for number in numbers]
         if name in self.known_within:
             distance = _distance(name, self.known_within[name])
-            return number - distance, number + distance
-        step = parse_step(self.known_rounded[name], column=name)
-        nearest = (number / step + Fraction(1, 2)).__floor__() * step
-        return nearest - step / 2, nearest + step / 2
+        else:
+            step = parse_step(self.known_rounded[name], column=name)
+            numbers = [math.floor(number / step + Fraction(1, 2)) * step for number in numbers]
+            distance = step / 2
+        ends = tuple((number - distance, number + distance) for number in numbers)
+        return KnownWindows(ends, code.indices.to_numpy().astype(np.int64))
 
     def _settled(
         self,
@@ -316,14 +318,6 @@ class PolicyInversion:
         return settled
 
 
-def _work_out(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
-    if part.draws is not None:
-        return try_draws(part, observed)
-    if can_be_searched(part):
-        return search_inputs(part, observed)
-    return try_inputs(part, observed)
-
-
 def _obstacle(part: PolicyPart, observed: ObservedRecords) -> str | None:
     """Say in half a sentence why a part cannot be worked out; None where it can."""
     if any(policy.draws() is not None for policy in part.policies):
@@ -332,39 +326,16 @@ def _obstacle(part: PolicyPart, observed: ObservedRecords) -> str | None:
     if can_be_searched(part):
         few = observed.size * pieces_of(part) <= MOST_SEARCHED
         return None if few else f"it has no step, and {observed.size:,} different records"
-    return _unlisted(part) or _too_many(part, observed)
-
-
-def _unlisted(part: PolicyPart) -> str | None:
-    """Say which column has no list of values to be tried."""
     for name in part.unknown:
         domain = part.domains.get(name)
         if domain is None:
             return f"the possible values of '{name}' are not declared"
         if size_of(domain) is None:
             return f"'{name}' has no step, and its values cannot be tried one by one"
-    return None
-
-
-def _too_many(part: PolicyPart, observed: ObservedRecords) -> str | None:
-    """Say that there are more inputs than can be tried."""
-    fibres, _ = observed.fibres()
-    inputs = count_inputs(part, len(fibres))
+    inputs = count_inputs(part, len(observed.fibres()[0]))
     if inputs <= MOST_INPUTS:
         return None
     return f"{inputs:,} inputs are possible, and no more than {MOST_INPUTS:,} are tried"
-
-
-# --- a policy -----------------------------------------------------------------------------------
-
-
-def _refuse_aggregates(document: PolicyDocument) -> None:
-    if document.aggregates:
-        raise OptionError(
-            f"The policy releases {document.aggregates[0]} of a whole table, from which no record "
-            "can be worked out by itself",
-            hint="hartley verify says how much the answer tells about one person",
-        )
 
 
 def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
@@ -372,17 +343,6 @@ def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
     import pyarrow as pa
 
     return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-
-
-def _count_outputs(document: PolicyDocument, table: Table) -> tuple[OutputCount, ...]:
-    """Return how many values of each column the policy promises at most, and how many occur."""
-    counts = []
-    for column in document.columns:
-        promised = None if column.is_random else column.outputs().count
-        if promised is not None:
-            seen = count_different(table, column.columns)
-            counts.append(OutputCount(", ".join(column.columns), promised, seen))
-    return tuple(counts)
 
 
 def _distance(name: str, distance: object) -> Fraction:
@@ -393,17 +353,6 @@ def _distance(name: str, distance: object) -> Fraction:
             hint="give 0 or a positive number",
         )
     return number
-
-
-def _clamped(number: Fraction, domain: Declared | None) -> Fraction:
-    """Take a value outside a range as its nearest end, as a release does."""
-    if isinstance(domain, (Interval, SteppedRange)):
-        return min(max(number, domain.low), domain.high)
-    return number
-
-
-# --- attack policy --------------------------------------------------------------------------------
-# Attack a released table by its policy file alone, and compare the result with the promise.
 
 
 def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
@@ -465,7 +414,11 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
         known_rounded or {},
     )
     finding = attack.attack(document, released, data)
-    return replace(finding, promise=_promise(document))
+    try:
+        promise = certify(document).claim
+    except HartleyError as error:
+        promise = f"nothing, because it cannot be made ({error.problem})."
+    return replace(finding, promise=promise)
 
 
 def _values(schema: Schema) -> dict[str, Declared]:
@@ -478,10 +431,3 @@ def _values(schema: Schema) -> dict[str, Declared]:
             assert column.step is not None  # a numeric column has one
             values[name] = SteppedRange(column.low, column.high, column.step)
     return values
-
-
-def _promise(document: PolicyDocument) -> str:
-    try:
-        return certify(document).claim
-    except HartleyError as error:
-        return f"nothing, because it cannot be made ({error.problem})."

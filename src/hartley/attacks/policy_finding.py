@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from hartley.attacks.policy_search import PossibleInputs
 
 
-# --- policy finding -------------------------------------------------------------------------------
-
-
 CLASSES = (("1", 1), ("2 to 9", 9), ("10 to 99", 99), ("100 to 999", 999), ("more", math.inf))
 MOST_DRAWN = 6
 """A picture of more columns than this cannot be read."""
@@ -211,11 +208,14 @@ class HiddenHypothesis(Readable):
                 "The certificate promises nothing against an adversary who knows as much about "
                 f"{self.beyond}."
             )
+        cause = "and what is released are doubles, which have gaps"
+        if self.stepped:
+            cause = "lie on a step or the release rounds them to doubles"
         if self.broken:
             return how, (
                 f"PROMISE NOT KEPT: the policy is to leave open whether {text} for "
                 f"{counted(self.promised, 'record')}, but the release shows it for "
-                f"{self.broken:,} of them, {self._cause}."
+                f"{self.broken:,} of them, because values {cause}."
             )
         if not self.promised:
             return how, "No record lies where the policy promises to leave it open."
@@ -231,13 +231,6 @@ class HiddenHypothesis(Readable):
         """Return it in sentences."""
         found = Section("What was found", points=self.sentences)
         return Report(f"Whether {printable(self.text)}", self.headline, (), (found,))
-
-    @property
-    def _cause(self) -> str:
-        """Why a policy that hides a hypothesis may not do so."""
-        if self.stepped:
-            return "because values lie on a step or the release rounds them to doubles"
-        return "because values and what is released are doubles, which have gaps"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values, ready for JSON."""
@@ -262,7 +255,7 @@ class OutputCount:
     seen: int
 
     @property
-    def kept(self) -> bool:
+    def within_promise(self) -> bool:
         """Whether no more values occur than are promised."""
         return self.seen <= self.promised
 
@@ -299,7 +292,7 @@ class PolicyFinding(AttackResult):
     def keeps_promise(self) -> bool:
         """Whether nothing that the policy promises is broken by what was released."""
         hidden = not any(hypothesis.broken for hypothesis in self.hypotheses)
-        return hidden and all(output.kept for output in self.outputs)
+        return hidden and all(output.within_promise for output in self.outputs)
 
     @property
     def fits_policy(self) -> bool:
@@ -369,12 +362,7 @@ class PolicyFinding(AttackResult):
         if self.hypotheses:
             sides = ("certainly true", "certainly false", "open")
             series = tuple(
-                Series(
-                    printable(hypothesis.text),
-                    sides,
-                    hypothesis.shares,
-                    "bars",
-                )
+                Series(printable(hypothesis.text), sides, hypothesis.shares, "bars")
                 for hypothesis in self.hypotheses[:MOST_DRAWN]
             )
             label = series[0].label if len(series) == 1 else "hidden hypotheses"
@@ -390,17 +378,12 @@ class PolicyFinding(AttackResult):
         """Return the finding as plain values, ready for JSON."""
         return {
             "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "keeps_promise": self.keeps_promise,
             "fits_policy": self.fits_policy,
             "columns": [column.to_dict() for column in self.columns],
             "hypotheses": [hypothesis.to_dict() for hypothesis in self.hypotheses],
-            "outputs": [
-                {"name": output.name, "promised": output.promised, "seen": output.seen}
-                for output in self.outputs
-            ],
+            "outputs": list(map(vars, self.outputs)),
             "not_worked_out": [
                 {"columns": list(names), "reason": reason} for names, reason in self.underived
             ],
@@ -428,7 +411,7 @@ def _oddities(column: ColumnInversion) -> list[str]:
 
 def _output_sentence(output: OutputCount) -> str:
     name = printable(output.name)
-    if output.kept:
+    if output.within_promise:
         promised = counted(output.promised, "value")
         return f"{promised} of {name} can be released, and {output.seen:,} occur."
     return (
@@ -437,18 +420,15 @@ def _output_sentence(output: OutputCount) -> str:
     )
 
 
-# --- policy counts --------------------------------------------------------------------------------
-# Count over all released records what is left possible, and what is decided.
+# --- counted over all released records ------------------------------------------------------------
 
 
 def column_inversions(possible: PossibleInputs) -> list[ColumnInversion]:
     """Return what is left of every unknown column of a part."""
     part, draws = possible.part, possible.part.draws
     sizes = {name: size_of(part.domains.get(name)) for name in part.unknown}
-    for place, name in enumerate(() if draws is None else part.released):
-        assert draws is not None
-        several = len(part.released) > 1
-        sizes[name] = len({value[place] if several else value for value in draws.values})
+    if draws is not None:
+        sizes |= {name: len(set(values)) for name, values in part.by_column(draws.values).items()}
     return [_column(possible, i, sizes[name]) for i, name in enumerate(part.unknown)]
 
 

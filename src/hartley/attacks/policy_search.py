@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,11 +34,16 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint64]
 
 
-# --- policy inputs --------------------------------------------------------------------------------
-# Every input that a policy could have released a record from, tried one by one.
-
 MOST_INPUTS = 5_000_000
 """More inputs than this are not tried."""
+TRIED_AT_ONCE = 400_000
+MOST_SEARCHED = 400_000
+"""More records, times the pieces of their column, are not searched for."""
+SIGN = np.uint64(1 << 63)
+ONE = np.uint64(1)
+
+
+# --- inputs tried one by one ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -140,11 +146,12 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
         places=len(part.unknown),
     )
     spread = _Spread(matched, observed.size)
-    ends = [
-        (_value_of(part.domains[name], spread.of(f"least{i}")),
-         _value_of(part.domains[name], spread.of(f"largest{i}")))
-        for i, name in enumerate(part.unknown)
-    ]  # fmt: skip
+    least, largest = (
+        tuple(
+            _value_of(part.domains[n], spread.of(f"{end}{i}")) for i, n in enumerate(part.unknown)
+        )
+        for end in ("least", "largest")
+    )
     holds, fails, every, some = (
         [spread.of(f"{flag}{i}", 0.0) > 0 for i in range(len(sides))]
         for flag in ("max_hold", "max_fail", "min_near", "max_near")
@@ -153,8 +160,8 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
         part,
         observed,
         tuple(spread.of(f"possible{i}", 0.0) for i in range(len(part.unknown))),
-        tuple(low for low, _ in ends),
-        tuple(high for _, high in ends),
+        least,
+        largest,
         spread.of("max_rest", 0.0) > 0,
         tuple(holds),
         tuple(fails),
@@ -181,30 +188,24 @@ def try_draws(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
 
     draws = part.draws
     assert draws is not None
-    several = len(part.released) > 1
-    lists = [
-        list(zip(*side, strict=True)) if several else [side]
-        for side in (draws.values, draws.released)
-    ]
     before, after = np.nonzero(draws.chances.parts > 0)
-    fixed = [part.unknown.index(name) if name in part.unknown else None for name in part.released]
     notes: dict[str, Any] = {}
     fibre = np.zeros(len(before), np.int64)
     which = np.zeros(observed.size, np.int64)
-    for column, at in enumerate(fixed):
-        values = list(dict.fromkeys(lists[0][column]))
-        codes = np.array([values.index(value) for value in lists[0][column]], np.int64)
-        if at is not None:
-            notes[f"place{at}"] = codes[before]
+    for name, drawn_from in part.by_column(draws.values).items():
+        values = list(dict.fromkeys(drawn_from))
+        codes = np.array([values.index(value) for value in drawn_from], np.int64)
+        if name in part.unknown:
+            notes[f"place{part.unknown.index(name)}"] = codes[before]
             continue
         # A column that is known beside the draw: only values of the matrix that have it count.
-        known = observed.fixed[part.released[column]].to_pylist()
+        known = observed.fixed[name].to_pylist()
         numbers = {value: i for i, value in enumerate(values)}
         fibre = fibre * (len(values) + 1) + codes[before]
         which = which * (len(values) + 1) + np.array([numbers.get(v, len(values)) for v in known])
     released = {value: i for i, value in enumerate(draws.released)}
     columns = [array.to_pylist() for array in observed.outputs]
-    rows = zip(*columns, strict=True) if several else columns[0]
+    rows = zip(*columns, strict=True) if len(columns) > 1 else columns[0]
     drawn = np.array([released.get(value, -1) for value in rows], np.int64)
     chances = draws.chances.doubles[before, after]
     matched = match_inputs(
@@ -236,20 +237,12 @@ def count_inputs(part: PolicyPart, fibres: int) -> int:
 
 
 def size_of(domain: Declared | None) -> int | None:
-    """Return how many values there are; None where there is no list of them.
-
-    Example:
-        >>> size_of(CategoryList(("F", "M"))), size_of(None)
-        (2, None)
-    """
+    """Return how many values there are; None where there is no list of them."""
     if isinstance(domain, SteppedRange):
         return domain.size
     if isinstance(domain, CategoryList):
         return len(domain.values) + (domain.other() is not None)
     return None
-
-
-# --- the list of inputs -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -285,10 +278,14 @@ def _listed_inputs(part: PolicyPart, observed: ObservedRecords) -> _ListedInputs
         exact |= {} if numbers is None else {name: numbers}
     for name, place in places.items():
         domain = part.domains[name]
-        sources[name] = _column(domain, place)
         if isinstance(domain, SteppedRange):
-            exact[name] = ExactColumn(sources[name], _number_at(domain, place))
-        elif isinstance(domain, CategoryList) and not domain.complete:
+            sources[name] = domain.doubles(place)
+            exact[name] = ExactColumn(sources[name], partial(_number_at, domain, place))
+            continue
+        assert isinstance(domain, CategoryList)  # every number of a range cannot be listed
+        other = [value for value in (domain.other(),) if value is not None]
+        sources[name] = pa.array([*domain.values, *other]).take(pa.array(place))
+        if not domain.complete:
             rest |= place == len(domain.values)
     possible = np.ones(len(fibre), bool)
     for condition in part.conditions:
@@ -296,18 +293,8 @@ def _listed_inputs(part: PolicyPart, observed: ObservedRecords) -> _ListedInputs
     return _ListedInputs(fibre, places, sources, rest, len(first), exact, possible)
 
 
-def _column(domain: Declared, place: NDArray[np.int64]) -> Any:  # noqa: ANN401 - numpy or Arrow
-    import pyarrow as pa
-
-    if isinstance(domain, SteppedRange):
-        return domain.doubles(place)
-    assert isinstance(domain, CategoryList)  # every number of a range cannot be listed
-    other = domain.other()
-    return pa.array([*domain.values, *([] if other is None else [other])]).take(pa.array(place))
-
-
-def _number_at(domain: SteppedRange, place: NDArray[np.int64]) -> Any:  # noqa: ANN401 - a function
-    return lambda i: domain.number(int(place[i]))
+def _number_at(domain: SteppedRange, place: NDArray[np.int64], i: int) -> Fraction:
+    return domain.number(int(place[i]))
 
 
 def known_numbers(
@@ -334,9 +321,6 @@ def exact_number(value: float, domain: Declared | None) -> Fraction:
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
-# --- hypotheses ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Sides:
     """Of every input, whether a hypothesis can hold and can fail, and is to be left open."""
@@ -351,8 +335,13 @@ class _Sides:
 def _listed_sides(part: PolicyPart, side: HiddenSide, lists: _ListedInputs) -> _Sides:
     can_hold, can_fail = (flags & lists.possible for flags in truth_at(side.clause, lists.exact))
     within = slack_outside(side)
-    if side.opens is not None:
-        near = np.asarray(side.opens(_indices(part, lists)), bool)
+    if side.opens is not None:  # of the places of all inputs on the steps that policies declare
+        steps = {name: s for policy in part.policies for name, s in (policy.lattice or {}).items()}
+        indices = {
+            name: np.rint((lists.exact[name].doubles - float(s.low)) / float(s.step)).astype(int)
+            for name, s in steps.items()
+        }
+        near = np.asarray(side.opens(indices), bool)
     elif within is None:
         near = _is_moved(part, lists)
     else:
@@ -371,17 +360,6 @@ def slack_outside(side: HiddenSide) -> Expression | None:
     return Expression("const", (side.reach,)) - abs(side.distance)
 
 
-def _indices(part: PolicyPart, lists: _ListedInputs) -> dict[str, NDArray[np.int64]]:
-    """Return the places of all inputs on the steps that the policies declare."""
-    steps = {
-        name: side for policy in part.policies for name, side in (policy.lattice or {}).items()
-    }
-    return {
-        name: np.rint((lists.exact[name].doubles - float(side.low)) / float(side.step)).astype(int)
-        for name, side in steps.items()
-    }
-
-
 def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:
     """Return which inputs are not released as they are."""
     import pyarrow as pa
@@ -393,9 +371,6 @@ def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:
             values = released.column(name).to_numpy()
             changed |= values != np.asarray(lists.sources[name])
     return changed
-
-
-# --- what comes back ----------------------------------------------------------------------------
 
 
 class _Spread:
@@ -422,8 +397,7 @@ def _value_of(domain: Declared, place: NDArray[np.float64]) -> NDArray[np.float6
     return values
 
 
-# --- policy parts ---------------------------------------------------------------------------------
-# The columns of a policy that have to be worked out together.
+# --- columns of a policy that have to be worked out together --------------------------------------
 
 
 @dataclass(frozen=True)
@@ -469,18 +443,11 @@ class PolicyPart:
     @property
     def texts(self) -> frozenset[str]:
         """The released columns that hold text, whatever a CSV file has there."""
-        names = {
-            rule.column
-            for rule in self.rules
-            if isinstance(rule, Lookup) and _are_texts(rule.labels)
-        }
-        draws = self.draws
-        for place, name in enumerate(() if draws is None else self.released):
-            assert draws is not None
-            several = len(self.released) > 1
-            if _are_texts(value[place] if several else value for value in draws.released):
-                names.add(name)
-        return frozenset(names)
+        lookups = (rule for rule in self.rules if isinstance(rule, Lookup))
+        lists = {rule.column: rule.labels for rule in lookups}
+        if self.draws is not None:
+            lists |= self.by_column(self.draws.released)
+        return frozenset(name for name, values in lists.items() if _are_texts(values))
 
     @property
     def text_inputs(self) -> frozenset[str]:
@@ -490,12 +457,14 @@ class PolicyPart:
             for name, domain in self.domains.items()
             if isinstance(domain, CategoryList)
         }
-        draws = self.draws
-        for place, name in enumerate(() if draws is None else self.released):
-            assert draws is not None
-            several = len(self.released) > 1
-            lists[name] = tuple(value[place] if several else value for value in draws.values)
+        if self.draws is not None:
+            lists |= self.by_column(self.draws.values)
         return frozenset(name for name, values in lists.items() if _are_texts(values))
+
+    def by_column(self, drawn: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+        """Return what is drawn together, column by column."""
+        columns = zip(*drawn, strict=True) if len(self.released) > 1 else (tuple(drawn),)
+        return dict(zip(self.released, columns, strict=True))
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -543,14 +512,7 @@ def read_by(*columns: ColumnPolicy) -> set[str]:
     return names
 
 
-# --- policy search --------------------------------------------------------------------------------
-
-
-TRIED_AT_ONCE = 400_000
-MOST_SEARCHED = 400_000
-"""More records, times the pieces of their column, are not searched for."""
-SIGN = np.uint64(1 << 63)
-ONE = np.uint64(1)
+# --- numbers without a step, searched for ---------------------------------------------------------
 
 
 def in_order(numbers: NDArray[np.float64]) -> Codes:
@@ -738,5 +700,4 @@ def _points(
 
 def pieces_of(part: PolicyPart) -> int:
     """Return how many pieces the range of the unknown column falls into."""
-    breaks: list[Sequence[Expression]] = [policy.rises_between() or () for policy in part.policies]
-    return 1 + 2 * sum(map(len, breaks))
+    return 1 + 2 * sum(len(policy.rises_between() or ()) for policy in part.policies)

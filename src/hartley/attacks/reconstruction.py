@@ -367,9 +367,10 @@ class ReconstructionFinding(AttackResult):
             can = "can rule out no value" if self._certain else "is not shown to rule out any value"
             return f"{who} {can} for any row."
         how = "exactly" if worst.exact else "at most"
+        among = f" of {worst.group}" if worst.group else ""
         return (
             f"{who} is left with {how} {worst.values:,} of {worst.of:,} values of {worst.column} "
-            f"for a row{_among(worst)}, the row with the largest share ruled out."
+            f"for a row{among}, the row with the largest share ruled out."
         )
 
     def _beside(self) -> list[str]:
@@ -429,9 +430,7 @@ class ReconstructionFinding(AttackResult):
         """Return the finding as plain values, ready for JSON."""
         return {
             "format": 1,
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "rows": self.rows,
             "answers": self.answers,
             "answers_left_out": self.left_out,
@@ -459,7 +458,3 @@ class ReconstructionFinding(AttackResult):
 
 def _settled_rows(counted: Iterable[tuple[str, int]]) -> str:
     return " and ".join(f"{columns} of {rows:,}" for columns, rows in counted if rows)
-
-
-def _among(remaining: Left) -> str:
-    return f" of {remaining.group}" if remaining.group else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate, AttackResult, share
+from hartley.attacks.finding import AttackEstimate, AttackResult, interval_series, share
 from hartley.engines.table import Table
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import floor_power, parse_number
@@ -129,14 +129,8 @@ class UniquenessFinding(AttackResult):
         """Return a chart: the share singled out by number of points, or the sizes of classes."""
         if self.singled:
             shares = [singled.share for singled in self.singled]
-            line = Series(
-                "people",
-                tuple(str(singled.known) for singled in self.singled),
-                tuple(share.value for share in shares),
-                kind="points",
-                low=tuple(share.low for share in shares),
-                high=tuple(share.high for share in shares),
-            )
+            known = [str(singled.known) for singled in self.singled]
+            line = interval_series("people", known, shares, "points")
             panel = Panel("known points", "share of people singled out", (line,), from_zero=True)
             return Chart("Uniqueness of people", (panel,))
         shown = [("as released", self.sizes)]
@@ -151,9 +145,7 @@ class UniquenessFinding(AttackResult):
         true = self.true_sizes
         return {
             "attack": "uniqueness",
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "number": self.number.to_dict(),
+            **self._said(),
             "columns": list(self.columns),
             "records": self.records,
             "classes": sum(self.sizes.values()),
@@ -164,9 +156,6 @@ class UniquenessFinding(AttackResult):
             "singled": [singled.to_dict() for singled in self.singled],
             "by_policy": self.changed,
         }
-
-
-# --- words --------------------------------------------------------------------------------------
 
 
 def _records(sizes: Mapping[int, int]) -> int:
@@ -271,8 +260,6 @@ class Uniqueness:
             self.policy is not None,
         )
 
-    # --- the released table ---------------------------------------------------------------------
-
     @cached_property
     def _opened(self) -> Table:
         opened = open_table(self.table)
@@ -324,8 +311,6 @@ class Uniqueness:
         if self.policy is None or not set(self._columns) <= set(self._opened.columns):
             return None
         return class_sizes(prepare(self._opened, self._columns, missing="value"))
-
-    # --- people ---------------------------------------------------------------------------------
 
     @cached_property
     def _visits(self) -> Visits:
@@ -386,9 +371,6 @@ def grid_policy(ranges: Mapping[str, tuple[object, object]], bits: object) -> Po
             for name, (low, high) in ranges.items()
         )
     )
-
-
-# --- numbers and words --------------------------------------------------------------------------
 
 
 def _alone_by_one(visits: Visits) -> float:

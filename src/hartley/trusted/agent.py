@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class PriceOffer(Protocol):
-    """What a quote says of its price, see ``results/quote.py``; no answer rests on the rest."""
+    """What a quote says of its price; no answer rests on the rest of it."""
 
     @property
     def bits_alone(self) -> float:
@@ -156,7 +156,7 @@ class TrustedAgent:
                 spent=spent,
                 remaining=remaining,
                 certificate=certificate,
-                question_id=_identity(reserved, places),
+                question_id=digest(*[reserved.digests[at] for at in places])[:16],  # never of data
                 open_bits=bits_at_least(reserved.open_cells),
             )
             for plan, places in zip(known.plans, known.places, strict=True)
@@ -238,11 +238,6 @@ class TrustedAgent:
         """Close the connections to the data; all answers and charges are on disk."""
         self.closed = True
         self._data.coded.close()
-
-
-def _identity(paid: Reservation, places: Sequence[int]) -> str:
-    """Return the name of a resolved question: a digest of its text and version, never of data."""
-    return digest(*[paid.digests[at] for at in places])[:16]
 
 
 def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:

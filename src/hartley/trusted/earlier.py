@@ -128,7 +128,10 @@ class ChargedRows:
                 priced = price_paths(questions, watched)
                 given = priced.rows
             rows = sorted(row for row in set(given) if self._may_use(row, account))
-            told = self._of(rows)
+            told = EarlierAnswers(self._schema)
+            for row in rows:
+                for question in self._rows[row][1]:
+                    told.add(question, row)
             # A price that rests on no row is the one of nothing told. One that would look up the
             # same in its rows alone stays as it is.
             if priced is None or (rows and not watched.same_as(told)):
@@ -153,13 +156,6 @@ class ChargedRows:
                 hint="price the question again, and pass the new quote",
             )
 
-    def _of(self, rows: Iterable[int]) -> EarlierAnswers:
-        told = EarlierAnswers(self._schema)
-        for row in rows:
-            for question in self._rows[row][1]:
-                told.add(question, row)
-        return told
-
 
 class ConditionalPrices(BatchPrices):
     """Prices of parts of a batch after what was charged before."""
@@ -178,7 +174,8 @@ class ConditionalPrices(BatchPrices):
         """Price a batch; ``check`` is called before a price, and what it raises refuses it."""
         super().__init__()
         self.most_bits = most_bits
-        if given is not None and not _are_rows(given):
+        listed = isinstance(given, Sequence) and all(type(row) is int for row in given)
+        if given is not None and not listed:  # True and 1.0 are no rows, although they equal 1
             raise OptionError(
                 "given= does not list the numbers of rows", hint="pass a quote, or its field given"
             )
@@ -210,8 +207,3 @@ class ConditionalPrices(BatchPrices):
             lower = priced.by_public.smaller(quoted.by_public) == priced.by_public
             priced = priced if lower else quoted
         return priced
-
-
-def _are_rows(given: object) -> bool:
-    """Whether something lists whole numbers; True and 1.0 are none, although they equal 1."""
-    return isinstance(given, Sequence) and all(type(row) is int for row in given)

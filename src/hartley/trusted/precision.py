@@ -292,8 +292,12 @@ def vacuous_labels(
             continue
         if any(_tells(selection, item, way, public_count) for way in _needed(selection, item)):
             labels.add(item.label)
-        elif not _certainly_null(selection, item, public_count):
+        elif item.kind in (NumberKind.COUNT, NumberKind.SUM):
             vacuous[item.label] = None
+        else:
+            rows = _known_rows(selection, item, public_count)
+            if rows is None or rows > item.sample:  # otherwise it is public that it is NULL
+                vacuous[item.label] = None
     return tuple(label for label in vacuous if label not in labels)
 
 
@@ -400,14 +404,6 @@ def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
     numbers = item.rows if item.kind is NumberKind.SUM else (rows,)
     ends = [number * end**power for number in numbers for end in item.bounds]
     return min(ends), max(ends)
-
-
-def _certainly_null(selection: Selection, item: Item, public_count: PublicCount | None) -> bool:
-    """Whether it is public that there are too few rows."""
-    if item.kind in (NumberKind.COUNT, NumberKind.SUM):
-        return False
-    rows = _known_rows(selection, item, public_count)
-    return rows is not None and rows <= item.sample
 
 
 def _unscaled(item: Item) -> Fraction:

@@ -392,16 +392,15 @@ def families(
     for columns in sorted(listed, key=lambda names: (-len(names), sorted(names))):
         for i, (others, members) in enumerate(merged):
             union = columns | others
-            if columns <= others or _cells(coded, union) <= SMALL_CELLS:
+            if (
+                columns <= others
+                or math.prod(axis_of(coded, each).size for each in union) <= SMALL_CELLS
+            ):
                 merged[i] = (union, members + listed[columns])
                 break
         else:
             merged.append((columns, listed[columns]))
     return merged
-
-
-def _cells(coded: CodedTable, columns: Iterable[str]) -> int:
-    return math.prod(axis_of(coded, column).size for column in columns)
 
 
 def grid_for(

@@ -78,7 +78,7 @@ def _run(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]:
             results.append(_shifted(question.form, measured[recipe[0][1]]))
         else:
             # Coefficients are multiplied here, where integers have no size: an engine adds codes.
-            results.append(sum(factor * _sum(measured[request]) for factor, request in recipe))
+            results.append(sum(factor * (measured[request] or 0) for factor, request in recipe))
     for place, value in _ranks(coded, questions, recipes).items():
         results[place] = _shifted(questions[place].form, value)
     return results
@@ -114,11 +114,6 @@ def fits(question: Question, schema: Schema, rows: int) -> bool:
     if question.statistic is Statistic.SQUARES:
         largest **= 2
     return max(largest, 1) * rows < LARGEST and rows < WHOLE
-
-
-def _sum(value: int | None) -> int:
-    assert value is not None
-    return value
 
 
 # --- recipes ----------------------------------------------------------------------------------

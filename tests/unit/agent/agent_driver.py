@@ -22,12 +22,9 @@ from unittest import mock
 import duckdb  # noqa: F401 - so that a child finds it imported
 import pyarrow as pa
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
-from hartley.agent.quoting import price
+from hartley import Agent, Wish, open_ledger, price
 from hartley.agent.replay import open_cells, reprice_by_public
 from hartley.errors import Refused
-from hartley.results.quote import Wish
 from hartley.trusted.data import DataVersion
 
 ROWS = 400

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 import hartley
-from hartley.agent.agent import Agent
-from hartley.agent.planning import plan
+from hartley import Agent, Wish, plan
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
 from hartley.results.plan import bits_for
-from hartley.results.quote import Wish
 
 TINY = {
     "table": {"name": "t"},

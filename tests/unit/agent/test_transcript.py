@@ -2,9 +2,8 @@ import math
 
 import pytest
 
+from hartley import Agent, transcripts_of
 from hartley.agent import transcript
-from hartley.agent.agent import Agent
-from hartley.agent.transcript import transcripts_of
 from hartley.attacks.reconstruction import Reconstruction
 from hartley.errors import OptionError
 

@@ -61,7 +61,7 @@ def test_one_appliance_that_is_told_is_not_hidden_by_the_others():
     found = LoadMonitoring(home()).attack(UniformQuantizer(0, 2000, 3))
     assert found.overall.gain.low <= 0.05
     oven = found.appliances[1]
-    assert oven.told
+    assert oven.above_chance
     assert oven.best[2].value > 0.8
     assert "does not tell" not in found.headline
     assert "oven" in found.headline

@@ -342,7 +342,7 @@ def test_a_record_that_no_input_is_released_as_is_said_loudly():
 def test_more_values_than_the_policy_promises_are_said_loudly():
     single = PolicyDocument((QuantizedColumn("age", UniformQuantizer(0, 100, 1)),))
     found = PolicyInversion().attack(single, {"age": [50.0, 51.0]})
-    assert [(o.promised, o.seen, o.kept) for o in found.outputs] == [(1, 2, False)]
+    assert [(o.promised, o.seen, o.within_promise) for o in found.outputs] == [(1, 2, False)]
     assert any("2 different values of age were released" in said for said in found.sentences)
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.transcript import transcripts_of
+from hartley import Agent, transcripts_of
 from hartley.attacks.differencing import Differencing
 from hartley.attacks.reconstruction import Reconstruction
 from hartley.errors import OptionError

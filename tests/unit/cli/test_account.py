@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.cli import main
 from hartley.errors import InputError
 from hartley.service.accounts import open_accounts

@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.cli.attack import attack_app
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, InputError, OptionError, Refused

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hartley
+from hartley import draft_schema
 from hartley.cli.main import main
 from hartley.errors import HartleyError, OptionError
-from hartley.schema.draft import draft_schema
 from hartley.studies.look.exposure import audit_risks, key_risks
 
 ROWS = 60

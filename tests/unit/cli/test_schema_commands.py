@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from hartley import Schema
 from hartley.cli.schema import schema_app
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.schema.schema import Schema
 
 
 @pytest.fixture(scope="module")

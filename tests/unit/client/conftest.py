@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 import uvicorn
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, open_ledger
 from hartley.client.remote_agent import connect
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app

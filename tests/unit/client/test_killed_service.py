@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.ledger import open_ledger
+from hartley import Agent, open_ledger
 from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent
 from hartley.service.accounts import open_accounts

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from hartley.agent.curve import price_curve
+from hartley import Wish, price_curve
 from hartley.client.remote_agent import connect
 from hartley.errors import InputError, NotPermitted, OptionError, Refused, Stale
-from hartley.results.quote import Wish
 from hartley.service.accounts import open_accounts
 
 pytestmark = pytest.mark.slow

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hartley import Schema
 from hartley.datasets.people import people, people_schema
 from hartley.errors import OptionError
-from hartley.schema.schema import Schema
 
 
 def test_the_sample_is_the_same_on_every_machine():

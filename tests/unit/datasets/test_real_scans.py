@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hartley
-from hartley.schema.roles import Roles
+from hartley import Roles
 
 FOLDER = Path(__file__).parents[3].parent / "shared" / "data"
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.errors import CertificateError, OptionError
 from hartley.guarantees.table_certificate import sealed, verify_tables
 from hartley.studies.check.certificate import certify_tables, save_certificate, verify_check

@@ -198,7 +198,7 @@ doubles = st.floats(-1e6, 1e6, allow_subnormal=False) | st.integers(-900, 900).m
 )
 def test_who_takes_part_is_never_excluded_whatever_the_doubles(readings, policy, aggregate):
     game = MembershipGame(readings, people=3, policy=policy, aggregate=aggregate)
-    profiles, steps = game.kernel_input
+    profiles, steps = game._profiles, game._steps
     for members in itertools.combinations(range(len(readings)), 3):
         for row in members:
             assert not excluded(profiles, steps, list(members), row)
@@ -207,7 +207,7 @@ def test_who_takes_part_is_never_excluded_whatever_the_doubles(readings, policy,
 @pytest.mark.slow
 def test_who_takes_no_part_is_excluded_where_the_sum_cannot_be():
     game = MembershipGame([[1.0], [1.0], [1.0], [9.0]], people=3, policy=UniformQuantizer(0, 9, 3))
-    profiles, steps = game.kernel_input
+    profiles, steps = game._profiles, game._steps
     assert excluded(profiles, steps, [0, 1, 2], 3)  # 9 and two of 1 would be 11, a mean over 3
     assert not excluded(profiles, steps, [0, 1, 3], 2)
 
@@ -217,7 +217,7 @@ def test_a_sum_on_an_edge_lies_in_the_cell_that_begins_there(levels):
     # 49 (1/49) is less than 1 in doubles, so the quotient alone would miss an edge.
     quantizer = UniformQuantizer(0, 588, levels)
     game = MembershipGame([list(range(-3, 600))] * 2, people=1, policy=quantizer)
-    profiles, steps = game.kernel_input
+    profiles, steps = game._profiles, game._steps
     sums, padded = profiles.codes[0], np.zeros(605)
     releasing.release(sums, profiles.codes, np.uint64(1), padded, steps, steps.runs, steps.equal, 1)
     expected = [float(quantizer.middle(quantizer.cell(value))) for value in range(-3, 600)]

@@ -132,7 +132,7 @@ def test_open_columns_that_cost_more_than_the_budget(config):
 
 
 def test_a_population_that_is_absent_or_has_too_little_left(config):
-    from hartley.agent.ledger import open_ledger
+    from hartley import open_ledger
 
     schema = config.with_name("t.toml")
     schema.write_text(
@@ -187,7 +187,7 @@ def test_a_folder_of_the_ledger_that_is_missing(config):
 
 
 def test_allowances_that_the_budget_does_not_cover(config):
-    from hartley.agent.ledger import open_ledger
+    from hartley import open_ledger
 
     settings = read_settings(config)
     prepare(settings)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hartley import open_ledger
 from hartley.agent.agent import remove_unused_ledger
-from hartley.agent.ledger import open_ledger
 from hartley.errors import EngineError, HartleyError, InputError
 from hartley.service import server
 from hartley.service.accounts import open_accounts

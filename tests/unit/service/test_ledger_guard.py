@@ -2,7 +2,7 @@
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import EngineError
 from hartley.service.own_rows import LOOK_SECONDS, LaterNote, LedgerGuard
 from hartley.service.replies import ServiceError

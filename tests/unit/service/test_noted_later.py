@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.errors import InputError
 from hartley.service.own_rows import LaterNote
 from hartley.trusted.ledger import sqlite as write_ahead_log

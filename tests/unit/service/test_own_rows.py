@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.errors import Refused
 from hartley.service.own_rows import LAST, RowIds, own_charges
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import uvicorn
 
-from hartley.agent.agent import Agent
+from hartley import Agent
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
 from hartley.service.settings import read_settings

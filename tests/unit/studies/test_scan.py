@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hartley import OptionError, TableError, scan
+from hartley import OptionError, Roles, TableError, scan
 from hartley.engines.table import Kind
-from hartley.schema.roles import Roles
 from hartley.studies.look.scanned_column import name_hint, nested_widths, read_values, scan_column
 from hartley.tables.opening import open_table
 from hartley.tables.reading import in_periods

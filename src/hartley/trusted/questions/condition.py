@@ -9,6 +9,7 @@ conjunction of such conditions, always give equal trees.
 from __future__ import annotations
 
 import operator
+from functools import partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from hartley.schema.schema import Column
     from hartley.trusted.questions.batch import Condition, Form
-    from hartley.trusted.questions.parsing import Scope
+    from hartley.trusted.questions.parsing import Node, Scope
     from hartley.trusted.questions.terms import LinearExpression
 
 
@@ -132,7 +133,10 @@ def conjoin(parts: Iterable[Condition], columns: Mapping[str, Column]) -> Condit
     for part in _flat(parts, All):
         if isinstance(part, Test):
             old = tests.get(part.column)
-            new = part if old is None else _both(old, part, columns[part.column])
+            new: Condition = part
+            if old is not None:
+                codes, missing = shared(old.codes, part.codes), old.missing and part.missing
+                new = passing(columns[part.column], codes, missing=missing)
             if new == NONE:
                 return NONE
             assert isinstance(new, Test)
@@ -212,11 +216,6 @@ def form_bounds(
         ends = sorted(coefficient * code for code in codes)
         least, most = least + ends[0], most + ends[1]
     return least, most
-
-
-def _both(first: Test, second: Test, column: Column) -> Condition:
-    both = shared(first.codes, second.codes)
-    return passing(column, both, missing=first.missing and second.missing)
 
 
 def _flat(parts: Iterable[Condition], kind: type[All | Either]) -> Iterable[Condition]:
@@ -375,7 +374,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 MIRRORED = {"LT": "GT", "LTE": "GTE", "GT": "LT", "GTE": "LTE"}
 
 
-def read_predicate(scope: Scope, node: Any, *, truth: bool = True) -> Condition:  # noqa: ANN401 - a tree
+def read_predicate(scope: Scope, node: Node, *, truth: bool = True) -> Condition:
     """Return the rows where a predicate is TRUE, or those where it is FALSE."""
     kind = type(node).__name__
     if kind in COMPARISONS:
@@ -385,29 +384,12 @@ def read_predicate(scope: Scope, node: Any, *, truth: bool = True) -> Condition:
     return READERS[kind](scope, node, truth=truth)
 
 
-def _inside(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
-    return read_predicate(scope, node.this, truth=truth)
-
-
-def _not(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
-    return read_predicate(scope, node.this, truth=not truth)
-
-
-def _and(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
+def _chained(scope: Scope, node: Node, *, truth: bool, every: bool) -> Condition:
     parts = [read_predicate(scope, part, truth=truth) for part in _chain(node)]
-    return (conjoin if truth else disjoin)(parts, scope.schema.columns)
+    return (conjoin if truth == every else disjoin)(parts, scope.schema.columns)
 
 
-def _or(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
-    parts = [read_predicate(scope, part, truth=truth) for part in _chain(node)]
-    return (disjoin if truth else conjoin)(parts, scope.schema.columns)
-
-
-def _boolean(_: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
-    return EVERY if bool(node.this) == truth else NONE
-
-
-def _chain(node: Any) -> list[Any]:  # noqa: ANN401 - a part of a tree
+def _chain(node: Node) -> list[Any]:
     """List the parts of a long AND or OR without deep recursion."""
     kind, parts = type(node), []
     while type(node) is kind:
@@ -424,10 +406,10 @@ def _chosen(column: Column, codes: Iterable[tuple[int, int]], *, truth: bool) ->
 
 def _comparison(  # noqa: PLR0913 - the parts of one comparison
     scope: Scope,
-    node: Any,  # noqa: ANN401 - a part of a tree
-    left: Any,  # noqa: ANN401 - likewise
+    node: Node,
+    left: Node,
     sign: str,
-    right: Any,  # noqa: ANN401 - likewise
+    right: Node,
     *,
     truth: bool,
 ) -> Condition:
@@ -442,7 +424,7 @@ def _comparison(  # noqa: PLR0913 - the parts of one comparison
     return _linear(scope, node, difference, sign, truth=truth)
 
 
-def _category(scope: Scope, node: Any) -> Column | None:  # noqa: ANN401 - a part of a tree
+def _category(scope: Scope, node: Node) -> Column | None:
     from sqlglot import exp
 
     if not isinstance(node, exp.Column):
@@ -453,7 +435,7 @@ def _category(scope: Scope, node: Any) -> Column | None:  # noqa: ANN401 - a par
 
 def _linear(
     scope: Scope,
-    node: Any,  # noqa: ANN401 - a part of a tree
+    node: Node,
     difference: LinearExpression,
     sign: str,
     *,
@@ -485,7 +467,7 @@ def _linear(
     return _chosen(column, numeric_codes(scope, node, column, sign, bound), truth=truth)
 
 
-def _between(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
+def _between(scope: Scope, node: Node, *, truth: bool) -> Condition:
     if unexpected(node, "this", "low", "high"):
         raise scope.refusal(
             "BETWEEN SYMMETRIC is not answered", "write the smaller end first, without it", node
@@ -498,7 +480,7 @@ def _between(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN
     return (conjoin if truth else disjoin)(ends, scope.schema.columns)
 
 
-def _in(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
+def _in(scope: Scope, node: Node, *, truth: bool) -> Condition:
     from sqlglot import exp
 
     if node.args.get("query") is not None:
@@ -528,7 +510,7 @@ def _in(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 -
     return conjoin(parts, columns)
 
 
-def _is(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
+def _is(scope: Scope, node: Node, *, truth: bool) -> Condition:
     from sqlglot import exp
 
     value, column = strip(node.this), None
@@ -550,7 +532,7 @@ def _is(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 -
     )
 
 
-def _truth_column(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa: ANN401 - a tree
+def _truth_column(scope: Scope, node: Node, *, truth: bool) -> Condition:
     """Return the rows where a column of truth values is TRUE, or FALSE."""
     column = scope.column(node)
     values = column.values or ()
@@ -560,13 +542,13 @@ def _truth_column(scope: Scope, node: Any, *, truth: bool) -> Condition:  # noqa
 
 
 READERS: dict[str, Callable[..., Condition]] = {
-    "Paren": _inside,
-    "Not": _not,
-    "And": _and,
-    "Or": _or,
+    "Paren": lambda scope, node, *, truth: read_predicate(scope, node.this, truth=truth),
+    "Not": lambda scope, node, *, truth: read_predicate(scope, node.this, truth=not truth),
+    "And": partial(_chained, every=True),
+    "Or": partial(_chained, every=False),
     "Between": _between,
     "In": _in,
     "Is": _is,
-    "Boolean": _boolean,
+    "Boolean": lambda _, node, *, truth: EVERY if bool(node.this) == truth else NONE,
     "Column": _truth_column,
 }

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sqlglot import Dialect, exp
+    from sqlglot.errors import ParseError
     from sqlglot.tokenizer_core import Token, TokenType
 
     from hartley.schema.schema import Column, Schema
+
+    Node: TypeAlias = Any
+    """A part of a tree of sqlglot's, which carries no types."""
 
 
 # --- known trees ----------------------------------------------------------------------------------
@@ -185,7 +189,7 @@ class Statement:
     tokens: Sequence[Token]
     select: exp.Select
 
-    def place(self, node: Any) -> tuple[int, int] | None:  # noqa: ANN401 - any part of a tree
+    def place(self, node: Node) -> tuple[int, int] | None:
         """Return the begin and end of a part of the tree in the text, None if unknown.
 
         The parser gives the places of names and numbers. The words around them are added here: the
@@ -241,7 +245,7 @@ class Statement:
         self,
         problem: str,
         hint: str,
-        node: Any = None,  # noqa: ANN401 - any part of a tree
+        node: Node = None,
         *,
         place: tuple[int, int] | None = None,
     ) -> Refused:
@@ -408,7 +412,7 @@ def _tree(text: str, tokens: Sequence[Token]) -> exp.Select:
     return tree
 
 
-def _unreadable(text: str, tokens: Sequence[Token], error: Any) -> Refused:  # noqa: ANN401 - sqlglot's
+def _unreadable(text: str, tokens: Sequence[Token], error: ParseError) -> Refused:
     details = error.errors[0] if error.errors else {}
     spot = (details.get("line"), details.get("col"))
     near = [token for token in tokens if (token.line, token.col) == spot]
@@ -447,11 +451,11 @@ def _check_clauses(statement: Statement) -> None:
         )
 
 
-def _set_args(node: Any) -> list[str]:  # noqa: ANN401 - any part of a tree
+def _set_args(node: Node) -> list[str]:
     return [name for name, value in node.args.items() if value]
 
 
-def unexpected(node: Any, *allowed: str) -> bool:  # noqa: ANN401 - any part of a tree
+def unexpected(node: Node, *allowed: str) -> bool:
     """Tell whether a part of the tree has more arguments than allowed."""
     return bool(set(_set_args(node)) - set(allowed))
 
@@ -509,7 +513,7 @@ class Scope:
     alias: str
     """The name that the text gives to the table."""
 
-    def column(self, node: Any) -> Column:  # noqa: ANN401 - a column of sqlglot's
+    def column(self, node: Node) -> Column:
         """Return the column that a name means, or refuse it."""
         name, table = node.name, node.args.get("table")
         if unexpected(node, "this", "table") or not hasattr(node.this, "args"):
@@ -532,7 +536,7 @@ class Scope:
             )
         return self._allowed(self._named(name, node), node)
 
-    def _named(self, name: str, node: Any) -> Column:  # noqa: ANN401 - a column of sqlglot's
+    def _named(self, name: str, node: Node) -> Column:
         columns = self.schema.columns
         if name in columns:
             return columns[name]
@@ -550,7 +554,7 @@ class Scope:
             node,
         )
 
-    def _allowed(self, column: Column, node: Any) -> Column:  # noqa: ANN401 - a column of sqlglot's
+    def _allowed(self, column: Column, node: Node) -> Column:
         if self.schema.rows == "private" and column.kind == "public":
             raise self.refusal(
                 f"The column '{column.name}' is public row by row, which shows who is in the table",
@@ -563,16 +567,11 @@ class Scope:
         names = [name for name in self.schema.columns if name != self.schema.unit]
         return first_of(names, SHOWN_COLUMNS)
 
-    def refusal(
-        self,
-        problem: str,
-        hint: str,
-        node: Any = None,  # noqa: ANN401 - any part of a tree
-    ) -> Refused:
+    def refusal(self, problem: str, hint: str, node: Node = None) -> Refused:
         """Return a refusal that points at a part of the text."""
         return self.statement.refusal(problem, hint, node)
 
-    def refuse(self, node: Any, hint: str | None = None) -> Refused:  # noqa: ANN401 - likewise
+    def refuse(self, node: Node, hint: str | None = None) -> Refused:
         """Return a refusal that names a part of the tree that is not allowed in its place."""
         from sqlglot import exp
 
@@ -588,7 +587,7 @@ class Scope:
             what, alternative = f"'{self.spelled(node)}' here", f"write for example {EXAMPLE}"
         return self.refusal(f"{what} is not answered", hint or alternative, node)
 
-    def spelled(self, node: Any) -> str:  # noqa: ANN401 - any part of a tree
+    def spelled(self, node: Node) -> str:
         """Return a part of the tree as it is written in the text."""
         place = self.statement.place(node)
         return shorten(self.statement.text[slice(*place)] if place else type(node).__name__)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from hartley.schema.schema import Column, Schema
     from hartley.trusted.questions.batch import Condition
-    from hartley.trusted.questions.parsing import Statement
+    from hartley.trusted.questions.parsing import Node, Statement
 
 
 # --- selection ------------------------------------------------------------------------------------
@@ -176,13 +176,13 @@ class AggregateCall:
     sample: bool = False
 
 
-def is_aggregate(node: Any) -> bool:  # noqa: ANN401 - a part of a tree
+def is_aggregate(node: Node) -> bool:
     """Tell whether a part of a SELECT list is an aggregate by its name."""
     names = ("Count", *PLAIN, *SPREADS, *ENDS, *QUANTILES)
     return type(node).__name__ in names
 
 
-def read_aggregate(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part of a tree
+def read_aggregate(scope: Scope, node: Node) -> AggregateCall:
     """Read one aggregate, or refuse it by name."""
     name = type(node).__name__
     if name == "Count":
@@ -203,7 +203,7 @@ def read_aggregate(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - 
     return _of(scope, node, node.this, kind, sample=sample)
 
 
-def _count(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part of a tree
+def _count(scope: Scope, node: Node) -> AggregateCall:
     from sqlglot import exp
 
     inside = strip(node.this)
@@ -226,7 +226,7 @@ def _count(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part o
     )
 
 
-def _quantile(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a part of a tree
+def _quantile(scope: Scope, node: Node) -> AggregateCall:
     from sqlglot import exp
 
     if isinstance(node, exp.WithinGroup):
@@ -247,7 +247,7 @@ def _quantile(scope: Scope, node: Any) -> AggregateCall:  # noqa: ANN401 - a par
     return _of(scope, node, value, NumberKind.ORDER, quantile=number.constant)
 
 
-def _within_group(scope: Scope, node: Any) -> tuple[Any, Any]:  # noqa: ANN401 - a part of a tree
+def _within_group(scope: Scope, node: Node) -> tuple[Any, Any]:
     from sqlglot import exp
 
     inside, order = node.this, node.expression
@@ -265,8 +265,8 @@ def _within_group(scope: Scope, node: Any) -> tuple[Any, Any]:  # noqa: ANN401 -
 
 def _of(  # noqa: PLR0913 - what makes an aggregate
     scope: Scope,
-    node: Any,  # noqa: ANN401 - a part of a tree
-    value: Any,  # noqa: ANN401 - likewise
+    node: Node,
+    value: Node,
     kind: NumberKind,
     *,
     quantile: Fraction | None = None,
@@ -280,12 +280,8 @@ def _of(  # noqa: PLR0913 - what makes an aggregate
             node,
         )
     dated = kind in (NumberKind.ORDER, NumberKind.AVERAGE) and linear.days == 1
-    if (
-        linear.days
-        and not dated
-        and kind is not NumberKind.VARIANCE
-        and kind is not NumberKind.DEVIATION
-    ):
+    spread = kind in (NumberKind.VARIANCE, NumberKind.DEVIATION)
+    if linear.days and not dated and not spread:
         raise scope.refusal(
             f"'{scope.spelled(node)}' adds up dates",
             "for dates use COUNT, MIN, MAX, MEDIAN, QUANTILE or AVG, or a difference of two dates",
@@ -375,7 +371,7 @@ class Grouping:
         return Key(begin, decimal_text(begin, PLACES))
 
 
-def read_grouping(scope: Scope, node: Any) -> Grouping:  # noqa: ANN401 - a part of a tree
+def read_grouping(scope: Scope, node: Node) -> Grouping:
     """Read one part of a GROUP BY, or refuse it."""
     from sqlglot import exp
 
@@ -397,7 +393,7 @@ def read_grouping(scope: Scope, node: Any) -> Grouping:  # noqa: ANN401 - a part
     raise scope.refuse(node, "group by a column, by BIN(column, width) or FLOOR(column / width)")
 
 
-def is_grouping(node: Any) -> bool:  # noqa: ANN401 - a part of a tree
+def is_grouping(node: Node) -> bool:
     """Tell whether a part of a SELECT list looks like a key of groups."""
     from sqlglot import exp
 
@@ -406,7 +402,7 @@ def is_grouping(node: Any) -> bool:  # noqa: ANN401 - a part of a tree
     return named or isinstance(node, (exp.Column, exp.Floor))
 
 
-def _bins(scope: Scope, node: Any, inside: Any, width: Any, *, numbered: bool) -> Grouping:  # noqa: ANN401 - trees
+def _bins(scope: Scope, node: Node, inside: Node, width: Node, *, numbered: bool) -> Grouping:
     from sqlglot import exp
 
     inside = strip(inside)
@@ -567,37 +563,24 @@ class QuestionPlan:
 
     def add(self, group: int, condition: Condition, wanted: Sequence[Wanted]) -> None:
         """Plan the aggregates of one group."""
-        wheres = [self._where(condition, want) for _, _, want in wanted]
+        wheres = []  # the rows that each is about; NONE if no record can be one of them
+        for _, _, want in wanted:
+            there = [present(self.columns[name]) for name in want.present]
+            where = conjoin([condition, *there], self.columns)
+            wheres.append(NONE if about_nobody(where, None, self.columns) else where)
         counted = {
             where
             for where, (_, _, want) in zip(wheres, wanted, strict=True)
             if want.kind not in (NumberKind.SUM, NumberKind.ORDER)
         }
         for where, (label, place, want) in zip(wheres, wanted, strict=True):
+            item = Item(label, group, want.kind, place, self._rows(where), sample=want.sample)
             if want.linear is None:
-                self.items.append(
-                    Item(
-                        label,
-                        group,
-                        NumberKind.COUNT,
-                        place,
-                        self._rows(where),
-                        count=self._count(where),
-                    )
-                )
+                self.items.append(replace(item, count=self._count(where)))
             elif want.kind is NumberKind.ORDER:
-                self._order(
-                    Item(label, group, NumberKind.ORDER, place, self._rows(where)), where, want
-                )
+                self._order(item, where, want)
             else:
-                item = Item(label, group, want.kind, place, self._rows(where), sample=want.sample)
                 self._totals(item, where, want.linear, shared=where in counted)
-
-    def _where(self, condition: Condition, want: AggregateCall) -> Condition:
-        """Return the rows that an aggregate is about; NONE if no record can be one of them."""
-        there = [present(self.columns[name]) for name in want.present]
-        where = conjoin([condition, *there], self.columns)
-        return NONE if about_nobody(where, None, self.columns) else where
 
     def finished(self) -> tuple[tuple[Item, ...], tuple[Question, ...]]:
         """Return the collected items and questions."""
@@ -821,7 +804,7 @@ def _spans(scope: Scope) -> list[tuple[int, int]]:
     return spans
 
 
-def _not_grouped(scope: Scope, grouping: Grouping, node: Any) -> Refused:  # noqa: ANN401 - a part of a tree
+def _not_grouped(scope: Scope, grouping: Grouping, node: Node) -> Refused:
     return scope.refusal(
         f"'{scope.spelled(node)}' would show individual rows",
         f"add GROUP BY {_key_name(grouping)}, or ask an aggregate such as COUNT(*)",
@@ -829,7 +812,7 @@ def _not_grouped(scope: Scope, grouping: Grouping, node: Any) -> Refused:  # noq
     )
 
 
-def _not_selected(scope: Scope, node: Any) -> Refused:  # noqa: ANN401 - a part of a tree
+def _not_selected(scope: Scope, node: Node) -> Refused:
     from sqlglot import exp
 
     if isinstance(node, (exp.Binary, exp.Neg)) and any(is_aggregate(n) for n in node.walk()):

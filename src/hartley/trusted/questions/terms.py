@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hartley.schema.schema import Column
-    from hartley.trusted.questions.parsing import Scope
+    from hartley.trusted.questions.parsing import Node, Scope
 
 
 # --- linear ---------------------------------------------------------------------------------------
@@ -82,29 +82,21 @@ def day_number(text: str) -> int | None:
     return (day - EPOCH).days if day.isoformat() == text else None
 
 
-def read_linear(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+def read_linear(scope: Scope, node: Node) -> LinearExpression:
     """Read a linear form: columns and constants with +, - and constant factors and divisors."""
-    expression = READERS.get(type(node).__name__, _constant)(scope, node)
-    return _within_reach(scope, node, expression)
+    form = READERS.get(type(node).__name__, _constant)(scope, node)
+    for number in [form.constant, *[coefficient for _, coefficient in form.terms]]:
+        longest = max(number.numerator.bit_length(), number.denominator.bit_length())
+        if longest > MOST_BITS:  # computing with them would take too long
+            raise scope.refusal("A number is too large or too small", "write smaller numbers", node)
+    return form
 
 
-def _inside(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    return read_linear(scope, node.this)
+def _total(scope: Scope, node: Node, times: Fraction) -> LinearExpression:
+    return read_linear(scope, node.this).plus(read_linear(scope, node.expression), times)
 
 
-def _negative(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    return read_linear(scope, node.this).times(-ONE)
-
-
-def _total(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    return read_linear(scope, node.this).plus(read_linear(scope, node.expression))
-
-
-def _difference(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    return read_linear(scope, node.this).plus(read_linear(scope, node.expression), -ONE)
-
-
-def _product(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+def _product(scope: Scope, node: Node) -> LinearExpression:
     first, second = read_linear(scope, node.this), read_linear(scope, node.expression)
     if second.terms:
         first, second = second, first
@@ -117,7 +109,7 @@ def _product(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a p
     return first.times(second.constant)
 
 
-def _quotient(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+def _quotient(scope: Scope, node: Node) -> LinearExpression:
     divisor = read_linear(scope, node.expression)
     if divisor.terms or divisor.days or not divisor.constant:
         raise scope.refusal(
@@ -128,16 +120,7 @@ def _quotient(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
     return read_linear(scope, node.this).times(1 / divisor.constant)
 
 
-def _within_reach(scope: Scope, node: Any, form: LinearExpression) -> LinearExpression:  # noqa: ANN401 - a part of a tree
-    """Raise an error for numbers so long that computing with them would take too long."""
-    for number in [form.constant, *[coefficient for _, coefficient in form.terms]]:
-        longest = max(number.numerator.bit_length(), number.denominator.bit_length())
-        if longest > MOST_BITS:
-            raise scope.refusal("A number is too large or too small", "write smaller numbers", node)
-    return form
-
-
-def _column(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+def _column(scope: Scope, node: Node) -> LinearExpression:
     column = scope.column(node)
     if not column.numeric:
         raise scope.refusal(
@@ -148,7 +131,7 @@ def _column(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a pa
     return LinearExpression(((column.name, ONE),), ZERO, ONE if column.date else ZERO)
 
 
-def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a part of a tree
+def _constant(scope: Scope, node: Node) -> LinearExpression:
     from sqlglot import exp
 
     if isinstance(node, exp.Null):
@@ -177,17 +160,17 @@ def _constant(scope: Scope, node: Any) -> LinearExpression:  # noqa: ANN401 - a 
 
 
 READERS: dict[str, Callable[[Scope, Any], LinearExpression]] = {
-    "Paren": _inside,
-    "Neg": _negative,
-    "Add": _total,
-    "Sub": _difference,
+    "Paren": lambda scope, node: read_linear(scope, node.this),
+    "Neg": lambda scope, node: read_linear(scope, node.this).times(-ONE),
+    "Add": lambda scope, node: _total(scope, node, ONE),
+    "Sub": lambda scope, node: _total(scope, node, -ONE),
     "Mul": _product,
     "Div": _quotient,
     "Column": _column,
 }
 
 
-def read_day(node: Any) -> int | None:  # noqa: ANN401 - a part of a tree
+def read_day(node: Node) -> int | None:
     """Return the days since 1970-01-01 of DATE '...' or '...', None if it is not a date."""
     from sqlglot import exp
 
@@ -208,7 +191,7 @@ PLACES = 12
 """A number with more decimals than this is written as a fraction."""
 
 
-def strip(node: Any) -> Any:  # noqa: ANN401 - a part of a tree
+def strip(node: Node) -> Node:
     """Remove parentheses around a part of the tree."""
     from sqlglot import exp
 
@@ -218,11 +201,7 @@ def strip(node: Any) -> Any:  # noqa: ANN401 - a part of a tree
 
 
 def numeric_codes(
-    scope: Scope,
-    node: Any,  # noqa: ANN401 - a part of a tree
-    column: Column,
-    sign: str,
-    bound: Fraction,
+    scope: Scope, node: Node, column: Column, sign: str, bound: Fraction
 ) -> list[tuple[int, int]]:
     """Return the codes of a numeric column that compare with a number, in closed ranges."""
     assert column.low is not None
@@ -243,7 +222,7 @@ def numeric_codes(
     return [(floor + 1 if sign == "GT" else ceil, last)]
 
 
-def _never_equal(scope: Scope, node: Any, column: Column, code: Fraction) -> Exception:  # noqa: ANN401 - a tree
+def _never_equal(scope: Scope, node: Node, column: Column, code: Fraction) -> Exception:
     last = column.points - 1
     ends = f"{point(column, 0)} to {point(column, last)}"
     if not 0 <= code <= last:
@@ -277,11 +256,11 @@ def point(column: Column, code: int) -> str:
 
 def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
     scope: Scope,
-    node: Any,  # noqa: ANN401 - a part of a tree
+    node: Node,
     column: Column,
     sign: str,
     compare: Callable[[Any, Any], bool],
-    constant: Any,  # noqa: ANN401 - a part of a tree
+    constant: Node,
 ) -> list[tuple[int, int]]:
     """Return the codes of a categorical column that compare with a value, in closed ranges."""
     value = _category_constant(scope, node, constant)
@@ -302,7 +281,7 @@ def category_codes(  # noqa: PLR0913, PLR0917 - the parts of one comparison
     return [(i, i) for i, known in enumerate(column.values) if compare(known, value)]
 
 
-def _category_constant(scope: Scope, node: Any, constant: Any) -> str | int | Fraction:  # noqa: ANN401 - trees
+def _category_constant(scope: Scope, node: Node, constant: Node) -> str | int | Fraction:
     from sqlglot import exp
 
     if isinstance(constant, exp.Literal) and constant.is_string:
@@ -333,7 +312,7 @@ def _alike(known: str | int, value: str | int | Fraction) -> bool:
     return known == value
 
 
-def _undeclared(scope: Scope, node: Any, column: Column, value: object) -> Exception:  # noqa: ANN401 - a tree
+def _undeclared(scope: Scope, node: Node, column: Column, value: object) -> Exception:
     assert column.values is not None
     names = {str(known).casefold(): known for known in column.values}
     close = difflib.get_close_matches(str(value).casefold()[:200], names, n=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.service.accounts import Accounts
 
 DRIVER = Path(__file__).with_name("accounts_driver.py")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import InputError, OptionError
 from hartley.service.accounts import open_accounts
 from hartley.service.identity import Role, verifier_of

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.exact import floor_power
 from hartley.service.accounts import open_accounts
 

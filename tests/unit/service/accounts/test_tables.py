@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hartley.agent.ledger import open_ledger
+from hartley import open_ledger
 from hartley.errors import EngineError, HartleyError
 from hartley.service import account_tables as tables
 from hartley.service.accounts import open_accounts

@@ -7,12 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.agent.agent import Agent
-from hartley.agent.curve import price_curve
-from hartley.agent.quoting import price
+from hartley import Agent, Schema, price, price_curve
 from hartley.errors import Refused
 from hartley.exact import floor_power
-from hartley.schema.schema import Schema
 from hartley.service.console.ask import read_bits
 from hartley.service.console.cards import (
     answer_tables,
