@@ -20,7 +20,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadGroupScheduling
 
-sys.path.insert(0, str(Path(__file__).parent))  # for command_line
+sys.path.insert(0, str(Path(__file__).parent))  # modules beside the tests
+
+from servers import ON_SERVER, PostgresPlace, SqlitePlace, postgres
 
 settings.register_profile(
     "hartley",
@@ -75,6 +77,34 @@ class WholeFiles(LoadGroupScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WholeFiles | None:
     return WholeFiles(config, log) if config.option.dist == "loadgroup" else None
+
+
+# --- stores of ledgers ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The address of a real PostgreSQL."""
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def postgres_place(server):
+    found = PostgresPlace(server)
+    yield found
+    found.clear()
+
+
+@pytest.fixture
+def sqlite_place(tmp_path):
+    return SqlitePlace(tmp_path)
+
+
+@pytest.fixture(params=["sqlite", ON_SERVER])
+def place(request):
+    """One store after the other."""
+    return request.getfixturevalue(f"{request.param}_place")
 
 
 # --- a plain-Python oracle ----------------------------------------------------------------------

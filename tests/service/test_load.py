@@ -10,9 +10,9 @@ from collections import Counter
 
 import httpx
 import pytest
+from small_service import PEOPLE, live_in_thread, until
 
 from hartley import open_ledger
-from hartley.agent.replay import verify_prices
 from hartley.service.accounts import open_accounts
 
 EXPECTED = {200, 409, 429, 503}
@@ -44,7 +44,7 @@ async def analyst(  # noqa: PLR0913 - one analyst, each by name
             body = {"question": question(number), "bits": 1}
             route = "price" if choose.random() < 0.1 else "ask"
             try:
-                reply = await api.post(f"/v1/datasets/people/{route}", json=body)
+                reply = await api.post(f"{PEOPLE}/{route}", json=body)
             except httpx.TransportError:
                 assert patient, "a connection was lost"
                 await asyncio.sleep(PAUSE)
@@ -87,8 +87,8 @@ def check(place, seen, tokens, bits=4):
     assert seen["statuses"][200] > len(tokens)
     assert sum(seen["bits"].values()) >= len(tokens)  # answers that cost something
     assert all(len(rows) == 1 for rows in seen["cells"].values())  # one answer for everybody
+    place.verify()
     with open_ledger(place.settings.ledger) as ledger:
-        assert verify_prices(ledger).holds
         state = ledger.state("people")
         assert state.balance.holds(1)
         for each, token in enumerate(tokens):
@@ -110,11 +110,11 @@ def show_again(live, seen):
 
 
 @pytest.mark.slow
-def test_a_few_analysts_for_a_moment(a_place, served_here):
+def test_a_few_analysts_for_a_moment(a_place):
     place = a_place()
     tokens = crowd(place, 8)
     seen = new_counts()
-    with served_here(place) as live:
+    with live_in_thread(place) as live:
 
         async def main():
             await asyncio.gather(
@@ -150,9 +150,7 @@ def test_two_hundred_analysts_on_four_workers_for_a_minute(a_place, serve):
     assert seen["statuses"][409]
 
 
-def kill_under_load(  # noqa: PLR0913 - what is killed under which load, each by name
-    place, live, tokens, wait_until, *, kills, seconds=float("inf")
-):
+def kill_under_load(place, live, tokens, *, kills, seconds=float("inf")):
     """Kill one worker after another while analysts ask; return how many, and what was seen.
 
     There is a new question after every kill, so that each one meets charges under way.
@@ -174,7 +172,7 @@ def kill_under_load(  # noqa: PLR0913 - what is killed under which load, each by
         )
         while done < kills and time.monotonic() < end:
             workers = await asyncio.to_thread(
-                wait_until, lambda: len(w := live.workers()) == 2 and w, 300
+                until, lambda: len(w := live.workers()) == 2 and w, 300
             )
             os.kill(workers[done % 2], signal.SIGKILL)
             done += 1
@@ -190,23 +188,23 @@ def kill_under_load(  # noqa: PLR0913 - what is killed under which load, each by
 
 
 @pytest.mark.slow
-def test_a_few_kills_under_load(a_place, serve, wait_until):
+def test_a_few_kills_under_load(a_place, serve):
     place = a_place()
     tokens = crowd(place, 3, bits=4)
     live = serve(place, workers=2)
-    done, _ = kill_under_load(place, live, tokens, wait_until, kills=2)
+    done, _ = kill_under_load(place, live, tokens, kills=2)
     assert done == 2
 
 
 @pytest.mark.long
-def test_two_hundred_kills_under_load(a_place, serve, wait_until, record_property):
+def test_two_hundred_kills_under_load(a_place, serve, record_property):
     place = a_place()
     kills = int(os.environ.get("HARTLEY_KILLS", "200"))
     tokens = crowd(place, 8, bits=2 + kills)
     live = serve(place, workers=2)
     seconds = float(os.environ.get("HARTLEY_KILL_SECONDS", "inf"))
     begun = time.monotonic()
-    done, seen = kill_under_load(place, live, tokens, wait_until, kills=kills, seconds=seconds)
+    done, seen = kill_under_load(place, live, tokens, kills=kills, seconds=seconds)
     record_property("kills", done)
     record_property("seconds of a kill", round((time.monotonic() - begun) / max(done, 1), 2))
     record_property("replies", str(dict(seen["statuses"])))

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,36 +12,31 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_service import AVERAGE, COUNT, PEOPLE, Api, above, error_of, replace_people, until, value
 
 from hartley import Agent, open_ledger
-from hartley.agent.replay import verify_prices
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
 QUESTIONS = [
-    ("SELECT AVG(age) FROM people", {"bits": 2}),
-    ("SELECT COUNT(*) FROM people WHERE ill = 'yes'", {"bits": 1}),
+    (AVERAGE, {"bits": 2}),
+    (COUNT, {"bits": 1}),
     ("SELECT region, COUNT(*) FROM people WHERE age > 30 GROUP BY region", {"bits": 1}),
     ("SELECT MEDIAN(age) FROM people", {"error": "10"}),
 ]
 GOOD = {200, 429, 503}
 
 
-def threshold(n):
-    return QUESTIONS[1][0].replace("ill = 'yes'", f"age > {n}")
-
-
-@pytest.mark.slow
-def test_the_life_of_a_service(a_place, serve, wait_until, tmp_path):
+def test_the_life_of_a_service(a_place, serve, tmp_path):
     """One service for all of it, since every start of a process takes seconds."""
     place = a_place()
     live = serve(place)
     _same_cells_as_an_agent(live, place, tmp_path)
-    _a_worker_is_killed_under_load(live, place, wait_until)
-    _a_revoked_token_is_refused_by_every_worker(live, place, wait_until)
+    _a_worker_is_killed_under_load(live, place)
+    _a_revoked_token_is_refused_by_every_worker(live, place)
     _a_new_version_under_load(live, place)
     assert live.stop() == 0
+    place.verify()
     with open_ledger(place.settings.ledger) as ledger:
-        assert verify_prices(ledger).holds
         assert ledger.state("people").balance.holds(1)
     _search_for_secrets(live, place)
 
@@ -67,14 +61,14 @@ def _same_cells_as_an_agent(live, place, folder):
                 assert reply[name] == json.loads(json.dumps(expected[name]))
 
 
-def _a_worker_is_killed_under_load(live, place, wait_until):
+def _a_worker_is_killed_under_load(live, place):
     """Everything that was shown stays, and nothing is charged twice."""
     place.allow("ben", 20)
     ben, shown = live.api("ben"), {}
 
     def ask(number):
         try:
-            reply = ben.ask(threshold(number), bits="0.1", vacuous=True)
+            reply = ben.ask(above(number), bits="0.1", vacuous=True)
         except Exception:  # noqa: BLE001 - the connection of a worker that was killed
             return
         assert reply.status_code in GOOD, reply.text
@@ -89,22 +83,22 @@ def _a_worker_is_killed_under_load(live, place, wait_until):
         for each in running:
             each.result()
     live.wait_for_workers(3)
-    wait_until(lambda: len(live.workers()) == 2 and first[0] not in live.workers())
+    until(lambda: len(live.workers()) == 2 and first[0] not in live.workers())
     live.close()
     live.clients.clear()
     assert shown
     for number, rows in shown.items():
-        again = live.api("ben").ask(threshold(number), bits="0.1", vacuous=True).json()
+        again = live.api("ben").ask(above(number), bits="0.1", vacuous=True).json()
         assert (again["bits"], again["rows"]) == (0, rows)
 
 
-def _a_revoked_token_is_refused_by_every_worker(live, place, wait_until):
+def _a_revoked_token_is_refused_by_every_worker(live, place):
     issued = place.issue("ana")
-    clients = [type(live.api("ana"))(live.url, issued.text) for _ in range(8)]
+    clients = [Api(live.url, issued.text) for _ in range(8)]
     try:
         assert {client.get("/v1/me").status_code for client in clients} == {200}
         assert live.api("owner").delete(f"/v1/tokens/{issued.token_id}").status_code == 200
-        wait_until(lambda: {client.get("/v1/me").status_code for client in clients} == {401}, 1.0)
+        until(lambda: {client.get("/v1/me").status_code for client in clients} == {401}, 1.0)
     finally:
         for client in clients:
             client.close()
@@ -112,24 +106,23 @@ def _a_revoked_token_is_refused_by_every_worker(live, place, wait_until):
 
 def _a_new_version_under_load(live, place):
     """Workers open it and go on; no reply mixes two versions."""
-    table = pa.table({"region": ["north"] * 8, "age": list(range(8)), "ill": ["yes"] * 8})
-    pq.write_table(table, place.folder / "second.parquet")
+    replace_people(place.folder, "second.parquet")
     ana, owner = live.api("ana"), live.api("owner")
 
     def count(_):
-        reply = ana.ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", error=0)
+        reply = ana.ask(COUNT, error=0)
         assert reply.status_code in GOOD, reply.text
-        return reply.json()["rows"][0]["COUNT(*)"]["value"] if reply.status_code == 200 else None
+        return value(reply.json()) if reply.status_code == 200 else None
 
     with ThreadPoolExecutor(4) as pool:
         counts = [pool.submit(count, n) for n in range(60)]
-        added = owner.post("/v1/datasets/people/versions", json={"data": "second.parquet"})
+        added = owner.post(f"{PEOPLE}/versions", json={"data": "second.parquet"})
         counts += [pool.submit(count, n) for n in range(60)]
         values = [each.result() for each in counts]
     assert added.status_code == 201
     assert set(values) <= {15, 8, None}
     assert [count(n) for n in range(6)] == [8] * 6
-    text = live.api().get("/metrics").text  # of both workers together
+    text = live.metrics()  # of both workers together
     lines = [line for line in text.splitlines() if "questions_total{" in line]
     assert sum(float(line.split(" ")[1]) for line in lines) >= len(values)
 
@@ -145,108 +138,84 @@ def _search_for_secrets(live, place):
     assert '"route": "/v1/datasets/{name}/ask"' in log
 
 
-@pytest.mark.slow
-def test_the_first_start_with_a_table(tmp_path, wait_until):
-    import httpx
-
-    ages = pa.table({"age": [1, 2, 3]})
-    pq.write_table(ages, tmp_path / "t.parquet")
+def test_the_first_start_with_a_table(tmp_path, start):
+    pq.write_table(pa.table({"age": [1, 2, 3]}), tmp_path / "t.parquet")
     (tmp_path / "t.toml").write_text(
         '[table]\nname = "t"\n[columns.age]\nkind = "private"\nrange = [0, 9]\nstep = 1\n'
     )
-    words = [sys.executable, "-m", "hartley.cli", "serve", str(tmp_path / "t.parquet")]
-    words += ["--schema", str(tmp_path / "t.toml"), "--budget", "8"]
-    out = tmp_path / "out.txt"
-    with out.open("wb") as file:
-        process = subprocess.Popen(
-            [*words, "--listen", "127.0.0.1:0", "--workers", "1"],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        )
-    try:
-        wait_until(lambda: process.poll() is not None or " at http" in out.read_text(), 300)
-        text = out.read_text()
-        # The address is told when somebody answers there, and the token in any case.
-        assert text.index("owner.token") < text.index("startup complete") < text.index(" at http")
-        url = text.split(" at ")[1].split("/\n")[0]
-        path = tmp_path / "owner.token"
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        token = path.read_text().strip()
-        assert token not in text  # a pipe ends in a log
-        headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as api:
-            assert api.get("/v1/me").json()["role"] == "owner"
-            body = {"dataset": "t", "account": "owner", "bits": 5}
-            assert api.put("/v1/allowances", json=body).status_code == 200
-            question = {"question": "SELECT MAX(age) FROM t", "error": 0}
-            reply = api.post("/v1/datasets/t/ask", json=question)
-            assert reply.json()["rows"][0]["MAX(age)"]["value"] == 3
-        for command in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                assert token.encode() not in command.read_bytes()
-            except OSError:
-                continue
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(120) == 0
+    words = ("serve", tmp_path / "t.parquet", "--schema", tmp_path / "t.toml", "--budget", 8)
+    live = start(tmp_path, *words, "--workers", 1, log="out.txt").wait_for_workers(1)
+    text = live.out.read_text()
+    # The address is told when somebody answers there, and the token in any case.
+    assert text.index("owner.token") < text.index("startup complete") < text.index(" at http")
+    path = tmp_path / "owner.token"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    token = path.read_text().strip()
+    assert token not in text  # a pipe ends in a log
+    owner = live.api(token=token)
+    assert owner.get("/v1/me").json()["role"] == "owner"
+    body = {"dataset": "t", "account": "owner", "bits": 5}
+    assert owner.put("/v1/allowances", json=body).status_code == 200
+    reply = owner.ask("SELECT MAX(age) FROM t", dataset="t", error=0)
+    assert reply.json()["rows"][0]["MAX(age)"]["value"] == 3
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert token.encode() not in command.read_bytes()
+        except OSError:
+            continue
+    assert live.stop() == 0
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_while_it_starts_stalls_nobody(a_place, serve, wait_until):
+def test_a_worker_that_is_killed_while_it_starts_stalls_nobody(a_place, serve):
     """The parent goes on at once: it starts another one, and hears SIGTERM."""
     live = serve(a_place(), workers=1)
     slow = 2 * live.start_seconds  # on a busy machine everything takes longer
     begun = time.monotonic()
     for _ in range(3):
-        (worker,) = wait_until(live.workers)
+        (worker,) = until(live.workers)
         os.kill(worker, signal.SIGKILL)  # the next ones are killed before they answer anything
-        wait_until(lambda worker=worker: live.workers() not in ([], [worker]), 10 + slow)
+        until(lambda worker=worker: live.workers() not in ([], [worker]), 10 + slow)
     live.wait_for_workers(2)
     assert time.monotonic() - begun < 25 + slow
     (worker,) = live.workers()
     os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: live.workers() not in ([], [worker]), 10 + slow)
+    until(lambda: live.workers() not in ([], [worker]), 10 + slow)
     begun = time.monotonic()
     assert live.stop() == 0
     assert time.monotonic() - begun < 10 + slow
 
 
-@pytest.mark.slow
-def test_workers_end_with_their_parent(a_place, serve, wait_until):
+def test_workers_end_with_their_parent(a_place, serve):
     """Nobody would replace them, and they would keep the address from a new start."""
     live = serve(a_place())
     workers = live.workers()
     assert len(workers) == 2
     os.kill(live.process.pid, signal.SIGKILL)
     live.process.wait(60)
-    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are set on Linux")
-def test_a_disk_that_is_full_loses_nothing(a_place, serve, wait_until):
+def test_a_disk_that_is_full_loses_nothing(a_place, serve):
     """A limit on the size of files stands for a full disk; it is lifted without a restart."""
     import resource
 
     place = a_place()
     live = serve(place, workers=1)
     ana = live.api("ana")
-    before = ana.ask("SELECT AVG(age) FROM people", bits=2).json()
+    before = ana.ask(bits=2).json()
     assert before["spent_bits"] == 2
     (worker,) = live.workers()
     _, hard = resource.prlimit(worker, resource.RLIMIT_FSIZE)
     resource.prlimit(worker, resource.RLIMIT_FSIZE, (4096, hard))
     refused = ana.ask("SELECT MAX(age) FROM people", bits=1)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+    error_of(refused, 503, "unavailable")
     assert str(place.folder) not in refused.text
     assert live.api().get("/readyz").status_code == 503
-    assert ana.ask("SELECT AVG(age) FROM people", bits=2).json()["rows"] == before["rows"]
+    assert ana.ask(bits=2).json()["rows"] == before["rows"]
     resource.prlimit(worker, resource.RLIMIT_FSIZE, (hard, hard))
     again = ana.ask("SELECT MAX(age) FROM people", bits=1)
     assert again.json()["spent_bits"] == 3
-    wait_until(lambda: live.api().get("/readyz").status_code == 200)
+    until(lambda: live.api().get("/readyz").status_code == 200)
     assert live.stop() == 0
-    with open_ledger(place.settings.ledger) as ledger:
-        assert verify_prices(ledger).holds
+    place.verify()

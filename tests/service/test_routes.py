@@ -2,13 +2,21 @@
 
 import httpx
 import pytest
+from small_service import (
+    AGES,
+    AVERAGE,
+    COUNT,
+    PEOPLE,
+    TABLE,
+    above,
+    error_of,
+    replace_people,
+    until,
+    value,
+)
 
 from hartley import open_ledger
 from hartley.service import administration
-
-AVERAGE = "SELECT AVG(age) FROM people"
-COUNT = "SELECT COUNT(*) FROM people WHERE ill = 'yes'"
-AGES = [(17 * i + 5) % 101 for i in range(60)]
 
 
 def test_health_and_readiness(shared):
@@ -46,11 +54,7 @@ def test_what_is_public_of_a_dataset(shared):
     assert schema.headers["content-type"] == "application/toml"
     assert 'name = "people"' in schema.text
     columns = api.get("/v1/datasets/people/dummy", params={"rows": 7}).json()["columns"]
-    assert {name: len(values) for name, values in columns.items()} == {
-        "region": 7,
-        "age": 7,
-        "ill": 7,
-    }
+    assert {name: len(rows) for name, rows in columns.items()} == dict.fromkeys(TABLE, 7)
     assert api.get("/v1/datasets/people/dummy", params={"rows": 10_001}).status_code == 422
 
 
@@ -63,7 +67,7 @@ def test_a_price_with_its_curve_and_explanation(live):
     points = content["curves"][0]["points"]
     assert len(points) > 2
     assert "4" in content["explanation"]
-    assert live.api("ana").get("/v1/datasets/people/budget").json()["spent_bits"] == 0
+    assert live.api("ana").spent == 0
 
 
 def test_a_price_that_the_allowance_does_not_cover(live):
@@ -81,14 +85,9 @@ def test_a_question_its_repeat_and_its_row(live):
     assert number["low"] <= sum(AGES) / 60 <= number["high"]
     second = api.ask(bits=2).json()
     assert (second["bits"], second["rows"]) == (0, first["rows"])
-    (row,) = api.get("/v1/datasets/people/history").json()["rows"]
-    assert (row["question"], row["bits"], row["answered"], row["present"]) == (
-        AVERAGE,
-        2,
-        True,
-        True,
-    )
-    again = api.get(f"/v1/datasets/people/answers/{row['id']}").json()
+    (row,) = api.history()
+    assert row | {"question": AVERAGE, "bits": 2, "answered": True, "present": True} == row
+    again = api.answer(row["id"]).json()
     assert again["answers"][0]["rows"] == first["rows"]
     assert again["answers"][0]["question_id"] == first["question_id"]
     certificate = api.get(f"/v1/datasets/people/answers/{row['id']}/certificate").json()
@@ -102,7 +101,7 @@ def test_a_batch_with_wishes_of_its_own(live):
     reply = api.ask(None, questions=asked, bits=1, given=price["given"]).json()
     assert len(reply["answers"]) == 2
     assert reply["bits"] == price["bits"]
-    assert reply["answers"][1]["rows"][0]["COUNT(*)"]["value"] == 15
+    assert value(reply["answers"][1]) == 15
 
 
 def test_an_answer_of_several_lines_opens_again(live):
@@ -112,15 +111,15 @@ def test_an_answer_of_several_lines_opens_again(live):
     )
     reply = api.ask(None, questions=[several, AVERAGE], bits=2)
     assert reply.status_code == 200
-    (row,) = api.get("/v1/datasets/people/history").json()["rows"]
-    again = api.get(f"/v1/datasets/people/answers/{row['id']}").json()["answers"]
+    (row,) = api.history()
+    again = api.answer(row["id"]).json()["answers"]
     assert [answer["question"] for answer in again] == [several, AVERAGE]
     assert [a["rows"] for a in again] == [a["rows"] for a in reply.json()["answers"]]
 
 
 def test_a_plan_shares_a_budget(shared):
     body = {"questions": [AVERAGE, "SELECT MAX(age) FROM people"], "budget": 4}
-    content = shared.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    content = shared.api("ana").plan(**body).json()
     assert content["batch_bits"] <= 4
     assert content["remaining_bits"] == 10
 
@@ -130,7 +129,7 @@ def test_a_plan_keeps_the_daily_cap(live):
     assert owner.put("/v1/accounts/ana/daily_cap", json={"bits": 3}).status_code == 200
     ana.ask(COUNT, bits=1)
     body = {"questions": [AVERAGE, "SELECT MAX(age) FROM people"], "budget": 8}
-    content = ana.post("/v1/datasets/people/plan", json=body).json()
+    content = ana.plan(**body).json()
     assert content["batch_bits"] <= 2
     assert content["fits"]
     asked = [
@@ -140,7 +139,7 @@ def test_a_plan_keeps_the_daily_cap(live):
     assert (reply.status_code, reply.json()["bits"]) == (200, content["batch_bits"])
     # What does not fit is named, and a wish without a budget is said to be refused.
     body = {"questions": ["SELECT MIN(age) FROM people"], "bits": 4}
-    refused = ana.post("/v1/datasets/people/plan", json=body).json()
+    refused = ana.plan(**body).json()
     assert refused["fits"] is False
     assert "more today" in refused["refusal"]
     left_out = ana.post("/v1/datasets/people/plan", json=body | {"budget": 6}).json()
@@ -158,9 +157,7 @@ def test_a_price_knows_the_daily_cap(live):
     words = "The question costs 4 bits and the account may spend 2 bits more today"
     assert (dear["affordable"], dear["refusal"]) == (False, words)
     assert dear["text"].endswith(f"It would be refused: {words}.")
-    refused = ana.ask(median, bits=4)
-    assert refused.json()["error"]["message"] == words
-    assert refused.json()["error"]["code"] == "daily_cap"
+    assert error_of(ana.ask(median, bits=4), 409, "daily_cap")["message"] == words
     assert dear["remaining_bits"] == 9
     # Others spend what they like: neither the quote nor its words change.
     assert ben.price(median, bits=4).json()["affordable"]
@@ -175,118 +172,94 @@ def test_a_price_knows_the_daily_cap(live):
     assert "the allowance of the account" in ana.price(median, bits=6).json()["refusal"]
 
 
+NORTH = "SELECT MEDIAN(age) FROM people WHERE region = 'north'"
+SOUTH = NORTH.replace("north", "south")
+
+
 def test_a_price_knows_that_a_cap_counts_what_adds_nothing(live):
     """Questions about different regions share a budget; a cap counts each of them."""
     owner, ana = live.api("owner"), live.api("ana")
-    north = "SELECT MEDIAN(age) FROM people WHERE region = 'north'"
-    south = north.replace("north", "south")
     assert owner.put("/v1/accounts/ana/daily_cap", json={"bits": 3}).status_code == 200
-    assert ana.ask(north, bits=2).json()["bits"] == 2
-    priced = ana.price(south, bits=2, curve=True).json()
+    assert ana.ask(NORTH, bits=2).json()["bits"] == 2
+    priced = ana.price(SOUTH, bits=2, curve=True).json()
     assert (priced["bits"], priced["affordable"]) == (0, False)
     assert "costs 2 bits and the account may spend 1 bit more today" in priced["refusal"]
-    assert ana.ask(south, bits=2).json()["error"]["message"] == priced["refusal"]
+    assert ana.ask(SOUTH, bits=2).json()["error"]["message"] == priced["refusal"]
     (point,) = [each for each in priced["curves"][0]["points"] if each["wish_bits"] == "2"]
     assert (point["bits"], point["charged_cells"]) == (0, "4")
-    assert ana.price(south, bits=1).json()["affordable"]
+    assert ana.price(SOUTH, bits=1).json()["affordable"]
 
 
 def test_a_plan_says_nothing_of_a_period_that_all_accounts_share(live):
     with open_ledger(live.place.settings.ledger) as ledger:
         ledger.record("people", "period", {"per": "year", "bits": 3})
     body = {"questions": [AVERAGE], "bits": 1}
-    before = live.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    before = live.api("ana").plan(**body).json()
     assert live.api("ben").ask(bits=2).json()["bits"] == 2
-    after = live.api("ana").post("/v1/datasets/people/plan", json=body).json()
+    after = live.api("ana").plan(**body).json()
     assert before == after
     assert (after["period"], after["limited_by"]) == (None, None)
 
 
-def test_an_idempotency_key_gives_the_same_reply(live):
-    api, key = live.api("ana"), {"Idempotency-Key": "k1"}
-    first = api.ask(bits=1, headers=key).json()
-    assert first["bits"] == 1
-    assert api.ask(bits=1, headers=key).json() == first
-    assert api.ask(bits=1).json()["bits"] == 0
-    other = api.ask(COUNT, bits=1, headers=key)
-    assert other.status_code in {409, 422}
-    assert live.api("ben").ask(bits=1, headers=key).json()["spent_bits"] == 1
+def paged(api, **params):
+    """Return the questions of the whole history, page by page."""
+    seen = []
+    while True:
+        page = api.get(f"{PEOPLE}/history", params=params).json()
+        seen += [row["question"] for row in page["rows"]]
+        if page["next"] is None:
+            return seen
+        params["after"] = page["next"]
 
 
 def test_history_in_pages_from_both_ends(live):
     api = live.api("ana")
-    texts = [COUNT.replace("ill = 'yes'", f"age > {n}") for n in (10, 20, 30, 40, 50)]
+    texts = [above(n) for n in (10, 20, 30, 40, 50)]
     for text in texts:
         assert api.ask(text, bits=1).status_code == 200
-    for newest in (False, True):
-        seen, after = [], None
-        while True:
-            params = {"limit": 2, "newest": newest} | ({"after": after} if after else {})
-            page = api.get("/v1/datasets/people/history", params=params).json()
-            seen += [row["question"] for row in page["rows"]]
-            after = page["next"]
-            if after is None:
-                break
-        assert seen == (texts[::-1] if newest else texts)
+    assert paged(api, limit=2) == texts
+    assert paged(api, limit=2, newest=True) == texts[::-1]
 
 
 def test_a_row_of_the_history_says_its_price_and_what_it_added(live):
     """Questions about different regions share a budget, so a price may add less than it is."""
     ana, ben = live.api("ana"), live.api("ben")
-    north = "SELECT MEDIAN(age) FROM people WHERE region = 'north'"
-    south = north.replace("north", "south")
-    assert ben.ask(south, bits=4).json()["bits"] == 4  # of others, nothing is seen
-    charged = [ana.ask(text, bits=bits).json()["bits"] for text, bits in ((north, 2), (south, 3))]
+    assert ben.ask(SOUTH, bits=4).json()["bits"] == 4  # of others, nothing is seen
+    charged = [ana.ask(text, bits=bits).json()["bits"] for text, bits in ((NORTH, 2), (SOUTH, 3))]
     assert charged == [2, 1]
     live.place.allow("ana", 9)  # an allowance that changes in between adds nothing
-    charged.append(ana.ask(north, bits=3).json()["bits"])
+    charged.append(ana.ask(NORTH, bits=3).json()["bits"])
     assert charged[2] == 0
-    rows = ana.get("/v1/datasets/people/history").json()["rows"]
+    rows = ana.history()
     assert [row["bits"] for row in rows] == [2, 3, 1]
     assert [row["added_bits"] for row in rows] == charged
-    spent = ana.get("/v1/datasets/people/budget").json()["spent_bits"]
+    spent = ana.spent
     assert sum(charged) == pytest.approx(spent)
-    newest = {"limit": 1, "newest": True}
-    (last,) = ana.get("/v1/datasets/people/history", params=newest).json()["rows"]
-    assert last == rows[-1]
-    assert ana.get(f"/v1/datasets/people/answers/{rows[1]['id']}").json()["added_bits"] == 1
-    (other,) = ben.get("/v1/datasets/people/history").json()["rows"]
+    assert ana.history(limit=1, newest=True) == rows[-1:]
+    assert ana.answer(rows[1]["id"]).json()["added_bits"] == 1
+    (other,) = ben.history()
     assert (other["bits"], other["added_bits"]) == (4, 4)
 
 
 def test_a_search_of_the_history_goes_through_all_pages(live, monkeypatch):
     monkeypatch.setattr("hartley.service.service.ROWS_SEARCHED", 2)
     api = live.api("ana")
-    texts = [COUNT.replace("ill = 'yes'", f"age > {n}") for n in (10, 21, 30, 41, 50)]
+    texts = [above(n) for n in (10, 21, 30, 41, 50)]
     for text in texts:
         assert api.ask(text, bits=1).status_code == 200
-    seen, after = [], None
-    while True:
-        params = {"limit": 1, "find": "1"} | ({"after": after} if after else {})
-        page = api.get("/v1/datasets/people/history", params=params).json()
-        seen += [row["question"] for row in page["rows"]]
-        after = page["next"]
-        if after is None:
-            break
-    assert seen == [text for text in texts if "1" in text]
-    upper = api.get("/v1/datasets/people/history", params={"find": "AGE > 10"}).json()
-    assert [row["question"] for row in upper["rows"]] == texts[:1]
-    none = api.get("/v1/datasets/people/history", params={"find": "height"}).json()
-    assert none["rows"] == []
+    assert paged(api, limit=1, find="1") == [text for text in texts if "1" in text]
+    assert paged(api, find="AGE > 10") == texts[:1]
+    assert paged(api, find="height") == []
 
 
 def test_the_own_budget(live):
     live.api("ana").ask(bits=2)
-    content = live.api("ana").get("/v1/datasets/people/budget").json()
-    assert (content["allowance_bits"], content["spent_bits"], content["remaining_bits"]) == (
-        "10",
-        2,
-        8,
-    )
-    assert content["spent_today_bits"] == 2
+    content = live.api("ana").budget()
+    bits = {"allowance_bits": "10", "spent_bits": 2, "remaining_bits": 8, "spent_today_bits": 2}
+    assert content | bits == content
 
 
-def test_the_owner_manages_accounts_and_each_act_is_in_the_audit_log(live, wait_until):
+def test_the_owner_manages_accounts_and_each_act_is_in_the_audit_log(live):
     owner = live.api("owner")
     assert owner.post("/v1/accounts", json={"name": "cem"}).status_code == 201
     assert owner.put("/v1/accounts/cem/datasets/people").status_code == 200
@@ -296,8 +269,7 @@ def test_the_owner_manages_accounts_and_each_act_is_in_the_audit_log(live, wait_
     issued = owner.post("/v1/tokens", json={"account": "cem", "scope": "ask", "label": "pc"}).json()
     cem = live.api(token=issued["token"])
     assert cem.ask(bits=2).status_code == 200
-    refused = cem.ask(COUNT, bits=1)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "daily_cap")
+    error_of(cem.ask(COUNT, bits=1), 409, "daily_cap")
     shown = owner.get("/v1/accounts/cem").json()
     assert shown["tokens"][0]["label"] == "pc"
     assert "token" not in shown["tokens"][0]
@@ -306,7 +278,7 @@ def test_the_owner_manages_accounts_and_each_act_is_in_the_audit_log(live, wait_
     totals = owner.get("/v1/allowances", params={"dataset": "people"}).json()
     assert totals["allowances"]["cem"]["spent_bits"] == 2
     assert owner.delete(f"/v1/tokens/{issued['token_id']}").status_code == 200
-    wait_until(lambda: cem.get("/v1/me").status_code == 401, 2)
+    until(lambda: cem.get("/v1/me").status_code == 401, 2)
     assert owner.delete("/v1/accounts/cem/datasets/people").status_code == 200
     assert owner.delete("/v1/accounts/cem").status_code == 200
     rows = owner.get("/v1/audit", params={"limit": 1000}).json()["rows"]
@@ -318,51 +290,44 @@ def test_the_owner_manages_accounts_and_each_act_is_in_the_audit_log(live, wait_
 def test_an_allowance_beyond_the_cover_of_the_budget_is_refused(live):
     owner = live.api("owner")
     body = {"dataset": "people", "account": "ana", "bits": 31}  # ben has 10 of the 40
-    reply = owner.put("/v1/allowances", json=body)
-    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
+    error_of(owner.put("/v1/allowances", json=body), 422, "invalid")
     assert owner.put("/v1/allowances", json=body | {"bits": 30}).status_code == 200
-    assert owner.put("/v1/datasets/people/budget", json={"bits": 39}).status_code == 422
-    raised = owner.put("/v1/datasets/people/budget", json={"bits": 41})
+    assert owner.put(f"{PEOPLE}/budget", json={"bits": 39}).status_code == 422
+    raised = owner.put(f"{PEOPLE}/budget", json={"bits": 41})
     assert "transcripts" in raised.json()["promise"]
 
 
 def test_a_new_version_through_the_service(live):
     ana, owner = live.api("ana"), live.api("owner")
-    assert ana.ask(COUNT, error=0).json()["rows"][0]["COUNT(*)"]["value"] == 15
-    (row,) = ana.get("/v1/datasets/people/history").json()["rows"]
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({"region": ["north"] * 8, "age": list(range(8)), "ill": ["yes"] * 8})
-    pq.write_table(table, live.place.folder / "second.parquet")
-    added = owner.post("/v1/datasets/people/versions", json={"data": "second.parquet"})
+    assert value(ana.ask(COUNT, error=0).json()) == 15
+    (row,) = ana.history()
+    replace_people(live.place.folder, "second.parquet")
+    added = owner.post(f"{PEOPLE}/versions", json={"data": "second.parquet"})
     assert (added.status_code, added.json()["rows"]) == (201, 8)
     second = ana.ask(COUNT, error=0).json()
-    assert (second["rows"][0]["COUNT(*)"]["value"], second["bits"] > 0) == (8, True)
-    assert len(owner.get("/v1/datasets/people/versions").json()["versions"]) == 2
-    old = ana.get(f"/v1/datasets/people/answers/{row['id']}").json()
+    assert (value(second), second["bits"] > 0) == (8, True)
+    assert len(owner.get(f"{PEOPLE}/versions").json()["versions"]) == 2
+    old = ana.answer(row["id"]).json()
     assert (old["present"], old["answers"]) == (False, None)
-    outside = owner.post("/v1/datasets/people/versions", json={"data": "../people.parquet"})
-    assert outside.status_code == 422
 
 
 @pytest.mark.parametrize("who", ["owner", "eve"])
-def test_the_ledger_is_verified_as_a_job(live, who, wait_until):
+def test_the_ledger_is_verified_as_a_job(live, who):
     live.api("ana").ask(bits=2)
     api = live.api(who)
     job = api.post("/v1/ledger/verify")
     assert job.status_code == 202
     path = f"/v1/ledger/verify/{job.json()['job']}"
-    done = wait_until(lambda: (r := api.get(path).json())["status"] != "running" and r)
+    done = until(lambda: (r := api.get(path).json())["status"] != "running" and r)
     assert (done["status"], done["holds"], done["charges_priced_again"]) == ("done", True, 1)
     assert done["head"] == api.get("/v1/ledger/head").json()
 
 
-def test_metrics_count_without_names_of_accounts(live, wait_until):
+def test_metrics_count_without_names_of_accounts(live):
     ana = live.api("ana")
     ana.ask(bits=2)
-    wait_until(lambda: ana.ask(bits=2) and 'outcome="kept"' in live.api().get("/metrics").text)
-    text = live.api().get("/metrics").text
+    until(lambda: ana.ask(bits=2) and 'outcome="kept"' in live.metrics())
+    text = live.metrics()
     assert 'hartley_questions_total{dataset="people",outcome="new"} 1' in text
     assert 'hartley_questions_total{dataset="people",outcome="repeat"}' in text
     assert "hartley_request_seconds_bucket" in text
@@ -390,20 +355,20 @@ def test_a_token_of_an_owner_for_prices_does_no_act_of_an_owner(live, scope):
     api = live.api(token=live.place.issue("owner", scope).text)
     body = {"account": "ana", "scope": "ask"}
     assert api.post("/v1/tokens", json=body).status_code == 403
-    assert api.put("/v1/datasets/people/budget", json={"bits": 50}).status_code == 403
+    assert api.put(f"{PEOPLE}/budget", json={"bits": 50}).status_code == 403
     assert api.get("/v1/accounts").status_code == 403
     assert api.get("/v1/datasets").status_code == 200
 
 
 def test_a_question_with_the_path_of_the_ledger_is_a_question_like_others(live):
     path = live.place.folder / "ledger.db"
-    reply = live.api("ana").ask(f'SELECT AVG("{path}") FROM people', bits=1)  # noqa: S608
-    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "question")
+    question = f'SELECT AVG("{path}") FROM people'  # noqa: S608
+    error_of(live.api("ana").ask(question, bits=1), 422, "question")
 
 
 def test_cover_is_checked_while_nobody_else_writes(live, monkeypatch):
     """A check before the record would miss an allowance that is set in between."""
-    ledger = live.app.state.service.ledger.trusted
+    ledger = live.service.ledger.trusted
     recorded, covered, seen = type(ledger).record, administration.require_covered, []
     writing = []
 
@@ -422,8 +387,8 @@ def test_cover_is_checked_while_nobody_else_writes(live, monkeypatch):
     monkeypatch.setattr(type(ledger), "record", record)
     monkeypatch.setattr(administration, "require_covered", require_covered)
     owner = live.api("owner")
-    assert owner.put("/v1/datasets/people/budget", json={"bits": 39}).status_code == 200
-    assert owner.post("/v1/datasets/people/versions", json={}).status_code in {200, 201}
+    assert owner.put(f"{PEOPLE}/budget", json={"bits": 39}).status_code == 200
+    assert owner.post(f"{PEOPLE}/versions", json={}).status_code in {200, 201}
     assert seen == ["budget", "version"]
 
 
@@ -451,13 +416,6 @@ UNUSUAL = {
     "a field twice": (b'{"bits": 9, "question": "SELECT AVG(age) FROM people", "bits": 2}', {}),
     "a body that is too large": (b" " * (1 << 21) + ASKED, {}),
 }
-
-
-@pytest.fixture
-def unkept(a_place, served_here):
-    """A service that answers every repeat anew."""
-    with served_here(a_place(service="keep_replies = false")) as live:
-        yield live
 
 
 def test_a_question_is_read_as_the_framework_would_read_it(unkept, monkeypatch):

@@ -7,6 +7,7 @@ import subprocess
 
 import httpx
 import pytest
+from small_service import AVERAGE, PEOPLE
 
 from hartley.service.settings import problems_of, read_settings
 
@@ -26,6 +27,14 @@ def make_certificate(folder, name):
     subprocess.run(words, check=True, capture_output=True, timeout=60)
 
 
+def trusting(ciphers):
+    """Return a client that trusts any certificate and offers these ciphers."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_ciphers(ciphers)
+    return context
+
+
 def shaken(port, context, **options):
     """Return the version of TLS that a handshake agreed on; None if it was refused."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
@@ -40,7 +49,7 @@ def test_a_service_with_tls(a_place, serve):
     place = a_place()
     make_certificate(place.folder, "good")
     make_certificate(place.folder, "other")
-    config = place.folder / "config.toml"
+    config = place.config
     tls = 'tls = { certificate = "good.pem", key = "good.key" }\n'
     config.write_text(config.read_text().replace("[service]\n", f"[service]\n{tls}"))
     assert problems_of(config) == []
@@ -58,9 +67,7 @@ def test_a_service_with_tls(a_place, serve):
     with httpx.Client(
         base_url=url, verify=trusted, headers=headers, timeout=60, trust_env=False
     ) as api:
-        reply = api.post(
-            "/v1/datasets/people/ask", json={"question": "SELECT AVG(age) FROM people", "bits": 2}
-        )
+        reply = api.post(f"{PEOPLE}/ask", json={"question": AVERAGE, "bits": 2})
         assert reply.json()["bits"] == 2
         assert "max-age" in reply.headers["strict-transport-security"]
         login = api.post("/console/login", data={"token": place.tokens["ana"]})
@@ -82,17 +89,11 @@ def test_a_service_with_tls(a_place, serve):
     assert not received.startswith(b"HTTP")
 
     assert shaken(port, trusted) == "TLSv1.3"
-    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    old.set_ciphers("ALL:@SECLEVEL=0")
+    old, weak = trusting("ALL:@SECLEVEL=0"), trusting("NULL:aNULL:@SECLEVEL=0")
     with pytest.warns(DeprecationWarning, match="TLSv1"):
         old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
-    assert shaken(port, old) is None
-    weak = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    weak.check_hostname, weak.verify_mode = False, ssl.CERT_NONE
     weak.maximum_version = ssl.TLSVersion.TLSv1_2
-    weak.set_ciphers("NULL:aNULL:@SECLEVEL=0")
-    assert shaken(port, weak) is None
+    assert (shaken(port, old), shaken(port, weak)) == (None, None)
 
     for _ in range(20):  # garbage, and handshakes that are given up
         with socket.create_connection(("127.0.0.1", port), timeout=60) as broken:

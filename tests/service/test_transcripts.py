@@ -7,6 +7,7 @@ the analyst asks after what was seen before.
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_service import COUNT, Place, live_in_thread
 
 from hartley.service.server import prepare
 from hartley.service.settings import read_settings
@@ -38,7 +39,7 @@ budget = 8
 
 
 @pytest.fixture
-def a_world(own_place, tmp_path_factory):
+def a_world(tmp_path_factory):
     """Make a service in which one person has given data; all else is the same."""
 
     def make(age, ill):
@@ -47,7 +48,7 @@ def a_world(own_place, tmp_path_factory):
         pq.write_table(pa.table({"age": ages, "ill": ills}), folder / "people.parquet")
         (folder / "people.toml").write_text(SCHEMA)
         (folder / "config.toml").write_text(CONFIG)
-        place = own_place(folder, read_settings(folder / "config.toml"))
+        place = Place(folder, read_settings(folder / "config.toml"))
         place.tokens["owner"] = prepare(place.settings).text
         place.allow("owner", ALLOWANCE)
         return place
@@ -75,28 +76,25 @@ def transcript(api):
         return str(reply.json().get("rows"))
 
     first = ask("SELECT SUM(age) FROM people", bits=1)
-    if "4" in first:
-        second = ask("SELECT COUNT(*) FROM people WHERE age > 2", bits=1)
-    else:
-        second = ask("SELECT COUNT(*) FROM people WHERE age < 2 AND ill = 'no'", bits=1)
+    condition = "age > 2" if "4" in first else "age < 2 AND ill = 'no'"
+    second = ask(COUNT.replace("ill = 'yes'", condition), bits=1)
     if "1" in second:
-        ask("SELECT COUNT(*) FROM people WHERE ill = 'yes'", bits=1)
+        ask(COUNT, bits=1)
     ask("SELECT SUM(age) FROM people", bits=2)
     ask("SELECT MAX(age) FROM people", error=0)
     ask("SELECT MAX(age) FROM people", bits=1)
     ask("SELECT income FROM people", bits=1)
-    rows = api.get("/v1/datasets/people/history").json()["rows"]
+    rows = api.history()
     replies.append(str([(row["question"], row["bits"], row["answered"]) for row in rows]))
-    budget = api.get("/v1/datasets/people/budget").json()
-    replies.append(str(budget))
+    replies.append(str(api.budget()))
     return "\n".join(replies)
 
 
 @pytest.mark.slow
-def test_one_person_causes_no_more_transcripts_than_the_allowance_allows(a_world, served_here):
+def test_one_person_causes_no_more_transcripts_than_the_allowance_allows(a_world):
     transcripts = {}
     for world in WORLDS:
-        with served_here(a_world(*world)) as live:
+        with live_in_thread(a_world(*world)) as live:
             transcripts[world] = transcript(live.api("owner"))
     different = set(transcripts.values())
     assert 2 < len(different) <= 2**ALLOWANCE

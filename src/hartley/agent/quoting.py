@@ -11,7 +11,7 @@ from hartley.agent.known import known_words
 from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
-from hartley.results.quote import ErrorsIf, NextPrices, Quote, UsefulPrice
+from hartley.results.quote import ErrorsAtRows, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, counted, verb_for
 from hartley.trusted.agent import certificate_of
@@ -269,7 +269,7 @@ def _told_words(
     return lines
 
 
-def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsIf, ...]:
+def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsAtRows, ...]:
     """Return the errors of numbers of a private number of rows, if at least so many count."""
     if all(item.kind in UNDIVIDED for item in plan.items):
         return ()
@@ -280,7 +280,7 @@ def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsIf, ...]:
     for rows in sorted(numbers):
         pairs = zip(desk.errors(plan, at_least=rows), certain, strict=True)
         errors = tuple(error for error, sure in pairs if error != sure)
-        table += [ErrorsIf(rows, errors)] if errors else []
+        table += [ErrorsAtRows(rows, errors)] if errors else []
     return tuple(table)
 
 

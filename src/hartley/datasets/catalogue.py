@@ -11,36 +11,36 @@ from hartley.datasets.health import (
     CLEVELAND,
     HUNGARIAN,
     YOUNG_PEOPLE,
-    load_cleveland,
-    load_hungarian,
-    load_young_people,
     make_cleveland,
     make_hungarian,
     make_young_people,
+    read_cleveland,
+    read_hungarian,
+    read_young_people,
 )
 from hartley.datasets.meters import (
     REDD,
     SOLAR_HOMES,
     TAXI,
-    load_redd,
-    load_solar_homes,
-    load_taxi,
     make_redd,
     make_solar_homes,
     make_taxi,
+    read_redd,
+    read_solar_homes,
+    read_taxi,
 )
 from hartley.datasets.people import people
-from hartley.datasets.source import Dataset, find_copy
+from hartley.datasets.source import Dataset, find_copy, locate
 from hartley.datasets.surveys import (
     ADULT,
     CENSUS,
     TARRAGONA,
-    load_adult,
-    load_census,
-    load_tarragona,
     make_adult,
     make_census,
     make_tarragona,
+    read_adult,
+    read_census,
+    read_tarragona,
 )
 from hartley.errors import OptionError
 
@@ -51,33 +51,32 @@ if TYPE_CHECKING:
     from hartley.datasets.source import Source
 
 
-# --- catalogue ------------------------------------------------------------------------------------
-
-
 SYNTHETIC, DOWNLOAD = "synthetic", "download"
+PEOPLE = "people"
+ROWS, SEED = 5000, 1928
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A data set of the list: its source, its loader and its generator."""
+    """A data set of the list: its source, its reader and its generator."""
 
     source: Source
-    load: Callable[..., Dataset]
+    read: Callable[[Path], Dataset]
     make: Callable[..., Dataset]
 
 
 ENTRIES = {
     entry.source.name: entry
     for entry in (
-        CatalogueEntry(HUNGARIAN, load_hungarian, make_hungarian),
-        CatalogueEntry(CLEVELAND, load_cleveland, make_cleveland),
-        CatalogueEntry(YOUNG_PEOPLE, load_young_people, make_young_people),
-        CatalogueEntry(SOLAR_HOMES, load_solar_homes, make_solar_homes),
-        CatalogueEntry(REDD, load_redd, make_redd),
-        CatalogueEntry(TAXI, load_taxi, make_taxi),
-        CatalogueEntry(ADULT, load_adult, make_adult),
-        CatalogueEntry(CENSUS, load_census, make_census),
-        CatalogueEntry(TARRAGONA, load_tarragona, make_tarragona),
+        CatalogueEntry(HUNGARIAN, read_hungarian, make_hungarian),
+        CatalogueEntry(CLEVELAND, read_cleveland, make_cleveland),
+        CatalogueEntry(YOUNG_PEOPLE, read_young_people, make_young_people),
+        CatalogueEntry(SOLAR_HOMES, read_solar_homes, make_solar_homes),
+        CatalogueEntry(REDD, read_redd, make_redd),
+        CatalogueEntry(TAXI, read_taxi, make_taxi),
+        CatalogueEntry(ADULT, read_adult, make_adult),
+        CatalogueEntry(CENSUS, read_census, make_census),
+        CatalogueEntry(TARRAGONA, read_tarragona, make_tarragona),
     )
 }
 
@@ -116,9 +115,8 @@ def dataset(
         return data
     if data == SYNTHETIC:
         return entry.make(**options)
-    if data == DOWNLOAD:
-        return entry.load(download=True, cache=cache)
-    return entry.load(data, cache=cache)
+    path = None if data == DOWNLOAD else data
+    return entry.read(locate(entry.source, path, download=path is None, cache=cache))
 
 
 def entry_of(name: str) -> CatalogueEntry:
@@ -157,13 +155,6 @@ def list_datasets(
         }
         for name, entry in ENTRIES.items()
     ]
-
-
-# --- sample ---------------------------------------------------------------------------------------
-# The sample function: a synthetic table of people, or one like a known data set.
-
-PEOPLE = "people"
-ROWS, SEED = 5000, 1928
 
 
 def sample(like: str = PEOPLE, *, rows: int | None = None, seed: int = SEED) -> Dataset:

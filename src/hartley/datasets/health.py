@@ -17,16 +17,15 @@ from hartley.datasets.people import (
     synthetic_source,
     whole,
 )
-from hartley.datasets.source import Dataset, Source, locate, read_csv, typed
+from hartley.datasets.source import Dataset, Source, read_csv, typed
 
 if TYPE_CHECKING:
-    import os
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
 
-# --- heart ----------------------------------------------------------------------------------------
-# Heart disease patients of the Hungarian and the Cleveland hospital (UCI repository).
+# --- heart disease patients of the Hungarian and the Cleveland hospital (UCI repository) ----------
 
 _FOLDER = "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/"
 _PAGE = "https://archive.ics.uci.edu/dataset/45/heart+disease"
@@ -154,27 +153,17 @@ _LOADINGS = {
 }
 
 
-def load_hungarian(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_hungarian(file: Path) -> Dataset:
     """Read the 294 patients of the Hungarian Institute of Cardiology.
 
     One row is an exact copy of another; paper C speaks of 293 patients.
     """
-    return _load(HUNGARIAN, path, download=download, cache=cache)
+    return _read(HUNGARIAN, file)
 
 
-def load_cleveland(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_cleveland(file: Path) -> Dataset:
     """Read the 303 patients of the Cleveland Clinic Foundation."""
-    return _load(CLEVELAND, path, download=download, cache=cache)
+    return _read(CLEVELAND, file)
 
 
 def make_hungarian(rows: int = _HUNGARIAN.rows, *, seed: int = SEED) -> Dataset:
@@ -195,26 +184,14 @@ def make_cleveland(rows: int = _CLEVELAND.rows, *, seed: int = SEED) -> Dataset:
     return _make(_CLEVELAND, rows, seed)
 
 
-def _heart_types() -> dict[str, Any]:
+def _read(source: Source, file: Path) -> Dataset:
     import pyarrow as pa
 
-    return {name: pa.int64() if name in WHOLE else pa.float64() for name in HEART_COLUMNS}
-
-
-def _load(
-    source: Source,
-    path: str | os.PathLike[str] | None,
-    *,
-    download: bool,
-    cache: str | os.PathLike[str] | None,
-) -> Dataset:
-    import pyarrow as pa
-
-    file = locate(source, path, download=download, cache=cache)
     written = dict.fromkeys(HEART_COLUMNS, pa.float64())  # one file writes 63, the other 63.0
     table = read_csv(file, source.title, names=HEART_COLUMNS, types=written, member="*.data")
-    table = typed(table, _heart_types(), file, source.title)
-    origin = f"{source.title} ({source.licence}), from {source.page}."
+    types = {name: pa.int64() if name in WHOLE else pa.float64() for name in HEART_COLUMNS}
+    table = typed(table, types, file, source.title)
+    origin = f"{source.origin}."
     return Dataset(
         source.name, table, synthetic=False, source=origin, units=HEART_UNITS, notes=NOTES
     )
@@ -357,23 +334,14 @@ TEXTS = {
 """The questions with answers in words, and the share of each answer."""
 
 
-def load_young_people(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_young_people(file: Path) -> Dataset:
     """Read the 1,010 answers of the survey."""
-    file = locate(YOUNG_PEOPLE, path, download=download, cache=cache)
-    table = typed(read_csv(file, YOUNG_PEOPLE.title), _types(), file, YOUNG_PEOPLE.title)
-    origin = f"{YOUNG_PEOPLE.title} ({YOUNG_PEOPLE.licence}), from {YOUNG_PEOPLE.page}."
-    return Dataset("young_people", table, synthetic=False, source=origin, units=UNITS)
-
-
-def _types() -> dict[str, Any]:
     import pyarrow as pa
 
-    return {name: pa.string() if name in TEXTS else pa.int64() for name in COLUMNS}
+    types = {name: pa.string() if name in TEXTS else pa.int64() for name in COLUMNS}
+    table = typed(read_csv(file, YOUNG_PEOPLE.title), types, file, YOUNG_PEOPLE.title)
+    origin = f"{YOUNG_PEOPLE.origin}."
+    return Dataset("young_people", table, synthetic=False, source=origin, units=UNITS)
 
 
 def make_young_people(rows: int = 1010, *, seed: int = SEED) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from hartley.datasets.source import (
     Dataset,
     Source,
     first_lines,
-    locate,
     not_the_file,
     opened,
     read_csv,
@@ -23,7 +22,6 @@ from hartley.datasets.source import (
 from hartley.errors import OptionError, TableError
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -39,6 +37,7 @@ REDD = Source(
     page="http://redd.csail.mit.edu",
     licence="research use, as stated on its page",
     file="house_1/labels.dat",
+    patterns=("labels.dat",),
     barrier="needs a registration by e-mail",
 )
 SPELLINGS = {"dishwaser": "dishwasher"}
@@ -94,29 +93,13 @@ HOUSE = {
 """The channels of the synthetic house; the first two are the mains, as in the files."""
 
 
-def load_redd(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-    house: int = 1,
-    period: int = 60,
-) -> Dataset:
-    """Read a house: labels.dat and channel_N.dat, averaged over a common period.
+def read_redd(labels: Path, *, period: int = 60) -> Dataset:
+    """Read a house: its labels.dat and channel_N.dat, averaged over a common period.
 
     The mains are added up. Periods without a reading of the mains are left out; an appliance
     without one has a missing value there.
-
-    Args:
-        path: the folder that holds house_N, that folder itself, or its labels.dat.
-        download: not supported, since REDD needs a registration; put a copy into the cache.
-        cache: the folder for downloads.
-        house: the number of the house, from 1 to 6.
-        period: the period of the averages, in seconds.
     """
     _check_period(period)
-    source = replace(REDD, file=f"house_{house}/labels.dat", patterns=("labels.dat",))
-    labels = locate(source, path, download=download, cache=cache)
     names = _labels(labels)
     mains = [channel for channel, name in names.items() if name == "mains"]
     if not mains or len(mains) == len(names):
@@ -138,7 +121,8 @@ def load_redd(
             f"No period of {labels.parent} has a reading of all mains", hint="use a longer period"
         )
     time = (np.arange(length) + first) * period
-    origin = f"{REDD.title} of house {house} ({REDD.licence}), from {REDD.page}."
+    house = labels.resolve().parent.name.replace("_", " ")
+    origin = f"{REDD.title} of {house} ({REDD.licence}), from {REDD.page}."
     table = _table(
         time[measured], total[measured], {name: v[measured] for name, v in columns.items()}
     )
@@ -295,27 +279,16 @@ _RESTLESS, _MEMORY = 0.85, 0.62
 """The deviation of a reading's logarithm from its usual, and the correlation per half hour."""
 
 
-def load_solar_homes(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_solar_homes(file: Path) -> Dataset:
     """Read half-hour readings of homes.
 
     Three layouts are recognised: a yearly file of Ausgrid (with or without the line above its
     header), a file of mean profiles with the same columns but no dates, and one reading per row
     (``customer_id, reading_datetime, general_supply_kwh``), the layout of the Smart Grid Smart
     City trial, whose readings can stand in for those of the solar homes.
-
-    Args:
-        path: the file, or a folder that holds it.
-        download: whether to download July 2012 to June 2013 if there is no copy.
-        cache: the folder for downloads.
     """
-    file = locate(SOLAR_HOMES, path, download=download, cache=cache)
     lines = [line.replace('"', "") for line in first_lines(file)]
-    origin = f"{SOLAR_HOMES.title} ({SOLAR_HOMES.licence}), from {SOLAR_HOMES.page}"
+    origin = SOLAR_HOMES.origin
     notes: tuple[str, ...] = ("A column is named after the end of its half hour.",)
     if lines[0].lower().startswith("customer_id,"):
         table = _from_long(read_csv(file, SOLAR_HOMES.title), file)
@@ -562,26 +535,13 @@ _DAY = (5, 3, 3, 2, 1, 1, 2, 4, 5, 5, 4, 5, 5, 5, 5, 5, 4, 5, 6, 6, 6, 6, 6, 5)
 """The relative number of trips that begin in each hour of the day."""
 
 
-def load_taxi(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-    box: tuple[float, float, float, float] | None = NEW_YORK,
-) -> Dataset:
+def read_taxi(file: Path, *, box: tuple[float, float, float, float] | None = NEW_YORK) -> Dataset:
     """Read trips with coordinates: a file of the TLC of 2009 to 2016, CSV or Parquet.
 
     Files from 2017 on hold zones instead of coordinates, and so do the files of earlier years
     since they were published again in 2022; they raise an error. Trips that begin or end outside
     the box are left out; the notes say how many.
-
-    Args:
-        path: the file, or a folder that holds one.
-        download: whether to download the first million trips of 2014 if there is no copy.
-        cache: the folder for downloads.
-        box: the west, south, east and north of the area to keep; None keeps all trips.
     """
-    file = locate(TAXI, path, download=download, cache=cache)
     table = _read(file)
     places = [table.column(name).to_numpy() for name in PLACES]
     inside = ~np.isnan(np.stack(places)).any(axis=0)
@@ -594,7 +554,7 @@ def load_taxi(
         raise TableError(f"No trip of {file} lies in the box", hint="give another box=")
     gone = table.num_rows - fewer.num_rows
     notes = (f"{gone:,} of {table.num_rows:,} trips lie outside the box and are left out.",)
-    origin = f"{TAXI.title} ({TAXI.licence}), from {TAXI.page}, read from {file.name}."
+    origin = f"{TAXI.origin}, read from {file.name}."
     made = (table.schema.metadata or {}).get(b"synthetic")  # as `hartley sample` marks its files
     return Dataset(
         "taxi",

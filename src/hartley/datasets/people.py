@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- people ---------------------------------------------------------------------------------------
-
-
 REGIONS = ("north", "east", "south", "west", "centre", "islands")
 REGION_SHARES = (0.24, 0.20, 0.19, 0.17, 0.16, 0.04)
 DIAGNOSES = ("none", "asthma", "diabetes", "hypertension", "depression", "cancer")
@@ -49,7 +46,11 @@ def people(rows: int = 5000, *, seed: int = 1928) -> Any:  # noqa: ANN401 - a py
     draw = np.random.default_rng(seed)
     age = np.clip(np.round(18 + 72 * draw.beta(1.3, 1.9, rows)), 18, 95).astype(np.int64)
     female = draw.random(rows) < 0.51
-    job = _job(draw, age)
+    shares = np.array([0.11, 0.17, 0.25, 0.14, 0.08, 0.17, 0.08])
+    job = draw.choice(len(shares), age.size, p=shares)
+    # Nearly everybody aged 67 or older is retired.
+    retired = draw.random(age.size) < np.clip((age - 61) / 6, 0, 0.97)
+    job = np.where(retired, JOBS.index("retired"), job)
     height = np.round(
         np.where(female, 165.0, 178.0) - 0.04 * (age - 40) + draw.normal(0, 6.7, rows)
     )
@@ -77,14 +78,6 @@ def people(rows: int = 5000, *, seed: int = 1928) -> Any:  # noqa: ANN401 - a py
     )
 
 
-def _job(draw: np.random.Generator, age: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Draw a job; nearly everybody aged 67 or older is retired."""
-    shares = np.array([0.11, 0.17, 0.25, 0.14, 0.08, 0.17, 0.08])
-    job = draw.choice(len(shares), age.size, p=shares)
-    retired = draw.random(age.size) < np.clip((age - 61) / 6, 0, 0.97)
-    return np.where(retired, JOBS.index("retired"), job)
-
-
 def _diagnosis(
     draw: np.random.Generator, age: NDArray[np.int64], index: NDArray[np.float64]
 ) -> NDArray[np.int64]:
@@ -108,8 +101,7 @@ def people_schema() -> str:
     return (files("hartley.datasets") / "people.schema.toml").read_text("utf-8")
 
 
-# --- drawing --------------------------------------------------------------------------------------
-# Functions that the generators share: draw columns that depend on each other.
+# --- drawing: columns that depend on each other ---------------------------------------------------
 
 SEED = 1928
 """The default seed of every generator."""

@@ -19,12 +19,9 @@ from hartley.errors import ColumnError, EngineError, InputError, TableError
 from hartley.files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-
-# --- source ---------------------------------------------------------------------------------------
 
 
 CACHE_VARIABLE = "HARTLEY_DATA"
@@ -33,6 +30,12 @@ PATIENCE = 30.0
 CHUNK = 1 << 20
 DEEPEST = 2
 """How many folders below the named one are searched."""
+MISSING = ("", "?", "NA", "NaN", "nan", "NULL")
+"""The texts that stand for a missing value in the files."""
+DAMAGES = (EOFError, OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error)
+"""The errors that reading a damaged file or archive can raise."""
+HALF_HOURS = tuple(f"{end // 60 % 24}:{end % 60:02d}" for end in range(30, 1441, 30))
+"""The 48 columns of a day of half-hour readings, each named after the end of its half hour."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class Source:
     """The checksum of the file at that address, if it is known."""
     barrier: str | None = None
     """The reason why there is no address, as the end of a sentence."""
+
+    @property
+    def origin(self) -> str:
+        """What it is, and where it comes from, in a few words."""
+        return f"{self.title} ({self.licence}), from {self.page}"
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
@@ -107,21 +115,15 @@ def locate(
     if not download:
         raise TableError(
             f"There is no copy of the {source.title} in {cache_folder(cache)}",
-            hint=_how_to_get(source),
+            hint=f"name a copy{'' if source.url is None else ', ask for the download'}, or use the "
+            f"synthetic twin; the data are at {source.page}",
         )
     if source.url is None:
-        problem = f"The {source.title} cannot be downloaded: the set {source.barrier}"
-        raise TableError(problem, hint=_by_hand(source, cache))
+        raise TableError(
+            f"The {source.title} cannot be downloaded: the set {source.barrier}",
+            hint=f"get it from {source.page}, then name it or put it into {cache_folder(cache)}",
+        )
     return fetch(source.url, cache_folder(cache) / source.file, source.sha256, source.page)
-
-
-def _how_to_get(source: Source) -> str:
-    ask = "" if source.url is None else ", ask for the download"
-    return f"name a copy{ask}, or use the synthetic twin; the data are at {source.page}"
-
-
-def _by_hand(source: Source, cache: str | os.PathLike[str] | None) -> str:
-    return f"get it from {source.page}, then name it or put it into {cache_folder(cache)}"
 
 
 def _in_folder(source: Source, folder: Path) -> Path | None:
@@ -152,22 +154,16 @@ def fetch(url: str, target: Path, sha256: str | None = None, page: str = "") -> 
     with whole_file(target) as half:
         with half.open("wb") as file:
             digest, complete = _receive(url, host, file, hint)
-        _refuse_partial(target.name, host, hint, complete=complete)
-        _refuse_unknown(target.name, host, page or url, fits=sha256 in {None, digest})
+        if not complete:
+            raise EngineError(
+                f"The download of {target.name} from {host} was interrupted", hint=hint
+            )
+        if sha256 not in {None, digest}:
+            raise EngineError(
+                f"The file {target.name} from {host} differs from the known one",
+                hint=f"its checksum differs; see {page or url} for a newer version",
+            )
     return target
-
-
-def _refuse_partial(name: str, host: str, hint: str, *, complete: bool) -> None:
-    if not complete:
-        raise EngineError(f"The download of {name} from {host} was interrupted", hint=hint)
-
-
-def _refuse_unknown(name: str, host: str, page: str, *, fits: bool) -> None:
-    if not fits:
-        raise EngineError(
-            f"The file {name} from {host} differs from the known one",
-            hint=f"its checksum differs; see {page} for a newer version",
-        )
 
 
 def _receive(url: str, host: str, file: IO[bytes], hint: str) -> tuple[str, bool]:
@@ -205,9 +201,7 @@ def opened(path: Path, member: str = "*") -> IO[bytes]:
             start = file.read(4)
         if start[:2] == b"\x1f\x8b":
             return cast("IO[bytes]", gzip.open(path, "rb"))
-        if start == b"PK\x03\x04":
-            return _member(path, member)
-        return path.open("rb")
+        return _member(path, member) if start == b"PK\x03\x04" else path.open("rb")
     except OSError:
         raise TableError(f"The file {path} cannot be read", hint="check its permissions") from None
     except zipfile.BadZipFile:
@@ -217,31 +211,16 @@ def opened(path: Path, member: str = "*") -> IO[bytes]:
 
 
 def _member(path: Path, pattern: str) -> IO[bytes]:
+    from fnmatch import fnmatch
+
     archive = zipfile.ZipFile(path)
-    names = list(_matching(archive.namelist(), pattern))
+    names = [name for name in archive.namelist() if fnmatch(name.lower(), pattern.lower())]
     if not names:
         raise TableError(
             f"The archive {path} contains no file like {pattern}",
             hint="unpack it and name the file",
         )
-    return archive.open(names[0])
-
-
-def _matching(names: list[str], pattern: str) -> Iterator[str]:
-    from fnmatch import fnmatch
-
-    return (name for name in sorted(names) if fnmatch(name.lower(), pattern.lower()))
-
-
-# --- reading --------------------------------------------------------------------------------------
-# Read the files of the data sets into Arrow tables.
-
-MISSING = ("", "?", "NA", "NaN", "nan", "NULL")
-"""The texts that stand for a missing value in the files."""
-
-
-DAMAGES = (EOFError, OSError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error)
-"""The errors that reading a damaged file or archive can raise."""
+    return archive.open(min(names))
 
 
 def read_csv(  # noqa: PLR0913 - how a file is written, each by name
@@ -276,13 +255,10 @@ def first_lines(path: Path, lines: int = 2, member: str = "*.csv") -> list[str]:
     """Return the first lines of a file, to recognise its layout."""
     try:
         with opened(path, member) as file:
-            return [_text(file) for _ in range(lines)]
+            texts = [file.readline(1 << 16).decode("utf-8", "replace") for _ in range(lines)]
     except DAMAGES:
         raise TableError(f"The file {path} is damaged", hint="download it again") from None
-
-
-def _text(file: IO[bytes]) -> str:
-    return file.readline(1 << 16).decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    return [text.strip().removeprefix("\ufeff") for text in texts]
 
 
 def typed(table: Any, types: Mapping[str, Any], path: Path, title: str) -> Any:  # noqa: ANN401 - pyarrow tables
@@ -304,13 +280,6 @@ def not_the_file(path: Path, title: str, why: str = "") -> TableError:
     return TableError(
         problem + (f": {why}" if why else ""), hint="download the official file again"
     )
-
-
-# --- dataset --------------------------------------------------------------------------------------
-# The Dataset class: a table with its name, units and origin.
-
-HALF_HOURS = tuple(f"{end // 60 % 24}:{end % 60:02d}" for end in range(30, 1441, 30))
-"""The 48 columns of a day of half-hour readings, each named after the end of its half hour."""
 
 
 @dataclass(frozen=True)
@@ -383,6 +352,8 @@ class Dataset:
         Args:
             category: GC general consumption, CL controlled load, GG gross generation.
         """
+        import pyarrow as pa
+
         if not {"Customer", "Consumption Category", *HALF_HOURS} <= set(self.columns):
             raise TableError(
                 f"The data set {self.name} has no half-hour readings",
@@ -392,7 +363,8 @@ class Dataset:
         table = self.table.filter(kinds == category)
         values = np.column_stack([table.column(name).to_numpy() for name in HALF_HOURS])
         homes, home = np.unique(table.column("Customer").to_numpy(), return_inverse=True)
-        days, day = np.unique(_days(table), return_inverse=True)
+        dates = table.column("date").cast(pa.int32()).fill_null(-1)  # mean profiles have none
+        days, day = np.unique(dates.to_numpy(), return_inverse=True)
         grid = np.full((homes.size, days.size, len(HALF_HOURS)), np.nan)
         grid[home, day] = values
         whole = ~np.isnan(grid).any(axis=(0, 2))
@@ -422,13 +394,3 @@ class Dataset:
                 hint=f"its columns are {', '.join(self.columns[:20])}",
             )
         return column
-
-
-def _days(table: Any) -> NDArray[np.int64]:  # noqa: ANN401 - a pyarrow table, untyped
-    """Return the days as numbers; a table of mean profiles has no dates."""
-    import pyarrow as pa
-
-    days: NDArray[np.int64] = (
-        table.column("date").cast(pa.int32()).fill_null(-1).to_numpy().astype(np.int64)
-    )
-    return days

@@ -21,14 +21,12 @@ from hartley.datasets.source import (
     Dataset,
     Source,
     first_lines,
-    locate,
     not_the_file,
     read_csv,
     typed,
 )
 
 if TYPE_CHECKING:
-    import os
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -93,17 +91,11 @@ _MISSING = 0.056
 _AWAY = 0.018
 
 
-def load_adult(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_adult(file: Path) -> Dataset:
     """Read the 32,561 records of adult.data, or the 16,281 of adult.test."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    file = locate(ADULT, path, download=download, cache=cache)
     skip = int(first_lines(file, 1, "*.data")[0].startswith("|"))  # adult.test begins with a remark
     texts = dict.fromkeys(COLUMNS, pa.string())
     table = read_csv(file, ADULT.title, names=COLUMNS, types=texts, skip=skip, member="*adult.data")
@@ -112,17 +104,12 @@ def load_adult(
         text = pc.utf8_trim_whitespace(table.column(name))
         text = pc.utf8_rtrim(text, ".") if name == "income" else text
         columns[name] = pc.if_else(pc.equal(text, "?"), None, text)
-    table = typed(pa.table(columns), _types(), file, ADULT.title)
+    types = {name: pa.int64() if name in WHOLE else pa.string() for name in COLUMNS}
+    table = typed(pa.table(columns), types, file, ADULT.title)
     if not set(pc.unique(table.column("income")).to_pylist()) <= {"<=50K", ">50K"}:
         raise not_the_file(file, ADULT.title)
-    origin = f"{ADULT.title} ({ADULT.licence}), from {ADULT.page}, read from {file.name}."
+    origin = f"{ADULT.origin}, read from {file.name}."
     return Dataset("adult", table, synthetic=False, source=origin, units=UNITS, notes=NOTES)
-
-
-def _types() -> dict[str, Any]:
-    import pyarrow as pa
-
-    return {name: pa.int64() if name in WHOLE else pa.string() for name in COLUMNS}
 
 
 def make_adult(rows: int = 32_561, *, seed: int = SEED) -> Dataset:
@@ -324,26 +311,14 @@ _TARRAGONA: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 TARRAGONA_COLUMNS = (*_TARRAGONA, "NET.PROFIT")
 
 
-def load_census(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_census(file: Path) -> Dataset:
     """Read the 1,080 records of the Census reference set."""
-    file = locate(CENSUS, path, download=download, cache=cache)
-    return _load(CENSUS, file, CENSUS_COLUMNS)
+    return _read(CENSUS, file, CENSUS_COLUMNS)
 
 
-def load_tarragona(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    download: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-) -> Dataset:
+def read_tarragona(file: Path) -> Dataset:
     """Read the 834 companies of the Tarragona reference set."""
-    file = locate(TARRAGONA, path, download=download, cache=cache)
-    return _load(TARRAGONA, file, TARRAGONA_COLUMNS)
+    return _read(TARRAGONA, file, TARRAGONA_COLUMNS)
 
 
 def make_census(rows: int = 1080, *, seed: int = SEED) -> Dataset:
@@ -398,7 +373,7 @@ def _dataset(source: Source, drawn: dict[str, Any], columns: tuple[str, ...]) ->
     return Dataset(source.name, table, synthetic=True, source=origin, units=_units(source, columns))
 
 
-def _load(source: Source, file: Path, columns: tuple[str, ...]) -> Dataset:
+def _read(source: Source, file: Path, columns: tuple[str, ...]) -> Dataset:
     import pyarrow as pa
 
     semicolons = ";" in first_lines(file, 1)[0]

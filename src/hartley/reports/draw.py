@@ -64,7 +64,7 @@ LONG_LABEL = 34
 """Characters of a label of which two fit side by side above a panel."""
 LEGEND_LINE = 13.5
 """The height of a line of a legend, in points."""
-LEAST_BARS = 5
+LEAST_BARS = 4
 """Bars are never wider than if there were this many."""
 LONGEST_NAMES = 50
 """Characters of names that stand side by side below an axis; more are turned."""
@@ -174,7 +174,7 @@ def _name_places(axes: Any, names: list[str], panel: Panel, bars: list[Series]) 
     if panel.sideways:
         axes.invert_yaxis()
     if bars:
-        spare = 0.7 + max(LEAST_BARS - len(names), 0) / 2
+        spare = 0.7 + max(LEAST_BARS - len(names) * len(bars), 0) / 2
         low, high = -spare, len(names) - 1 + spare
         getattr(axes, f"set_{along}lim")(*((high, low) if panel.sideways else (low, high)))
         axes.grid(visible=False, axis=along)
@@ -193,7 +193,8 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
     bars = any(series.kind == "bars" for series in panel.series)
     if not panel.y_log and max(heights, default=0) >= LONG_NUMBER and not panel.sideways:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
-    if bars and not panel.y_log and all(float(height).is_integer() for height in heights):
+    counted = any(series.labels for series in panel.series)
+    if counted and all(float(height).is_integer() for height in heights):
         _count_whole(axes.xaxis if panel.sideways else axes.yaxis)
     if panel.sideways and bars:  # no number stands where no bar can be
         ticks = axes.get_xticks()
@@ -291,7 +292,7 @@ def _draw_series(
     elif series.kind == "steps":
         axes.step(at, series.y, where="post", linestyle=DASHES[series.dash], **look)
     else:
-        marker = "." if len(at) <= 60 and series.dash == "solid" else ""
+        marker = "." if len(at) <= 30 and series.dash == "solid" else ""
         axes.plot(at, series.y, linestyle=DASHES[series.dash], marker=marker, **look)
     if series.low and series.high:
         ends = zip(series.y, series.low, series.high, strict=True)

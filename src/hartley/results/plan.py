@@ -47,7 +47,7 @@ from hartley.text import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hartley.results.quote import Errors, ErrorsIf
+    from hartley.results.quote import Errors, ErrorsAtRows
 
 # --- plan -----------------------------------------------------------------------------------------
 
@@ -72,21 +72,10 @@ class WorkloadEntry:
 
     def to_sql(self) -> str:
         """Return the question as a statement that ``parse_workload`` reads back."""
-        wish = self.wish
-        settings = [
-            f"{name}={value}"
-            for name, value in (
-                ("bits", wish.bits),
-                ("error", wish.error),
-                ("min_rows", wish.min_rows),
-            )
-            if value is not None
-        ]
-        if self.weight != 1:
-            settings.append(f"weight={self.weight}")
+        settings = self.wish.settings + ([] if self.weight == 1 else [f"weight={self.weight}"])
         head = f"-- {', '.join(settings)}\n" if settings else ""
         # A comment of the text could be read as another wish, or swallow the semicolon.
-        return f"{head}{without_comments(wish.text)};\n"
+        return f"{head}{without_comments(self.wish.text)};\n"
 
 
 def without_comments(statement: str) -> str:
@@ -186,14 +175,6 @@ class PlannedQuestion:
         )
         require(dict(question.errors).keys() == dict(question.full_errors).keys())
         return question
-
-    def error_words(self) -> str:
-        """Write the errors; where they depend on the number of rows, those if all rows count."""
-        words = []
-        for (label, error), (_, full) in zip(self.errors, self.full_errors, strict=True):
-            number = f"±{rounded(full, up=True)}" if full else "exact"
-            words.append(f"{label} {number}{'' if full == error else ' if all rows count'}")
-        return first_of(words, MOST_NAMED, rest="...")
 
 
 class PeriodLeft(NamedTuple):
@@ -361,39 +342,30 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [
-            f"{number}. {one_line(question.text)}\n   {self._asked(question)}: "
-            f"{question.error_words()}"
-            for number, question in enumerate(self.questions, start=1)
+            f"{number}. {one_line(asked.text)}\n"
+            f"   {', '.join(asked.entry.wish.settings) or 'default bits'}, "
+            f"{bits_up(bits_at_least(asked.cells))} alone: {_error_words(asked)}"
+            for number, asked in enumerate(self.questions, start=1)
         ]
         lines += [f"Not in the plan: {one_line(text)}: {reason}." for text, reason in self.excluded]
         return "\n".join([*lines, *self.sentences()])
-
-    @staticmethod
-    def _asked(question: PlannedQuestion) -> str:
-        wish = question.entry.wish
-        bits = bits_up(bits_at_least(question.cells))
-        named = [("bits", wish.bits), ("error", wish.error), ("min_rows", wish.min_rows)]
-        words = [f"{name}={value}" for name, value in named if value is not None]
-        return f"{', '.join(words) or 'default bits'}, {bits} alone"
 
     def sentences(self) -> list[str]:
         """Say what the questions cost together and one by one, and how the budget was shared."""
         if not self.questions:
             return ["No question of the workload is in the plan."]
-        lines = [f"As one batch: {bits_up(self.bits)}{self._instead(self.alone)}."]
+        less = f" instead of {bits_up(_bits(self.alone))}, given what the account asked before"
+        less = "" if self.batch == self.alone else less
+        lines = [f"As one batch: {bits_up(self.bits)}{less}."]
         if len(self.questions) > 1:
             lines.append(f"One by one in the given order: {bits_up(_bits(self.given.total))}.")
             order = ", ".join(str(place + 1) for place in self.best.places)
-            how = "best" if self.best.best else "best order that was found"
+            how = "best order" if self.best.best else "best order that was found"
             lines.append(
-                f"One by one in the {how}{' order' if self.best.best else ''} ({order}): "
+                f"One by one in the {how} ({order}): "
                 f"{bits_up(_bits(self.best.total))}{self._beside()}."
             )
         return lines + self._budget_words()
-
-    def _instead(self, alone: Fraction) -> str:
-        less = "" if self.batch == alone else f" instead of {bits_up(_bits(alone))}"
-        return f"{less}, given what the account asked before" if less else ""
 
     def _beside(self) -> str:
         """Compare the best order with the batch; the batch price bounds no order."""
@@ -415,7 +387,10 @@ class Plan:
                 if self.proved
                 else "the smallest that was found"
             )
-            lines.append(f"Largest weighted error: {self._score_words()}; {known}.")
+            largest = f"±{rounded(self.largest, up=True)}"
+            if not self.absolute:
+                largest = f"{digits_up(100 * self.largest, 2)} % of the range"
+            lines.append(f"Largest weighted error: {largest}; {known}.")
         if self.remaining is not None:
             lines.append(f"Left: {bits_down(self.remaining)}{self._period_words()}.")
         if self.refusal is not None:
@@ -438,12 +413,6 @@ class Plan:
             f"{limiting[self.limited_by]} the plan"
         )
 
-    def _score_words(self) -> str:
-        assert self.largest is not None
-        if self.absolute:
-            return f"±{rounded(self.largest, up=True)}"
-        return f"{digits_up(100 * self.largest, 2)} % of the range"
-
 
 def _bits(due: Fraction) -> float:
     return bits_at_least(*due.as_integer_ratio())
@@ -458,10 +427,24 @@ def _write(due: Fraction) -> str:
 def _read(text: object) -> Fraction:
     """Read what ``_write`` has written."""
     above, _, below = as_text(text).partition("/")
-    return Fraction(as_cells(above), as_cells(below or "1"))
+    due = Fraction(as_cells(above), as_cells(below or "1"))
+    require(due >= 1)
+    return due
 
 
-# --- curve ---
+def _error_words(priced: PlannedQuestion | PricePoint) -> str:
+    """Write the errors; where they depend on the number of rows, those if all rows count."""
+    words = []
+    for (label, error), (_, full) in zip(priced.errors, priced.full_errors, strict=True):
+        number = f"±{rounded(full, up=True)}" if full else "exact"
+        number += "" if full == error else " if all rows count"
+        if isinstance(priced, PricePoint) and label in priced.vacuous:
+            number = "no more than the schema"
+        words.append(f"{label} {number}")
+    return first_of(words, MOST_NAMED, rest="...")
+
+
+# --- curve ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -481,7 +464,7 @@ class PricePoint:
     due: Fraction | None = None
     """What the account would be charged now, in cells: the factor by which its spending grows, so
     not always a whole number. None without a ledger."""
-    errors_if: tuple[ErrorsIf, ...] = ()
+    errors_if: tuple[ErrorsAtRows, ...] = ()
     """The errors if at least so many rows count, where their number is private."""
     paid: bool = False
     """Whether the account was charged for all of it before."""
@@ -507,7 +490,7 @@ class PricePoint:
     @property
     def bits(self) -> float:
         """What the account would be charged now; without a ledger, the price alone."""
-        return self.bits_alone if self.due is None else bits_at_least(*self.due.as_integer_ratio())
+        return self.bits_alone if self.due is None else _bits(self.due)
 
     @property
     def due_bits(self) -> float | None:
@@ -650,17 +633,12 @@ class PriceCurve(Readable):
 
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(
-            (
-                *("bits_alone", "cells", "bits", "due_bits"),
-                *("number", "error", "error_if_all_rows_count"),
-            )
-        )
+        names = "bits_alone cells bits due_bits number error error_if_all_rows_count"
+        writer.writerow(names.split())
         for point in self.points:
             due = "" if point.due_bits is None else point.due_bits
             price = point.bits_alone, write_integer(point.cells), point.bits, due
-            pairs = zip(point.errors, point.full_errors, strict=True)
-            for (label, error), (_, full) in pairs:
+            for (label, error), (_, full) in zip(point.errors, point.full_errors, strict=True):
                 writer.writerow((*price, label, float(error), float(full)))
         return out.getvalue()
 
@@ -735,20 +713,6 @@ def _now_words(point: PricePoint) -> str:
     if point.free:
         return "already paid for" if point.paid else "nothing more is due"
     return marked_bits(point.bits)
-
-
-def _error_words(point: PricePoint) -> str:
-    """Write the errors of a point: certain ones, and those if all rows count where they differ."""
-    words = []
-    for (label, error), (_, full) in zip(point.errors, point.full_errors, strict=True):
-        if label in point.vacuous:
-            number = "no more than the schema"
-        elif full == error:
-            number = f"±{rounded(error, up=True)}" if error else "exact"
-        else:
-            number = f"±{rounded(full, up=True)} if all rows count"
-        words.append(f"{label} {number}")
-    return first_of(words, MOST_NAMED, rest="...")
 
 
 def bits_for(cells: int) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
-# --- wish ---
+# --- wish -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ class Wish:
     bits: object = None
     min_rows: object = None
 
+    @property
+    def settings(self) -> list[str]:
+        """What is wished for, as comments of SQL write it: bits=2, error=0.5, min_rows=100."""
+        named = ((name, getattr(self, name)) for name in ("bits", "error", "min_rows"))
+        return [f"{name}={value}" for name, value in named if value is not None]
+
     def or_else(self, error: object, bits: object, min_rows: object = None) -> Wish:
         """Return a question without a wish with another one; its own wish counts first."""
         if self.error is not None or self.bits is not None:
@@ -65,7 +71,7 @@ Errors: TypeAlias = tuple[tuple[str, Fraction], ...]
 """The label of each number with its largest error."""
 
 
-class ErrorsIf(NamedTuple):
+class ErrorsAtRows(NamedTuple):
     """The errors of numbers that depend on a private number of rows, if so many rows count."""
 
     rows: int
@@ -84,9 +90,9 @@ def read_errors(content: Mapping[str, str]) -> Errors:
 
 def read_errors_if(
     content: Mapping[str, Mapping[str, str]], labels: set[str]
-) -> tuple[ErrorsIf, ...]:
+) -> tuple[ErrorsAtRows, ...]:
     """Read the errors of some of these numbers, if so many rows count."""
-    found = tuple(ErrorsIf(as_cells(rows), read_errors(some)) for rows, some in content.items())
+    found = tuple(ErrorsAtRows(as_cells(rows), read_errors(some)) for rows, some in content.items())
     require(all(some.errors and {*dict(some.errors)} <= labels for some in found))
     return found
 
@@ -229,11 +235,16 @@ class Quote:
     explanation: str
     """The atoms and factors behind the price, in words."""
     certificate: Certificate
-    vacuous: tuple[tuple[str, ...], ...] = ()
+    vacuous: tuple[tuple[str, ...], ...]
     """For every text, the labels of numbers that would say no more than the schema; ``ask`` refuses
     such a text unless called with ``vacuous=True``."""
-    useful: tuple[tuple[UsefulPrice, ...], ...] = ()
+    useful: tuple[tuple[UsefulPrice, ...], ...]
     """For every text with such numbers, the next prices that reveal something."""
+    errors_if: tuple[tuple[ErrorsAtRows, ...], ...]
+    """For every text, the errors if at least so many rows count, where their number is private."""
+    next_prices: tuple[NextPrices, ...]
+    """For every text, the next prices below and above its own at which some error changes; not
+    searched for in batches of more than 16 texts, nor for a text with more than 100 statistics."""
     refusal: str | None = None
     """Why it would be refused, in words; None if it would not."""
     exceeded: bool = False
@@ -241,11 +252,6 @@ class Quote:
     given: tuple[int | str, ...] = ()
     """The rows of the asking account that the price rests on, in a reply by their names.
     ``ask(..., given=quote)`` prices from them, and never charges more than ``bits``."""
-    errors_if: tuple[tuple[ErrorsIf, ...], ...] = ()
-    """For every text, the errors if at least so many rows count, where their number is private."""
-    next_prices: tuple[NextPrices, ...] = ()
-    """For every text, the next prices below and above its own at which some error changes; not
-    searched for in batches of more than 16 texts, nor for a text with more than 100 statistics."""
 
     @property
     def due(self) -> float | None:
@@ -283,10 +289,10 @@ class Quote:
                     self.texts,
                     self.levels,
                     self.errors,
-                    self.vacuous or ((),) * len(self.texts),
-                    self.useful or ((),) * len(self.texts),
-                    self.errors_if or ((),) * len(self.texts),
-                    self.next_prices or (NextPrices(),) * len(self.texts),
+                    self.vacuous,
+                    self.useful,
+                    self.errors_if,
+                    self.next_prices,
                     strict=True,
                 )
             ],
@@ -369,7 +375,7 @@ class Quote:
         words = [
             f"{rounded(error, up=True)} if {'' if place else 'at least '}{some.rows:,}"
             f"{'' if place else ' rows count'}"
-            for place, some in enumerate(self.errors_if[text] if self.errors_if else ())
+            for place, some in enumerate(self.errors_if[text])
             for name, error in some.errors
             if name == label
         ]
@@ -415,7 +421,7 @@ class Quote:
         ]
         nearby = [
             nearby.sentence(after_others=self.bits < self.bits_alone)
-            for prices, nearby in zip(self.useful, self.next_prices, strict=False)
+            for prices, nearby in zip(self.useful, self.next_prices, strict=True)
             if not prices and any(nearby)
         ]
         return vacuous + firsts + nearby

@@ -271,11 +271,13 @@ def test_an_address_that_cannot_be(url):
         ({"timeout": float("inf")}, "timeout="),
         ({"timeout": "5"}, "timeout="),
         ({"timeout": True}, "timeout="),
+        ({"timeout": 0}, "timeout="),
         ({"attempts": "2"}, "attempts="),
         ({"attempts": 1.5}, "attempts="),
         ({"attempts": 0}, "attempts="),
         ({"token": 5}, "token"),
         ({"url": "https://127.0.0.1:1", "certificates": 5}, "certificates"),
+        ({"url": "https://127.0.0.1:1", "certificates": "none.pem"}, "certificates"),
     ],
 )
 def test_an_argument_that_cannot_be_is_named_at_once(named, words):

@@ -23,7 +23,6 @@ from hartley.errors import (
     OptionError,
     Pending,
     Refused,
-    ReplyError,
 )
 
 TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"
@@ -209,18 +208,6 @@ def test_a_reply_that_is_too_long_is_not_read(server, connection, monkeypatch):
         connection.get("x")
 
 
-def test_json_with_tricks_is_refused(server, connection):
-    server.replies = [(200, b'{"a": 1, "a": 2}')]
-    with pytest.raises(ReplyError):
-        connection.get("x")
-
-
-def test_a_reply_of_another_version_is_worded(server, connection):
-    server.replies = [(200, {"answers": [{"bits": 1}]})]
-    with pytest.raises(EngineError, match="form that this version"):
-        RemoteAgent(connection, "people").ask(["SELECT 1"])
-
-
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
 NAMES = st.sampled_from(
     [
@@ -269,12 +256,6 @@ def test_no_reply_breaks_the_client(reply):
             use()
 
 
-def test_a_history_whose_pages_never_end_is_refused(server, connection):
-    server.replies = [(200, {"rows": [], "next": "a"})] * 2
-    with pytest.raises(EngineError, match="form that this version"):
-        RemoteAgent(connection, "people").history()
-
-
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
@@ -296,14 +277,6 @@ def test_an_address_is_checked_before_anything_is_sent(url, problem):
 def test_a_token_is_one_word(token):
     with pytest.raises(OptionError, match="The token is empty"):
         connect("http://127.0.0.1:1", token=token)
-
-
-def test_settings_are_checked(tmp_path):
-    for bad in ({"attempts": 0}, {"timeout": 0}):
-        with pytest.raises(OptionError):
-            ServiceConnection("http://127.0.0.1:1", TOKEN, **bad)
-    with pytest.raises(InputError, match="certificates"):
-        ServiceConnection("https://a", TOKEN, certificates=tmp_path / "none.pem")
 
 
 def test_the_dataset_is_the_only_one_or_named(server):

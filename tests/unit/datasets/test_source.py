@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hartley import EngineError, HartleyError, InputError, TableError, dataset
 from hartley.datasets import source as room
 from hartley.datasets.catalogue import ENTRIES
 from hartley.datasets.source import Source, cache_folder, fetch, find_copy, locate, opened
-from hartley.errors import EngineError, HartleyError, InputError, TableError
 
 CONTENT = b"age\n" + b"31\n" * 1000
 
@@ -131,7 +131,7 @@ def test_nothing_is_downloaded_unless_asked(server, tmp_path):
 def test_a_set_that_is_not_openly_served_says_why_and_where(name, tmp_path):
     entry = ENTRIES[name]
     with pytest.raises(TableError, match="cannot be downloaded: the set ") as caught:
-        entry.load(download=True, cache=tmp_path)
+        dataset(name, "download", cache=tmp_path)
     assert entry.source.page in caught.value.hint
     assert str(tmp_path) in caught.value.hint
 

@@ -3,7 +3,6 @@
 import copy
 import datetime as dt
 import json
-import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -188,35 +187,6 @@ def test_a_wish_of_any_type_is_read_as_it_is_written(agent):
 # --- what no service replies ----------------------------------------------------------------------
 
 GONE = object()
-STRANGE = (
-    *(
-        GONE,
-        None,
-        True,
-        -1,
-        -0.0,
-        7,
-        0.5,
-        10**300,
-        "",
-        "x",
-        "-1",
-        "1/0",
-        "1e99999999",
-        "9" * 50_000,
-    ),
-    *("NaN", "\x1b[2J", [], {}, [[]], ["x"], {"low": 1}, {"date": "x"}),
-)
-FREE = {"parameters", "consequences", "question_id"}
-"""What may be anything of its kind."""
-
-
-def places(value, path=()):
-    if path:
-        yield path
-    if isinstance(value, (dict, list)):
-        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(part, (*path, name))
 
 
 def changed(content, path, value):
@@ -229,36 +199,6 @@ def changed(content, path, value):
     else:
         inside[path[-1]] = value
     return content
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [Answer, BatchAnswer, Quote, PriceCurve, Plan])
-def test_what_was_changed_is_refused_or_says_the_same_everywhere(kind, agent, answers):
-    result, content = {
-        Answer: (answers[0], shown_answer(answers[0])),
-        BatchAnswer: (answers, {"bits": answers.bits, "answers": [*map(shown_answer, answers)]}),
-        Quote: (quote := agent.price(QUESTIONS[0], bits=1), quote.to_dict()),
-        PriceCurve: (curve := agent.curve(QUESTIONS[0], most=3), curve.to_dict()),
-        Plan: (planned := hartley.plan(QUESTIONS[:2], SCHEMA, rows=9, budget=5), planned.to_dict()),
-    }[kind]
-    again(result, content)
-    cases = [(path, value) for path in places(content) for value in STRANGE]
-    refused = 0
-    for path, value in random.Random(3).sample(cases, 400):  # noqa: S311 - reproducible
-        reply = json.loads(json.dumps(changed(content, path, value)))
-        try:
-            found = kind.from_dict(reply)
-        except ReplyError:
-            refused += 1
-            continue
-        inside = reply
-        for name in path[:-1]:
-            inside = inside[name]
-        now = inside.get(path[-1], GONE) if isinstance(inside, dict) else value
-        written = json.dumps(found.to_dict())
-        shown = now is GONE or json.dumps(now) in written or FREE & {*path} or "table" in path
-        assert shown, (path, value)
-    assert refused > 300
 
 
 def lies(answer, quote, curve, planned):
@@ -295,6 +235,7 @@ def lies(answer, quote, curve, planned):
         (("certificate", "value"), 9.0),
         (("affordable",), False),
         (("due_bits",), 9.0),
+        (("due_bits",), -0.0),
         (("refusal",), "no"),
         (("questions", 0, "vacuous"), ["y"]),
         (("questions", 0, "errors_if_rows_count"), {"3": {"y": "1"}}),
@@ -310,6 +251,7 @@ def lies(answer, quote, curve, planned):
         (("next_useful",), None),
     ):
         yield PriceCurve, changed(curve, path, value)
+    yield Plan, planned | {"batch_alone_cells": "1/2", "batch_alone_bits": -1.0}
     for path, value in (
         (("batch_bits",), 1.0),
         (("fits",), None),

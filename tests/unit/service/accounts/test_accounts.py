@@ -138,7 +138,7 @@ def test_the_database_keeps_the_rows_of_the_audit_log(accounts, place, address, 
     before = accounts.audit()
     full = statement if "SET" in statement else f"{statement} hartley_service_audit"
     with pytest.raises(Exception, match="rows of the audit log stay"):
-        place.run(address, full)
+        place.run(address, (full, ()))
     assert accounts.audit() == before
 
 

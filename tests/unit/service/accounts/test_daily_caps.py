@@ -177,4 +177,4 @@ def test_the_hash_of_the_last_row_tells_a_restored_ledger(accounts, spend, place
     accounts._daily._hash = "of a row that is not there any more"
     accounts._daily._products = {"ana": 2**9}
     assert accounts.spent_today("ana") == 2.0
-    assert place.run(address, "SELECT count(*) FROM hartley_entries")[0][0] == 4
+    assert place.run(address, ("SELECT count(*) FROM hartley_entries", ()))[0][0] == 4

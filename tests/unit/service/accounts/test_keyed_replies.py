@@ -32,7 +32,7 @@ def test_old_replies_are_removed(accounts, hands, place, address):
         accounts.keep_reply(keyed(key=f"k{number}"), "reply")
     hands.move(hours=25)
     accounts.keep_reply(keyed(key="new"), "reply")
-    assert place.run(address, "SELECT count(*) FROM hartley_service_replies") == [(1,)]
+    assert place.run(address, ("SELECT count(*) FROM hartley_service_replies", ())) == [(1,)]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a\n", "é"])

@@ -65,7 +65,7 @@ def test_a_session_carries_its_identity_and_a_text_for_forms(accounts, token):
 
 def test_a_session_is_kept_as_a_verifier_alone(accounts, token, place, address):
     text = accounts.begin_session(accounts.authenticate(token.text), lifetime=timedelta(1))
-    (row,) = place.run(address, "SELECT * FROM hartley_service_sessions")
+    (row,) = place.run(address, ("SELECT * FROM hartley_service_sessions", ()))
     assert text not in row
     assert accounts.session(text).csrf not in row
 
@@ -104,7 +104,7 @@ def test_sessions_that_are_over_are_removed(accounts, token, hands, place, addre
     accounts.begin_session(identity, lifetime=timedelta(hours=1))
     hands.move(hours=2)
     accounts.begin_session(identity, lifetime=timedelta(hours=1))
-    assert place.run(address, "SELECT count(*) FROM hartley_service_sessions") == [(1,)]
+    assert place.run(address, ("SELECT count(*) FROM hartley_service_sessions", ())) == [(1,)]
 
 
 def test_an_account_that_a_proxy_names(accounts):

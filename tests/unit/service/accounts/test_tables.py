@@ -22,7 +22,7 @@ def older(address):
 
 
 def columns(place, address):
-    rows = place.run(address, "SELECT * FROM hartley_service_accounts")
+    rows = place.run(address, ("SELECT * FROM hartley_service_accounts", ()))
     return len(rows[0])
 
 
@@ -32,7 +32,9 @@ def test_an_older_format_is_migrated_once(older, place, monkeypatch):
         with open_accounts(older) as accounts:
             assert [account.name for account in accounts.list()] == ["ana"]
     assert columns(place, older) == 6
-    assert place.run(older, "SELECT format FROM hartley_service_head") == [(len(PRESENT) + 1,)]
+    assert place.run(older, ("SELECT format FROM hartley_service_head", ())) == [
+        (len(PRESENT) + 1,)
+    ]
 
 
 def test_a_new_database_takes_every_step(place, monkeypatch):
@@ -55,13 +57,13 @@ def test_a_migration_that_fails_changes_nothing(older, place, monkeypatch):
 
 
 def test_a_newer_format_is_refused(older, place):
-    place.run(older, "UPDATE hartley_service_head SET format = 7")
+    place.run(older, ("UPDATE hartley_service_head SET format = 7", ()))
     with pytest.raises(EngineError, match="have format 7, but this version of Hartley reads"):
         open_accounts(older)
 
 
-def test_a_ledger_that_can_only_be_read_shows_its_accounts(file_place):
-    address = file_place.fresh()
+def test_a_ledger_that_can_only_be_read_shows_its_accounts(sqlite_place):
+    address = sqlite_place.fresh()
     with open_accounts(address) as accounts:
         accounts.add("ana", "analyst", by="owner")
         text = accounts.issue_token("ana", scopes="ask", by="owner").text
@@ -76,19 +78,18 @@ def test_a_ledger_that_can_only_be_read_shows_its_accounts(file_place):
             accounts.revoke_account("ana", by="owner")
 
 
-def test_the_file_of_the_accounts_is_private(file_place):
-    address = file_place.fresh()
+def test_the_file_of_the_accounts_is_private(sqlite_place):
+    address = sqlite_place.fresh()
     open_accounts(address).close()
     assert Path(address).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.postgres
-def test_the_tables_on_a_server_are_for_their_owner_alone(server_place):
-    address = server_place.fresh()
+def test_the_tables_on_a_server_are_for_their_owner_alone(postgres_place):
+    address = postgres_place.fresh()
     open_accounts(address).close()
-    shared = server_place.run(
-        address,
-        "SELECT relname FROM pg_class WHERE relname LIKE 'hartley_service%%' AND relkind = 'r' "
-        "AND pg_table_is_visible(oid) AND has_table_privilege('pg_monitor', oid, 'SELECT')",
+    shared = (
+        "SELECT relname FROM pg_class WHERE relname LIKE 'hartley_service%' AND relkind = 'r' "
+        "AND pg_table_is_visible(oid) AND has_table_privilege('pg_monitor', oid, 'SELECT')"
     )
-    assert shared == []
+    assert postgres_place.run(address, (shared, ())) == []

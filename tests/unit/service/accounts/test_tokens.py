@@ -30,7 +30,7 @@ def test_a_token_is_its_account_and_only_a_verifier_is_kept(accounts, token, pla
     secret = token.text.split("_")[2]
     assert len(secret) == 64  # 256 bits
     assert secret not in repr(token)
-    rows = place.run(address, "SELECT * FROM hartley_service_tokens")
+    rows = place.run(address, ("SELECT * FROM hartley_service_tokens", ()))
     assert verifier_of(token.text) in rows[0]
     assert not any(secret in str(value) or token.text in str(value) for value in rows[0])
     assert secret not in repr(accounts.tokens("ana"))

