@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from hartley.agent.curve import price_curve
-from hartley.agent.ledger import list_charges, opened_ledger, read_overview
+from hartley.agent.ledger import opened_ledger
 from hartley.agent.planning import plan
 from hartley.agent.quoting import explain, quote
 from hartley.engines.coded_table import is_database
@@ -411,12 +411,11 @@ class Agent:
 
     def history(self, analyst: str | None = None) -> list[Charge]:
         """Return every batch that was paid for, oldest first."""
-        dataset = self.schema.name
-        return self.ledger.trusted.read(lambda t: list_charges(t, dataset, analyst))
+        return self.ledger.history(self.schema.name, analyst)
 
     def summary(self) -> str:
         """Return a few lines that say what was promised, spent and asked."""
-        overview = self.ledger.trusted.read(lambda t: read_overview(t, self.schema.name))
+        overview = self.ledger.overview(self.schema.name)
         state, size = overview.state, self.schema.record_bits
         balance = state.balance
         share = f"at most {exactly(state.budget)} of"
@@ -552,15 +551,10 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
 def default_copy_folder(place: Place | None, ledger: object, dataset: str) -> Place | None:
     """Return the absolute place of coded copies; by default next to the ledger."""
     if place is None:
-        place = _beside(ledger, dataset)
-    return Path(place).absolute() if place is not None and is_database(place) else place
-
-
-def _beside(ledger: object, dataset: str) -> Path | None:
-    """Return the place of coded copies next to a ledger file."""
-    text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
-    path = text.removeprefix("sqlite:///")
-    if not path or "://" in path:
-        return None
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # if two become equal: versions differ
-    return Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
+        text = os.fspath(ledger) if isinstance(ledger, (str, os.PathLike)) else ""
+        path = text.removeprefix("sqlite:///")
+        if not path or "://" in path:
+            return None
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", dataset)[:100]  # if two become equal: versions differ
+        place = Path(path).with_name(f"{Path(path).name}.{name}{EMBEDDED.endings[0]}")
+    return Path(place).absolute() if is_database(place) else place

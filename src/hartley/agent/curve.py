@@ -82,16 +82,12 @@ def price_curve(  # noqa: PLR0913 - what a price rests on, each by name
         )
     with open_desk(schema, ledger=ledger, rows=rows) as (desk, opened):
         (plan,) = desk.plan(question, error, bits, min_rows)
-        return curve_of(desk, plan, _end(most), opened, analyst)
-
-
-def _end(most: object) -> int:
-    limit = floor_power(most, what="end of the curve")
-    if limit > 1 << MOST_BITS:
-        raise OptionError(
-            f"A curve to {most} bits is too long", hint=f"end it at {MOST_BITS} bits or before"
-        )
-    return limit
+        limit = floor_power(most, what="end of the curve")
+        if limit > 1 << MOST_BITS:
+            raise OptionError(
+                f"A curve to {most} bits is too long", hint=f"end it at {MOST_BITS} bits or before"
+            )
+        return curve_of(desk, plan, limit, opened, analyst)
 
 
 def own_rows(desk: PriceDesk, ledger: Ledger, analyst: str | None) -> tuple[Row, ...]:
@@ -116,7 +112,7 @@ def curve_of(
     analyst: str | None = None,
 ) -> PriceCurve:
     """Return the curve of a plan up to a number of cells; without a ledger, of prices alone."""
-    finest = price_of(_finest(plan).questions, desk.schema).cells
+    finest = price_of(plan.with_steps([1] * len(plan.questions)).questions, desk.schema).cells
     points: list[PricePoint] = []
     steps = None
     for cells in _grid(desk, plan, min(finest, limit)):
@@ -134,10 +130,6 @@ def curve_of(
         finest <= limit,
         price_of(plan.questions, desk.schema).cells,
     )
-
-
-def _finest(plan: Selection) -> Selection:
-    return plan.with_steps([1] * len(plan.questions))
 
 
 def _grid(desk: PriceDesk, plan: Selection, limit: int) -> Iterator[int]:

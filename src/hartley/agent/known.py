@@ -1,7 +1,6 @@
 """What earlier questions of an account tell, in words: why a later question costs less.
 
-Only questions are read, never answers, and no answer or charge rests on these sentences. They are
-added here, so that what ``hartley.trusted.agent`` can reach stays small enough to be read.
+Only questions are read, never answers, and no answer or charge rests on these sentences.
 """
 
 from __future__ import annotations

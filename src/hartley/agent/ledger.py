@@ -286,30 +286,6 @@ class Restored:
     head: Head | None
 
 
-def export(store: LedgerStore, path: Path) -> int:
-    """Write every row as JSON lines; return how many."""
-    rows_written: list[int] = []
-    _whole(path, lambda part: rows_written.append(store.read(lambda t: write_lines(t, part))))
-    return rows_written[0]
-
-
-def back_up(store: LedgerStore, path: Path) -> None:
-    """Write a snapshot of the ledger: a file for SQLite, otherwise JSON lines."""
-
-    def write(part: Path) -> None:
-        if not store.copy_to(part):
-            store.read(lambda transaction: write_lines(transaction, part))
-
-    _whole(path, write, private=True)
-
-
-def save_head(head: Head | None, path: Path) -> None:
-    """Write the head of the chain to a file, to be kept elsewhere; it replaces an older head."""
-    if head is None:
-        raise OptionError("The ledger is empty and has no head", hint="record something first")
-    _whole(path, lambda part: part.write_text(head.to_json() + "\n"), replace=True)
-
-
 LONGEST_HEAD = 10_000
 
 
@@ -690,24 +666,33 @@ class Ledger:
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write every row to a new file of JSON lines; return how many."""
-        rows = export(self.store, Path(path))
+        rows: list[int] = []
+        _whole(
+            Path(path), lambda part: rows.append(self.store.read(partial(write_lines, path=part)))
+        )
         self.store.flush()
-        return rows
+        return rows[0]
 
     def head(self) -> Head | None:
         """Return the end of the chain, which is on disk by then; None if it is empty."""
         return self.trusted.head()
 
     def save_head(self, path: str | os.PathLike[str]) -> Head:
-        """Write the end of the chain to a file, to be kept apart from the ledger."""
+        """Write the end of the chain to a file, to be kept apart; it replaces an older head."""
         head = self.head()
-        save_head(head, Path(path))
-        assert head is not None
+        if head is None:
+            raise OptionError("The ledger is empty and has no head", hint="record something first")
+        _whole(Path(path), lambda part: part.write_text(head.to_json() + "\n"), replace=True)
         return head
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a snapshot to a new file; questions may go on meanwhile."""
-        back_up(self.store, Path(path))
+
+        def write(part: Path) -> None:
+            if not self.store.copy_to(part):  # a file for SQLite, otherwise JSON lines
+                self.store.read(lambda transaction: write_lines(transaction, part))
+
+        _whole(Path(path), write, private=True)
         self.store.flush()
 
     def restore(self, path: str | os.PathLike[str], *, force: bool = False) -> Restored:

@@ -216,8 +216,9 @@ class Replay:
             self.schemas, self.funds = past.schemas, past.funds
             for name, fund in self.funds.items():
                 self.charged_to[name] = fund.spent
-                for member in self._members(name):
-                    self.charged_to[name] *= member.open * member.spent
+                for member in self.states.values():
+                    if member.population == name:
+                        self.charged_to[name] *= member.open * member.spent
 
     def step(self, entry: Entry) -> None:
         """Check one more row; raise an error if it is invalid.
@@ -302,9 +303,6 @@ class Replay:
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
 
-    def _members(self, name: str) -> list[DatasetState]:
-        return [state for state in self.states.values() if state.population == name]
-
     def _check_member(self, entry: Entry, before: DatasetState | None, after: DatasetState) -> None:
         """Check that a dataset joins, stays in or leaves a population only as allowed."""
         former = None if before is None else before.population
@@ -357,7 +355,9 @@ class Replay:
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
         if "version" in content:
-            self._check_version(entry)
+            if self._had(entry.dataset, content["version"]):
+                raise Broken(f"row {entry.sequence} names a version that was used before")
+            self.versions.add((entry.dataset, content["version"]))
         self._check_member(entry, before, state)
         if "version" in content or "schema" in content:
             self._renew(entry.dataset)
@@ -380,12 +380,6 @@ class Replay:
             check_bits(content, account.bits)
         elif "bits" in content:
             check_bits(content, None if before is None else before.budget)
-
-    def _check_version(self, entry: Entry) -> None:
-        version = entry.told["version"]
-        if self._had(entry.dataset, version):
-            raise Broken(f"row {entry.sequence} names a version that was used before")
-        self.versions.add((entry.dataset, version))
 
     def _had(self, dataset: str, version: str) -> bool:
         """Whether the data of a dataset had a version so far."""
@@ -776,37 +770,12 @@ def reprice(
     questions: Sequence[dict[str, Any]],
     rules: str,
     told: Sequence[dict[str, Any]] = (),
-) -> int | None:
-    """Return what a batch costs, from a recorded schema and plain questions.
-
-    Args:
-        schema: as an agent recorded it, the text of a TOML file.
-        questions: as ``to_plain`` writes them.
-        rules: the version of the pricing rules that the charge was made under.
-        told: the questions of the earlier rows that it was priced from, from version 2 on.
-
-    Returns:
-        the cells, or None if no agent recorded the schema or the rules have another version.
-
-    Example:
-        >>> from hartley.trusted.questions.batch import Question, Statistic, Test, to_plain
-        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
-        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex}).to_toml()
-        >>> women = Question(Statistic.COUNT, Test("sex", ((0, 0),)), None, None, 0, 50)
-        >>> reprice(people, [to_plain(women)], "1"), reprice(people, [to_plain(women)], "0")
-        (2, None)
-    """
-    parts = reprice_by_public(schema, questions, rules, told)
-    return None if parts is None else parts.most
-
-
-def reprice_by_public(
-    schema: object,
-    questions: Sequence[dict[str, Any]],
-    rules: str,
-    told: Sequence[dict[str, Any]] = (),
 ) -> PublicParts | None:
-    """Return what a batch costs every type of the public columns, as in ``reprice``."""
+    """Return what a batch costs every type of the public columns; None if that cannot be told.
+
+    From the text of the schema that an agent recorded, plain questions, the version of the pricing
+    rules, and the questions of the earlier rows that the charge was priced from.
+    """
     read_schema = _schema(schema, rules)
     if read_schema is None:
         return None
@@ -942,7 +911,7 @@ def open_cells(schema: object, rules: str) -> int | None:
 
 def verify_prices(ledger: Ledger, **more: Any) -> LedgerReport:  # noqa: ANN401 - what Ledger.verify takes
     """Replay a ledger and compute every price in it again; linear in the number of rows."""
-    return ledger.verify(reprice_by_public, open_factor=open_cells, may_answer=may_answer, **more)
+    return ledger.verify(reprice, open_factor=open_cells, may_answer=may_answer, **more)
 
 
 def _schema(schema: object, rules: str) -> Schema | None:

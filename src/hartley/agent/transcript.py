@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.agent.ledger import list_charges
 from hartley.engines.coded_table import code_table
 from hartley.errors import HartleyError, InputError, OptionError
 from hartley.files import parse_toml
@@ -280,7 +279,7 @@ def transcripts_of(
             hint="give the schema that the agent was asked under, or leave it out",
         )
     rows = known.max_rows if known.rows == "private" else state.rows
-    charges = ledger.trusted.read(lambda t: list_charges(t, name, None))
+    charges = ledger.history(name)
     present = [charge for charge in charges if charge.version == state.version]
     try:
         heard = _heard(present)

@@ -448,7 +448,7 @@ class _Part:
     transcript: Transcript
     within: int
 
-    @cached_property
+    @cached_property  # one, which remembers tables
     def relaxed(self) -> Relaxation:
         return Relaxation(self.transcript)
 
@@ -466,7 +466,7 @@ class _Part:
         """The places of the answers that add these numbers up."""
         return [i for i in self.asked if self.transcript.answers[i].is_total]
 
-    @cached_property
+    @property
     def owners(self) -> list[int]:
         """The answer behind each statement."""
         return [j for j, answer in enumerate(self.transcript.answers) for _ in answer.bounds()]

@@ -334,7 +334,7 @@ class LoadMonitoring:
         unexplained = self.signals.total[first] - self.signals.appliances[:, first].sum(axis=0)
         self.rest = float(np.median(unexplained))
 
-    @cached_property
+    @cached_property  # up to MOST_COMBINATIONS sums are sorted
     def _sorted(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The sums of all combinations in ascending order, and the states of each."""
         number = math.prod(len(powers) for powers in self.powers)

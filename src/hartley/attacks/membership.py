@@ -240,7 +240,7 @@ class MembershipGame:
         self._range = _code_range(self.grid, range)
         _ = self._steps  # raises an error for an invalid policy before any game
 
-    @cached_property
+    @property
     def _profiles(self) -> Profiles:
         from hartley.kernels.games import Profiles
 

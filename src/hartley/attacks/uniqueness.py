@@ -267,7 +267,7 @@ class Uniqueness:
             opened.require([self.person])
         return opened
 
-    @cached_property
+    @property
     def _columns(self) -> tuple[str, ...]:
         """The released columns, checked."""
         if self.policy is None:

@@ -62,16 +62,7 @@ class TrustedAgent:
         place: str | os.PathLike[str] | None = None,
         update: bool = False,
     ) -> None:
-        """Open a dataset of a ledger, or create it.
-
-        Args:
-            table: the table, on DuckDB, PostgreSQL or Spark; None if its coded copy already exists.
-            schema: the public schema.
-            ledger: the ledger, which stays open when the agent is closed.
-            budget: the budget in bits; needed only for a dataset that is new to the ledger.
-            place: the place of the integer-coded copy. By default, it is gone with the connection.
-            update: whether the table is a new version of a dataset in the ledger.
-        """
+        """Open a dataset of a ledger, or create it, as ``hartley.Agent``; the ledger stays open."""
         self.ledger, self._place = ledger, place
         self._changing = threading.Lock()
         self._process, self.closed = os.getpid(), False

@@ -140,16 +140,7 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     place: Place | None,
     update: bool = False,
 ) -> CodedTable:
-    """Open the coded copy of a dataset, create it for a new dataset, or replace it.
-
-    Args:
-        table: the table; None if the copy already exists.
-        schema: the schema, confirmed by the owner.
-        ledger: the ledger in which the dataset is, or will be, recorded.
-        budget: the budget in bits, for a dataset that is new to the ledger.
-        place: the place of the coded copy.
-        update: whether the table is a new version of a dataset in the ledger.
-    """
+    """Open the coded copy of a dataset, create it for a new dataset, or replace it."""
     schema.require_confirmed()
     known = dataset_state(ledger, schema.name)
     if table is not None:
@@ -222,17 +213,7 @@ def replace_copy(  # noqa: PLR0913 - what a version is made of, each by name
     kind: Literal["version", "erasure", "schema"] = "version",
     check: Callable[[], None] | None = None,
 ) -> CodedTable:
-    """Make a new coded copy and record it as a new version; earlier charges stay.
-
-    Args:
-        table: the complete new table.
-        schema: the schema of the new table.
-        ledger: the ledger of the dataset.
-        before: the schema before; an error is raised if the dataset now has another one.
-        place: the place of the coded copies.
-        kind: why there is a new version.
-        check: one more condition, called while nobody else writes.
-    """
+    """Make a new coded copy and record it as a new version; earlier charges stay."""
     content = {"schema": schema.to_toml()} if kind == "schema" else {}
     under = schema_version(before.to_toml())
     return _recorded(table, schema, ledger, place, kind, content, under, check)

@@ -33,23 +33,6 @@ def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]
     if 64 bits could overflow, and ``fits`` says at price time whether that is enough. A question
     that no record can count for never reaches the engine: its price is one cell, so its total is a
     constant.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.trusted.questions.batch import Form, Question
-        >>> from hartley.engines.codes import ColumnCoding
-        >>> from hartley.engines.coded_table import code_table
-        >>> from hartley.tables.opening import open_table
-        >>> age = ColumnCoding("age", 101, low=Fraction(0), step=Fraction(1))
-        >>> coded = code_table(open_table({"age": [20, 30, 70]}), [age])
-        >>> old = Test("age", ((30, 100),))
-        >>> form = Form((("age", 1),), 0, Fraction(1))
-        >>> totals(coded, [
-        ...     Question(Statistic.COUNT, old, None, None, 0, 3),
-        ...     Question(Statistic.SUM, All(), form, None, 0, 300),
-        ...     Question(Statistic.ORDER, All(), form, Fraction(1, 2), 0, 100),
-        ... ])
-        [2, 120, 30]
     """
     # "Questions about nobody" (docs/accountant.md): they are priced as one cell, so what an engine
     # would say must not matter. 0 and None are what it says of no rows.
@@ -85,24 +68,7 @@ def _run(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]:
 
 
 def fits(question: Question, schema: Schema, rows: int) -> bool:
-    """Tell, from the schema alone, whether every engine can compute a question exactly.
-
-    Args:
-        question: the question.
-        schema: the schema.
-        rows: the number of rows, or the largest possible one.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.trusted.questions.batch import Form, Question
-        >>> from hartley.schema.schema import Schema
-        >>> schema = Schema.read({"table": {"name": "t"}, "columns": {
-        ...     "x": {"kind": "private", "range": [0, 1_000_000_000_000], "step": 1}}})
-        >>> form = Form((("x", 1),), 0, Fraction(1))
-        >>> squares = Question(Statistic.SQUARES, All(), form, None, 0, 10**34)
-        >>> fits(squares, schema, 10**10), fits(squares, schema, 10**14)
-        (True, False)
-    """
+    """Tell, from the schema alone, whether every engine can compute a question exactly."""
     last = {name: column.points - 1 for name, column in schema.columns.items()}
     terms = () if question.form is None else question.form.terms
     largest = max((last[column] for column, _ in terms), default=0)

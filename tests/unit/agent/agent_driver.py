@@ -23,7 +23,7 @@ import duckdb  # noqa: F401 - so that a child finds it imported
 import pyarrow as pa
 
 from hartley import Agent, Wish, open_ledger, price
-from hartley.agent.replay import open_cells, reprice_by_public
+from hartley.agent.replay import open_cells, reprice
 from hartley.errors import Refused
 from hartley.trusted.data import DataVersion
 
@@ -130,7 +130,7 @@ class Repricing:
     def __call__(self, schema, questions, rules, told=()):
         key = json.dumps([questions, rules, schema, told])
         if key not in self._known:
-            self._known[key] = reprice_by_public(schema, questions, rules, told)
+            self._known[key] = reprice(schema, questions, rules, told)
         return self._known[key]
 
 

@@ -13,7 +13,6 @@ from hartley.agent.replay import (
     open_cells,
     replay,
     reprice,
-    reprice_by_public,
     verify_prices,
 )
 from hartley.errors import EngineError, InputError
@@ -109,7 +108,7 @@ def test_a_question_of_price_1_has_its_constant_answer(agent, text):
     assert answer.bits == 0
     entries = agent.ledger.entries()
     assert verify_prices(agent.ledger).holds
-    checks = (reprice_by_public, open_cells, None, may_answer)
+    checks = (reprice, open_cells, None, may_answer)
     (commit,) = (entry for entry in entries if entry.kind == "commit")
     ((digest, right),) = commit.told["answers"].items()
     assert replay(entries, *checks)[1].holds
@@ -158,7 +157,7 @@ def firms(tmp_path):
 
 
 def holds(rows):
-    return replay(rechained(rows), reprice_by_public, open_cells, None, may_answer)[1].holds
+    return replay(rechained(rows), reprice, open_cells, None, may_answer)[1].holds
 
 
 @pytest.mark.parametrize(
@@ -349,7 +348,7 @@ def mutated_rows(agent, people):
 @pytest.mark.parametrize("share", [0.15, pytest.param(1, marks=pytest.mark.long)])
 def test_what_is_accepted_of_forged_rows_is_what_is_documented(mutated_rows, share):
     order = random.Random(29)  # noqa: S311 - nothing secret
-    checks = (reprice_by_public, open_cells, None, may_answer)
+    checks = (reprice, open_cells, None, may_answer)
     assert replay(mutated_rows, *checks)[1].holds
     assert problem_of(mutated_rows) is None
     accepted, tried = set(), 0

@@ -5,8 +5,8 @@ from math import comb
 import pytest
 from hypothesis import given, strategies as st
 
+from hartley import OptionError
 from hartley.attacks.finding import AttackEstimate, advantage, share
-from hartley.errors import OptionError
 
 
 def tail(hits, trials, chance):

@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import ColumnError, Homogeneity, OptionError, open_table
+from hartley.attacks import Similarity, Skewness
 from hartley.attacks.finding import join_findings
-from hartley.attacks.homogeneity import Homogeneity, Similarity, Skewness
-from hartley.errors import ColumnError, OptionError
-from hartley.tables.opening import open_table
 
 ROWS = st.lists(
     st.tuples(

@@ -4,9 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from hartley.attacks.load_monitoring import LoadMonitoring
-from hartley.errors import ColumnError, OptionError, TableError
-from hartley.policies.quantizer import UniformQuantizer
+from hartley import ColumnError, OptionError, TableError, UniformQuantizer
+from hartley.attacks import LoadMonitoring
 
 
 def switched(random, size, *, on, off):

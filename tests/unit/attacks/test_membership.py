@@ -4,12 +4,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hartley import ColumnError, CutQuantizer, OptionError, TableError, UniformQuantizer
+from hartley.attacks import MembershipGame
 from hartley.attacks.finding import ReadingGrid, readings_of
 from hartley.attacks.homogeneity import released
-from hartley.attacks.membership import STRATEGIES, MembershipGame
-from hartley.errors import ColumnError, OptionError, TableError
-from hartley.policies.optimal import CutQuantizer
-from hartley.policies.quantizer import UniformQuantizer
+from hartley.attacks.membership import STRATEGIES
 
 RANDOM = np.random.default_rng(0)
 SURE = 1 - 1e-9

@@ -9,15 +9,22 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from hartley import Pram, attack_policy, release, write_html
-from hartley.attacks import policy_search, policy_search as policy_inputs
-from hartley.attacks.policy import PolicyInversion
+from hartley import (
+    ColumnError,
+    HartleyError,
+    OptionError,
+    PolicyDocument,
+    Pram,
+    TableError,
+    UniformQuantizer,
+    attack_policy,
+    release,
+    write_html,
+)
+from hartley.attacks import PolicyInversion, policy_search, policy_search as policy_inputs
 from hartley.attacks.policy_search import exact_number, from_order, in_order
 from hartley.boxes.box import SteppedRange
-from hartley.errors import ColumnError, HartleyError, OptionError, TableError
 from hartley.policies import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.writing import release_rows
 
 AGES = QuantizedColumn("age", UniformQuantizer(0, 100, 10))

@@ -2,10 +2,7 @@
 
 import pytest
 
-from hartley import Agent, transcripts_of
-from hartley.attacks.differencing import Differencing
-from hartley.attacks.reconstruction import Reconstruction
-from hartley.errors import OptionError
+from hartley import Agent, Differencing, OptionError, Reconstruction, transcripts_of
 
 COLUMNS = {
     "job": {"kind": "private", "values": ["x", "y"]},

@@ -8,11 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.attacks.uniqueness import Uniqueness, grid_policy
-from hartley.errors import ColumnError, OptionError
+from hartley import ColumnError, OptionError, PolicyDocument, UniformQuantizer, Uniqueness
+from hartley.attacks import grid_policy
 from hartley.policies import KeptColumn, QuantizedColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
 
 SURE = 1 - 1e-9
 """With this confidence a test about chance fails wrongly less than once in 10^8 runs."""

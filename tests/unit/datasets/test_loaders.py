@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from hartley.datasets.catalogue import ENTRIES, dataset
+from hartley import OptionError, TableError, dataset
+from hartley.datasets.catalogue import ENTRIES
 from hartley.datasets.meters import (
     NEW_YORK,
     make_redd,
@@ -17,7 +18,6 @@ from hartley.datasets.meters import (
     read_taxi,
 )
 from hartley.datasets.source import HALF_HOURS
-from hartley.errors import OptionError, TableError
 from hartley.papers.b import LATITUDE, LONGITUDE
 
 SMALL = {

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hartley import EngineError, HartleyError, InputError, TableError, dataset
 from hartley.datasets import source as room
-from hartley.datasets.catalogue import ENTRIES, dataset
+from hartley.datasets.catalogue import ENTRIES
 from hartley.datasets.source import Source, cache_folder, fetch, find_copy, locate, opened
-from hartley.errors import EngineError, HartleyError, InputError, TableError
 
 CONTENT = b"age\n" + b"31\n" * 1000
 

@@ -2,9 +2,8 @@
 
 from fractions import Fraction
 
+from hartley import PolicyDocument, UniformQuantizer
 from hartley.policies import KeptColumn, QuantizedColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
 
 HEIGHT = QuantizedColumn("height", UniformQuantizer(100, 250, 64))
 WEIGHT = QuantizedColumn("weight", UniformQuantizer(30, 200, 64))

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.errors import OptionError, Refused
+from hartley import Accountant, OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.guarantees.accountant import Accountant, ChargedBudget
+from hartley.guarantees.accountant import ChargedBudget
 from hartley.text import decimals_down, decimals_up
 
 CELLS = st.lists(st.integers(1, 40), max_size=12)

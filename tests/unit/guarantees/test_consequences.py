@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley import (
+    PolicyDocument,
     Relation,
+    UniformQuantizer,
     analyse_hypothesis,
+    certify,
     maximal_leakage,
     maximin_information,
     nonstochastic_leakage,
 )
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
-from hartley.guarantees.verify import certify
 from hartley.measures import symmetric_leakage, zero_error_capacity_bound
 from hartley.policies import QuantizedColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
 from hartley.text import bits_up, digits_down, exactly
 
 POINTS = 7

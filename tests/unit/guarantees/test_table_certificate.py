@@ -6,11 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from hartley import Agent
-from hartley.errors import CertificateError, OptionError
+from hartley import Agent, CertificateError, OptionError, check
 from hartley.guarantees.table_certificate import sealed, verify_tables
 from hartley.studies.check.certificate import certify_tables, save_certificate, verify_check
-from hartley.studies.check.check import check
 
 SQUARE = "r,a,b,c,Total\nx,20,50,10,80\ny,s,19,s,49\nz,s,32,s,61\nTotal,45,101,44,190\n"
 

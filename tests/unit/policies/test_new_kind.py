@@ -8,15 +8,18 @@ from pathlib import Path
 import pytest
 
 import hartley
-from hartley.errors import CertificateError, InputError
-from hartley.guarantees.exhaustive import verify_exhaustively
-from hartley.guarantees.promise import Certificate
-from hartley.guarantees.verify import certify
+from hartley import (
+    Certificate,
+    CertificateError,
+    InputError,
+    PolicyDocument,
+    UniformQuantizer,
+    certify,
+    release,
+    verify_exhaustively,
+)
 from hartley.policies import KeptColumn, QuantizedColumn, register
-from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import KINDS
-from hartley.policies.quantizer import UniformQuantizer
-from hartley.studies.release.release import release
 
 PAGE = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
 

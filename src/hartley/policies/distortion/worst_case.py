@@ -66,7 +66,7 @@ class WorstCasePoint:
     prices: Prices
     steps: int = 0
 
-    @cached_property
+    @property
     def bound(self) -> float:
         """No rule within the limit has less distortion."""
         return self.prices.bound(self.limit)

@@ -260,7 +260,7 @@ class HidingPolicy:
             for reach, name in zip(reaches, self.move, strict=True)
         )
 
-    @cached_property
+    @property
     def distances(self) -> tuple[int, ...]:
         """How many steps the two records that are released as one lie apart: D."""
         if self.known_within is None:
@@ -434,7 +434,7 @@ class MeetPolicy(HidingPolicy):
         steps = [self.columns[name].step for name in self.move]
         return tuple(map(abs, best_direction(weights, steps, self.reach[0], self.norm)))
 
-    @cached_property
+    @property
     def trees(self) -> dict[str, Tree]:
         """For every moved column the index that is released, as a formula over indices."""
         places, above, below = {}, {}, {}  # where sides meet, and the partners D steps away

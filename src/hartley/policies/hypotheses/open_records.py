@@ -508,7 +508,7 @@ class ContinuousMeetPolicy(HidingPolicy):
         """Its lattice."""
         return self.columns[self.name]
 
-    @cached_property
+    @property
     def line(self) -> Expression:
         """Where the hypothesis changes, as an index that need not be whole."""
         first, second = self.hypothesis.clause[1].arguments

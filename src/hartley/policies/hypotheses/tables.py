@@ -528,7 +528,7 @@ class TablePolicy(HidingPolicy):
         shifts: list[int] = (np.unravel_index(np.array(places), self.shape)[axis] - here).tolist()
         return shifts
 
-    @cached_property
+    @property
     def possible_form(self) -> IntegerForm | None:
         """The condition in whole numbers that every possible record fulfils."""
         return None if self.possible is None else IntegerForm.of(self.possible, self.columns)

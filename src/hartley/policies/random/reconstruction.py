@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -74,7 +73,7 @@ class ReconstructedRelease:
     """I(W;X^), which is never more: X^ is a function of Q."""
     base: float = 2
 
-    @cached_property
+    @property
     def pram(self) -> Pram:
         """The rule with the estimates as its released values, to draw by."""
         if self.sees == "both":

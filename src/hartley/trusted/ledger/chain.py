@@ -79,11 +79,7 @@ def find_population(
 ) -> Population | None:
     """Return the state of a population, or None if it is not in the ledger.
 
-    Args:
-        transaction: the transaction to read in.
-        name: the name of the population.
-        dataset: a dataset that counts with a new state; it need not be a member yet.
-        state: the new state of that dataset.
+    ``dataset`` counts with a new state, also if it is no member yet.
     """
     row = transaction.latest("", name)
     if row is None:
@@ -112,15 +108,7 @@ def check_member(
     after: DatasetState,
     terms: Terms,
 ) -> None:
-    """Raise an error if an event would break the promise of the population.
-
-    Args:
-        transaction: the transaction to read in.
-        dataset: the name of the dataset.
-        before: its state before the event; None if it is being created.
-        after: its state after the event.
-        terms: the terms of its schema after the event.
-    """
+    """Raise an error if an event would break the promise of the population."""
     former = None if before is None else before.population
     # The promise of a population is about everything that its datasets revealed, so a dataset with
     # charges cannot leave. For the same reason a dataset joins with its whole history.

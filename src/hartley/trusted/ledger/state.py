@@ -8,7 +8,7 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError, Refused
@@ -143,13 +143,7 @@ class Balance:
             >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
             (2.0, 0.0)
         """
-        return _bits_of(self.left)
-
-
-@lru_cache(maxsize=64)
-def _bits_of(left: int) -> float:
-    """Return the bits of what is left, rounded down; cached, since repeats leave the same."""
-    return bits_at_most(left)
+        return bits_at_most(self.left)
 
 
 @lru_cache(maxsize=1024)
@@ -367,7 +361,7 @@ class DatasetState:
         # products of all accounts together stay within floor(2^B).
         return Balance(self.free if account.bits is None else account.bits, account.spent)
 
-    @cached_property
+    @property
     def free(self) -> Fraction:
         """The part of the budget outside allowances."""
         return self.budget - self.allotted

@@ -536,16 +536,6 @@ def price(questions: Sequence[Question], schema: Schema) -> Price:
 
     Proved: proofs/Columns.v, columns_sound, for one row per person and below the caps; the rest is
     proved on paper and enumerated.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.trusted.questions.batch import Question, Statistic, Test
-        >>> from hartley.schema.schema import Column, Schema
-        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(99), step=Fraction(1))
-        >>> people = Schema("people", {"age": age})
-        >>> adults = Test("age", ((18, 99),))
-        >>> price([Question(Statistic.COUNT, adults, None, None, 0, 50)], people).bits
-        1.0
     """
     return _price(questions, schema)
 
@@ -635,16 +625,6 @@ def steps_within(
 
     ``known`` keeps steps for further batches, which get the same where all prices are the same. It
     belongs to one agent: how fast a search ends shows no question of another one.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> from hartley.trusted.questions.batch import All, Form, Question, Statistic
-        >>> from hartley.schema.schema import Column, Schema
-        >>> age = Column("age", "private", low=Fraction(0), high=Fraction(90), step=Fraction(1))
-        >>> form = Form((("age", 1),), 0, Fraction(1))
-        >>> total = Question(Statistic.SUM, All(), form, None, 0, 900)
-        >>> steps_within([total], 4, Schema("people", {"age": age}))
-        (Fraction(30, 1),)
     """
     exact = _Search(questions, schema, limit)
     name = None if known is None else exact.name

@@ -341,16 +341,6 @@ def about_nobody(condition: Condition, form: Form | None, columns: Mapping[str, 
     Such a question has the same answer for all data: prices leave it out, and no engine is asked.
     It is decided here for both, so that they cannot differ. If there are too many conjunctions, it
     is not decided: the engine is asked, and the price covers every answer.
-
-    Example:
-        >>> from hartley.trusted.questions.batch import Either
-        >>> from hartley.schema.schema import Column
-        >>> sex = {"sex": Column("sex", "private", ("F", "M"))}
-        >>> female, male = Test("sex", ((0, 0),)), Test("sex", ((1, 1),))
-        >>> about_nobody(All((female, male)), None, sex)
-        True
-        >>> about_nobody(Either((female, male)), None, sex)
-        False
     """
     return possible_terms(condition, form, columns) == ()
 

@@ -460,18 +460,6 @@ def coded(
     """Return a form that begins at 0, for statistics that a constant does not change.
 
     If not `signed`, the direction of the values is kept: a median of -a is not one of a.
-
-    Example:
-        >>> from hartley.trusted.questions.terms import LinearExpression
-        >>> from hartley.schema.schema import Column
-        >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
-        >>> height = Column("h", "private", low=low, high=high, step=step)
-        >>> twice = LinearExpression((("h", Fraction(2)),), Fraction(3), Fraction(0))
-        >>> found = coded(twice, {"h": height})
-        >>> found.form  # 2 h + 3 is 1 k + 203
-        Form(terms=(('h', 1),), constant=0, unit=Fraction(1, 2))
-        >>> found.scale, found.shift, found.least, found.most
-        (Fraction(1, 1), Fraction(203, 1), 0, 300)
     """
     factor, terms, unit, offset = _primitive(linear, columns, signed=signed)
     constant = -sum(min(0, c * (columns[name].points - 1)) for name, c in terms)
@@ -481,18 +469,7 @@ def coded(
 
 
 def natural(linear: LinearExpression, columns: Mapping[str, Column]) -> CodedForm:
-    """Return a form that is the value itself, up to a factor, for sums of an unknown number.
-
-    Example:
-        >>> from hartley.trusted.questions.terms import LinearExpression
-        >>> from hartley.schema.schema import Column
-        >>> low, high, step = Fraction(100), Fraction(250), Fraction(1, 2)
-        >>> height = Column("h", "private", low=low, high=high, step=step)
-        >>> twice = LinearExpression((("h", Fraction(2)),), Fraction(0), Fraction(0))
-        >>> found = natural(twice, {"h": height})
-        >>> found.form, found.scale, found.least, found.most
-        (Form(terms=(('h', 1),), constant=200, unit=Fraction(1, 2)), Fraction(1, 1), 200, 500)
-    """
+    """Return a form that is the value itself, up to a factor, for sums of an unknown number."""
     factor, terms, unit, offset = _primitive(linear, columns, signed=True)
     total = offset + linear.constant / factor
     fine = _divisor(unit, total)

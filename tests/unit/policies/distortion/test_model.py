@@ -6,9 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from hartley import JointDistribution, PrivacyDistortion
 from hartley.policies.distortion.curve import OBJECTIVES
-from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.ranges.distribution import JointDistribution
 
 
 @pytest.fixture(scope="module")

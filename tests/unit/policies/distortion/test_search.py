@@ -6,9 +6,8 @@ import types
 import numpy as np
 import pytest
 
-from hartley.errors import HartleyError
+from hartley import HartleyError, PrivacyDistortion
 from hartley.policies.distortion import search
-from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.distortion.newton import _settings, one_blas_thread, solve_second
 from hartley.policies.distortion.problem import Incumbent, Problem, evaluate, lower_bound, namespace
 from hartley.policies.distortion.search import solve_first, start_coarse

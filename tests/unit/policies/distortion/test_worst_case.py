@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hartley.errors import OptionError
-from hartley.policies.distortion.model import PrivacyDistortion
+from hartley import OptionError, PrivacyDistortion
 from hartley.policies.distortion.newton import Blocks
 from hartley.policies.distortion.worst_case_limits import LIMITS, Prices
 

@@ -1,21 +1,19 @@
+"""The bound for Gaussian models, proved on both sides."""
+
 import json
 import math
+import warnings
 from fractions import Fraction
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
-from hartley.errors import OptionError
-from hartley.policies.gaussian.bound import (
-    GaussianFrontier,
-    Programme,
-    mutual_information_bound,
-    quadratic_gaussian_bound,
-    water_filling_bound,
-)
+from hartley import OptionError, quadratic_gaussian_bound
+from hartley.policies import mutual_information_bound, water_filling_bound
+from hartley.policies.gaussian.bound import GaussianFrontier, Programme
 from hartley.policies.gaussian.certificate import Dyadic, in_unit, minors
-from hartley.policies.gaussian.model import read_gaussian
+from hartley.policies.gaussian.model import moments, read_gaussian
 
 KEY = np.array([[2.0, 0.9], [0.9, 1.0]])
 SIDES = {"confidential": 1.0, "key": KEY, "cross": [0.9, 0.1]}
@@ -269,3 +267,13 @@ def test_minors_agree_with_every_principal_minor(seed):
     else:
         assert Fraction(*found.determinant) == principal[tuple(range(size))]
         assert found.rank == max((len(c) for c, value in principal.items() if value), default=0)
+
+
+# --- numbers whose covariance overflows are refused without a warning of numpy --------------------
+
+
+def test_moments_that_overflow_are_not_finite_and_warn_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, covariances = moments(np.array([[1.0], [1e308], [-1e308]]))
+    assert not np.isfinite(covariances).any()

@@ -3,10 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from hartley.datasets.people import people
-from hartley.errors import ColumnError, OptionError, TableError
+from hartley import ColumnError, OptionError, TableError, people
+from hartley.policies import GaussianRule
 from hartley.policies.gaussian import rule as module
-from hartley.policies.gaussian.rule import GaussianRule
 
 JOINT = np.array(
     [

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.errors import OptionError
-from hartley.policies.hypotheses.hypothesis import Hypothesis
+from hartley import Hypothesis, OptionError
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The policy meet: its reach, what it refuses, and the best move within a norm."""
+"""The policy that releases records from either side of a hypothesis as one."""
 
 import itertools
 from fractions import Fraction
@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.errors import OptionError
-from hartley.policies.hypotheses.hypothesis import LatticeColumn
-from hartley.policies.hypotheses.meeting import MeetPolicy, best_direction
-from hartley.policies.hypotheses.open_records import (
-    OpenRecords,
-    count_line,
-    count_open,
-    count_outputs_open,
-)
+from hartley import Hypothesis, Interval, MeetPolicy, OptionError
+from hartley.policies import LatticeColumn, OpenRecords, count_open
+from hartley.policies.hypotheses.meeting import best_direction, directions
+from hartley.policies.hypotheses.open_records import count_line, count_outputs_open
+from hartley.policies.hypotheses.sides import IntegerForm
+from hartley.policies.hypotheses.tables import hiding_policy
 
 TEN = LatticeColumn(0, 10, 1)
 
@@ -133,3 +130,106 @@ def test_order_is_reversed_across_the_line():
     policy = MeetPolicy("x >= 5", {"x": TEN}, ["x"], 2)
     released = [int(policy.release({"x": x})["x"]) for x in range(11)]
     assert released == [0, 3, 4, 5, 6, 3, 4, 5, 6, 9, 10]
+
+
+# --- directions are shown or looked up; what is not monotone is refused ---------------------------
+
+
+COLUMNS = {name: LatticeColumn(0, 8, 1) for name in "xyz"}
+
+
+@pytest.mark.parametrize(
+    ("text", "signs"),
+    [
+        ("x >= 3", {"x": 1}),
+        ("x < 3", {"x": -1}),
+        ("not x < 3", {"x": 1}),
+        ("2*x - 3*y >= z", {"x": 1, "y": -1, "z": -1}),
+        ("x*y >= z**2", {"x": 1, "y": 1, "z": -1}),
+        ("x/(y + 1) > 2", {"x": 1, "y": -1}),
+        ("(0 - x)**3 >= 5 - y", {"x": -1, "y": 1}),
+        ("(x - 9)**2 >= y", {"x": -1, "y": -1}),
+        ("abs(x - 20) <= y", {"x": 1, "y": 1}),
+        ("max(x, y) >= 3 and min(x, 2*y) > 1", {"x": 1, "y": 1}),
+        ("x >= 3 or x + y >= 9", {"x": 1, "y": 1}),
+        ("x - x + y >= 3", {"x": 1, "y": 1}),
+        ("(x - 4)**3 + (x - 4)**2 >= 100", {"x": 1}),  # by looking: on this lattice alone
+        ("(x - 4)**2 >= 30", {"x": 1}),  # nowhere true
+    ],
+)
+def test_directions_are_those_of_the_lattice(text, signs):
+    hypothesis = Hypothesis.parse(text)
+    columns = {name: COLUMNS[name] for name in hypothesis.names}
+    assert directions(hypothesis, columns, list(signs)) == signs
+    shape = [column.last + 1 for column in columns.values()]
+    grid = dict(zip(columns, np.indices(shape), strict=True))
+    holds = IntegerForm.of(hypothesis, columns).at(grid)
+    for name, sign in signs.items():
+        axis = list(columns).index(name)
+        assert (sign * np.diff(np.broadcast_to(holds, shape), axis=axis) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "text", ["x == 3", "2 <= x <= 5", "(x - 4)**2 >= 4", "(x - 4)*(y - 4) >= 3", "x >= 3 and x < 6"]
+)
+def test_a_hypothesis_that_is_not_monotone_is_refused(text):
+    hypothesis = Hypothesis.parse(text)
+    columns = {name: COLUMNS[name] for name in hypothesis.names}
+    with pytest.raises(OptionError, match="not monotone in 'x'"):
+        directions(hypothesis, columns, ["x"])
+
+
+def test_a_large_lattice_is_not_looked_at():
+    fine = {"x": LatticeColumn(0, 10, "0.0000001")}
+    assert directions(Hypothesis.parse("x*x >= 2"), fine, ["x"]) == {"x": 1}
+    with pytest.raises(OptionError, match="cannot be shown"):
+        directions(Hypothesis.parse("(x - 1)**2 >= 2"), fine, ["x"])
+
+
+# --- numbers of a policy on data with a step that make no sense are refused by name ---------------
+
+
+TWO = {"x": LatticeColumn(0, 10, 1), "y": LatticeColumn(0, 8, 1)}
+
+
+@pytest.mark.parametrize("step", [0, -1, "0.0"])
+def test_a_step_that_is_not_positive_is_named_as_the_step(step):
+    with pytest.raises(OptionError, match=r"^The step -?\d+ is not a positive number; hint: "):
+        LatticeColumn(0, 10, step)
+
+
+def test_too_many_reaches_are_counted_in_words():
+    with pytest.raises(OptionError, match=r"There are 2 numbers for the reach of 1 column; "):
+        MeetPolicy("x >= 5", {"x": LatticeColumn(0, 10, 1)}, ["x"], [1, 2])
+
+
+@pytest.mark.parametrize("hypothesis", ["x + y >= 9", "x + y == 9"])  # by formula, by tables
+def test_a_reach_by_name_is_the_reach_of_that_column(hypothesis):
+    listed = hiding_policy(hypothesis, TWO, ["x", "y"], [2, 1])
+    named = hiding_policy(hypothesis, TWO, ["x", "y"], {"y": 1, "x": 2})
+    other = hiding_policy(hypothesis, TWO, ["x", "y"], {"y": 2, "x": 1})
+    assert named.reach == listed.reach == (2, 1) == other.reach[::-1]
+    assert named == listed != other
+
+
+def test_what_is_known_may_be_named_like_the_reach():
+    known = {"known_within": {"y": 1, "x": 2}}
+    assert MeetPolicy("x + y >= 9", TWO, ["x", "y"], 2, **known).known_within == (2, 1)
+    one = hiding_policy(
+        "x >= z/2", {"x": TWO["x"]}, ["x"], {"x": 2}, ranges={"z": Interval(0, 16)},
+        known_within={"x": 3},
+    )  # fmt: skip
+    assert (one.reach, one.known_within) == ((2,), (3,))
+
+
+@pytest.mark.parametrize("reach", [{}, {"x": 1}, {"x": 1, "z": 1}, {"x": 1, "y": 1, "z": 1}])
+def test_a_reach_of_other_columns_is_refused_with_their_names(reach):
+    with pytest.raises(OptionError, match="does not name the moved columns, each once; hint: nam"):
+        MeetPolicy("x + y >= 9", TWO, ["x", "y"], reach)
+    with pytest.raises(OptionError, match="Known_within does not name"):
+        MeetPolicy("x + y >= 9", TWO, ["x", "y"], 1, known_within=reach)
+
+
+def test_a_norm_takes_no_reach_by_name():
+    with pytest.raises(OptionError, match="hint: give one number, which the norm measures"):
+        MeetPolicy("x + y >= 9", TWO, ["x", "y"], {"x": 1, "y": 1}, norm="l1")

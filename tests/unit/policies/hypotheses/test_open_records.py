@@ -1,4 +1,4 @@
-"""`meet` beside columns without a step: what moves is open, whatever doubles do near a value."""
+"""Hypotheses that stay open beside columns without a step."""
 
 import math
 from fractions import Fraction
@@ -6,15 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley import certify
-from hartley.boxes.box import Interval
-from hartley.errors import HartleyError, InputError
-from hartley.policies import read_column
-from hartley.policies.document import PolicyDocument
-from hartley.policies.hypotheses.hypothesis import LatticeColumn
-from hartley.policies.hypotheses.open_records import ContinuousMeetPolicy, OpenShare
+from hartley import HartleyError, InputError, Interval, PolicyDocument, certify, open_table
+from hartley.policies import ContinuousMeetPolicy, LatticeColumn, read_column
+from hartley.policies.hypotheses.open_records import OpenShare
 from hartley.tables.column_map import apply_map
-from hartley.tables.opening import open_table
 
 FIELDS = {
     "name": "kg",

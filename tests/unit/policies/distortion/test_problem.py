@@ -6,8 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from hartley.errors import ColumnError, InputError, OptionError
-from hartley.policies.distortion.model import PrivacyDistortion
+from hartley import ColumnError, InputError, OptionError, PrivacyDistortion
 
 JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])
 

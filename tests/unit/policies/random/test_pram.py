@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from hartley.errors import ColumnError, InputError, OptionError
-from hartley.guarantees.verify import certify
+from hartley import (
+    ColumnError,
+    InputError,
+    OptionError,
+    PolicyDocument,
+    Pram,
+    PrivacyDistortion,
+    certify,
+)
 from hartley.policies import KeptColumn
-from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.document import PolicyDocument
 from hartley.policies.random.matrix import ExactMatrix
-from hartley.policies.random.pram import Pram, TableDraw, guessing_gain, odds_factor
+from hartley.policies.random.pram import TableDraw, guessing_gain, odds_factor
 
 RULE = Pram([["0.7", "0.2", "0.1"], ["0.25", "0.5", "0.25"], ["0", "0.1", "0.9"]])
 

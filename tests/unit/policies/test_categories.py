@@ -1,4 +1,4 @@
-"""Categories merged for a leakage bound: kept, and by the most useful groups."""
+"""Merged categories."""
 
 import math
 from fractions import Fraction
@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from hartley import ROW, Relation, nonstochastic_leakage
-from hartley.errors import HartleyError, OptionError
-from hartley.policies.categories import CategoryMerging, _least_size
+from hartley import ROW, HartleyError, OptionError, Relation, nonstochastic_leakage
+from hartley.policies import CategoryMerging
+from hartley.policies.categories import _least_size
 
 BITS = st.sampled_from([0, "0.4", 1, "1.585", 2, "2.3", 3, 10])
 COUNTS = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)

@@ -10,12 +10,15 @@ from fractions import Fraction
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hartley.errors import CertificateError, InputError
-from hartley.guarantees.promise import Certificate
-from hartley.guarantees.verify import certify
+from hartley import (
+    Certificate,
+    CertificateError,
+    InputError,
+    PolicyDocument,
+    UniformQuantizer,
+    certify,
+)
 from hartley.policies import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
-from hartley.policies.document import PolicyDocument
-from hartley.policies.quantizer import UniformQuantizer
 
 POLICY = """\
 # Ages in seven classes.   A comment, and spaces at its end.  \t

@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from hartley.boxes.box import Box, Interval
+from hartley import Box, CutQuantizer, Interval, OptionError, optimal_quantizer
+from hartley.boxes import parse_expression, variables, volume
 from hartley.boxes.exact_range import known_range
-from hartley.boxes.expression import mean, parse_expression, variables
-from hartley.boxes.volumes import volume
-from hartley.errors import OptionError
-from hartley.policies.optimal import (
-    CutQuantizer,
-    Slots,
-    SortedValues,
-    optimal_quantizer,
-)
+from hartley.boxes.expression import mean
+from hartley.policies.optimal import Slots, SortedValues
 
 SQUARE, UNIT = Box.cube(-2, 2, size=2), Box({"x": (0, 1)})
 MEAN = "(x1 + x2) / 2"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hartley.errors import ColumnError, HartleyError, InputError, OptionError
+from hartley import ColumnError, HartleyError, InputError, OptionError
 from hartley.policies.gaussian.model import NamedCovariance
 
 

@@ -6,12 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.errors import ColumnError, OptionError
-from hartley.policies.distortion.model import PrivacyDistortion
-from hartley.policies.random.estimates import least_leaking
-from hartley.policies.random.pram import Pram
-from hartley.policies.random.reconstruction import reconstruct
-from hartley.ranges.distribution import JointDistribution
+from hartley import ColumnError, JointDistribution, OptionError, Pram, PrivacyDistortion
+from hartley.policies import least_leaking, reconstruct
 
 DOSE = Pram.retaining("0.8", [0, 10], column="dose")
 

@@ -8,16 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
-from hartley.errors import OptionError
-from hartley.measures.leakage import maximal_leakage
+from hartley import OptionError, Pram, maximal_leakage
+from hartley.policies import estimable, least_leaking, pram_leakage
 from hartley.policies.random.estimates import (
-    estimable,
     estimate_from_counts,
-    least_leaking,
     left_inverse,
     nearest_frequencies,
 )
-from hartley.policies.random.pram import Pram, pram_leakage
 
 RULE = Pram([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.05, 0.15, 0.8]], ["a", "b", "c"], column="x")
 COIN = Pram.retaining("0.8", ["no", "yes"], column="y")

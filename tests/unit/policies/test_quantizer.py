@@ -6,9 +6,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.errors import OptionError
+from hartley import OptionError, UniformQuantizer
 from hartley.policies.quantizer import (
-    UniformQuantizer,
     cells_per_person,
     levels_for_bits,
     levels_for_error,

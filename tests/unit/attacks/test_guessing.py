@@ -5,9 +5,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.attacks.guessing import BruteForceGuessing, HypothesisTesting
-from hartley.measures.guessing import guessing_leakage, maximal_guessing_leakage
-from hartley.ranges.relation import ROW, Relation
+from hartley import ROW, Relation, guessing_leakage, maximal_guessing_leakage
+from hartley.attacks import BruteForceGuessing, HypothesisTesting
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("wxyz")), min_size=1, max_size=16)
 
