@@ -14,7 +14,6 @@ from hartley.exact import bits_at_least
 from hartley.results.quote import ErrorsAtRows, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, counted, verb_for
-from hartley.trusted.agent import certificate_of
 from hartley.trusted.precision import (
     MOST_KEPT,
     PriceDesk,
@@ -23,7 +22,7 @@ from hartley.trusted.precision import (
     vacuous_labels,
 )
 from hartley.trusted.pricing.conditional_price import ConditionalPrice, discount_sentence
-from hartley.trusted.pricing.price import next_limits, price as price_of
+from hartley.trusted.pricing.price import certificate_of, next_limits, price as price_of
 from hartley.trusted.questions.batch import to_plain
 from hartley.trusted.questions.question import NumberKind
 

@@ -18,13 +18,12 @@ from hartley.service.own_rows import LaterNote, own_balance, own_place
 from hartley.service.replies import busy, not_found, shown_answer
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions
-from hartley.trusted.agent import certificate_of
 from hartley.trusted.cells import read_cells
 from hartley.trusted.ledger.chain import find
 from hartley.trusted.ledger.charging import plan, read_batch
 from hartley.trusted.ledger.rows import NULL, digest
 from hartley.trusted.precision import questions_of
-from hartley.trusted.pricing.price import price
+from hartley.trusted.pricing.price import certificate_of, price
 from hartley.trusted.questions.batch import from_plain, to_plain
 from hartley.trusted.questions.question import parse
 

@@ -7,15 +7,13 @@ import threading
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hartley.errors import InputError, OptionError
-from hartley.exact import bits_at_least, check_bits, write_integer
-from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import LONG, Answer, BatchAnswer
+from hartley.exact import bits_at_least, check_bits
+from hartley.results.answer import Answer, BatchAnswer
 from hartley.results.quote import Wish
-from hartley.text import decimals_up
 from hartley.trusted.data import DataVersion, ledger_head_file, load, remove_copy, replace_copy
 from hartley.trusted.ledger.rows import NULL, digest
 from hartley.trusted.pricing.conditional_price import RULES
-from hartley.trusted.pricing.price import BATCH_RULES
+from hartley.trusted.pricing.price import certificate_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -229,41 +227,3 @@ class TrustedAgent:
         """Close the connections to the data; all answers and charges are on disk."""
         self.closed = True
         self._data.coded.close()
-
-
-def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
-    """Return the promise of a batch: how many answers one person's data can produce.
-
-    Example:
-        >>> from hartley.schema.schema import Schema
-        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
-        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex})
-        >>> print(certificate_of(["SELECT COUNT(*) FROM people WHERE sex = 'F'"], 2, people).claim)
-        Whatever the data of one person is, the answers take one of at most 2 values.
-    """
-    who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
-    rows = schema.rows_per_unit
-    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
-    return Certificate(
-        kind="noiseless privacy",
-        claim=(
-            "Whatever the data of one person is, the answers take one of at most "
-            f"{number} value{'s' if cells != 1 else ''}."
-        ),
-        value=bits_at_least(cells),
-        unit="bits",
-        theorem="Farokhi 2019 (Noiseless Privacy), Definition 1, with the accountant's theorem",
-        rule="corrected",
-        sound=True,
-        certainty="bound",
-        assumptions=(
-            f"{who}, who has at most {rows} row{'s' if rows != 1 else ''}",
-            "everybody else's data stays fixed",
-            UNRELATED,
-            "the schema, public columns and the number of rows are known to everybody"
-            if schema.rows == "public"
-            else "the schema and public columns are known to everybody",
-            "the truth is the table clamped to its ranges and snapped to its steps",
-        ),
-        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": BATCH_RULES},
-    )

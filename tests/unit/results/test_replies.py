@@ -15,7 +15,7 @@ from hartley.errors import ReplyError
 from hartley.results.answer import NULL, Key, Reading
 from hartley.results.plan import PeriodLeft
 from hartley.service.replies import shown_answer
-from hartley.trusted.agent import certificate_of
+from hartley.trusted.pricing.price import certificate_of
 
 SCHEMA = Schema.read(
     {

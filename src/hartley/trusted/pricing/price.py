@@ -16,8 +16,10 @@ from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hartley.errors import Refused
-from hartley.exact import bits_at_least
-from hartley.text import bits_up, counted, noun_for
+from hartley.exact import bits_at_least, write_integer
+from hartley.guarantees.promise import UNRELATED, Certificate
+from hartley.results.answer import LONG
+from hartley.text import bits_up, counted, decimals_up, noun_for
 from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
 from hartley.trusted.pricing.one_row import (
     PartPrice,
@@ -461,6 +463,44 @@ def _questions(numbers: Sequence[int]) -> str:
 
 BATCH_RULES = "1"
 """The version of the rules that price a batch alone, as certificates of answers name it."""
+
+
+def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
+    """Return the promise of a batch: how many answers one person's data can produce.
+
+    Example:
+        >>> from hartley.schema.schema import Schema
+        >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
+        >>> people = Schema.read({"table": {"name": "people"}, "columns": sex})
+        >>> print(certificate_of(["SELECT COUNT(*) FROM people WHERE sex = 'F'"], 2, people).claim)
+        Whatever the data of one person is, the answers take one of at most 2 values.
+    """
+    who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
+    rows = schema.rows_per_unit
+    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
+    return Certificate(
+        kind="noiseless privacy",
+        claim=(
+            "Whatever the data of one person is, the answers take one of at most "
+            f"{number} value{'s' if cells != 1 else ''}."
+        ),
+        value=bits_at_least(cells),
+        unit="bits",
+        theorem="Farokhi 2019 (Noiseless Privacy), Definition 1, with the accountant's theorem",
+        rule="corrected",
+        sound=True,
+        certainty="bound",
+        assumptions=(
+            f"{who}, who has at most {rows} row{'s' if rows != 1 else ''}",
+            "everybody else's data stays fixed",
+            UNRELATED,
+            "the schema, public columns and the number of rows are known to everybody"
+            if schema.rows == "public"
+            else "the schema and public columns are known to everybody",
+            "the truth is the table clamped to its ranges and snapped to its steps",
+        ),
+        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": BATCH_RULES},
+    )
 
 
 @dataclass(frozen=True)
