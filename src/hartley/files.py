@@ -57,13 +57,6 @@ class PrivateFolder:
 
     The process that makes it holds a lock in it until it ends. The next process that makes a folder
     with the same label removes folders without a held lock: their processes were killed.
-
-    Example:
-        >>> with PrivateFolder(Path(tempfile.gettempdir()), "example") as folder:
-        ...     oct(folder.path.stat().st_mode & 0o777)
-        '0o700'
-        >>> folder.path.exists()
-        False
     """
 
     def __init__(self, parent: Path, label: str) -> None:
@@ -184,16 +177,6 @@ def written_together() -> Iterator[None]:
 
     A file system moves one file at a time, so only a crash of the machine between two moves can
     leave some of them; an error or an interruption cannot.
-
-    Example:
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     try:
-        ...         with written_together():
-        ...             _ = write_whole(Path(folder, "table.csv"), "age")
-        ...             raise ValueError("the certificate cannot be written")
-        ...     except ValueError:
-        ...         os.listdir(folder)
-        []
     """
     if _TOGETHER.get() is not None:  # an outer block decides when they appear
         yield
@@ -226,13 +209,6 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
 
     An error or an interruption leaves the path unchanged. Leftovers of a killed process are removed
     when the same path is written again. A link stays a link: the file it points to is replaced.
-
-    Example:
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with whole_file(Path(folder, "note.txt")) as half:
-        ...         _ = half.write_text("done")
-        ...     print(Path(folder, "note.txt").read_text(), len(os.listdir(folder)))
-        done 1
     """
     together = _TOGETHER.get()
     staging = None
@@ -269,13 +245,7 @@ def _plain_target(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file completely or not at all.
-
-    Example:
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     print(write_whole(Path(folder) / "note.txt", "done").read_text())
-        done
-    """
+    """Write a file completely or not at all."""
     with whole_file(path) as half:
         half.write_bytes(content.encode() if isinstance(content, str) else content)
     return Path(path)
@@ -353,13 +323,7 @@ def unwritable(what: str, error: OSError) -> InputError:
 def read_text_file(
     path: str | os.PathLike[str], *, what: str, kind: type[InputError] = OptionError
 ) -> str:
-    """Read a file of UTF-8 text that a person or a program wrote, of a sensible size.
-
-    Args:
-        path: the file.
-        what: its name for messages, for example 'policy file'.
-        kind: the error to raise.
-    """
+    """Read a file of UTF-8 text that a person or a program wrote, of a sensible size."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -395,14 +359,7 @@ def remember_input(copy: Path) -> None:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 fingerprint of every byte of a file; of standard input, once it was read.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.NamedTemporaryFile() as file:
-        ...     file_digest(file.name)[:8]
-        'e3b0c442'
-    """
+    """Return the SHA-256 fingerprint of every byte of a file; of standard input, once it was read."""
     if os.fspath(path) == STANDARD_INPUT and _read_input:
         return _read_input[0]
     try:
@@ -413,12 +370,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
 
 
 def parse_json(text: str, *, what: str, kind: type[InputError] = OptionError) -> Any:  # noqa: ANN401 - nested plain values
-    """Read JSON of a sensible size, depth and precision, in which no object names a field twice.
-
-    Example:
-        >>> parse_json('{"a": [1, 2.5]}', what="certificate")
-        {'a': [1, 2.5]}
-    """
+    """Read JSON of a sensible size, depth and precision, in which no object names a field twice."""
     try:
         content = json.loads(
             text, parse_constant=_refuse_constant, object_pairs_hook=_different_fields
@@ -599,10 +551,6 @@ def check_files(
     written: Mapping[str, Path | None], read: Mapping[str, Iterable[str | Path]]
 ) -> None:
     """Raise an error early for outputs that overwrite an input or each other, or have no folder.
-
-    Args:
-        written: the files to write, by what they are; None for one that is not wanted.
-        read: the files, patterns and addresses that are read, by what they are.
 
     Example:
         >>> check_files({"release": Path("out.csv"), "report": None}, {"table": ["people.csv"]})

@@ -50,12 +50,7 @@ class AttackEstimate:
         return self.low == self.high and self.confidence == 1
 
     def in_words(self) -> str:
-        """Say how certain the number is.
-
-        Example:
-            >>> AttackEstimate(0.5, 0.41234, 0.6, 0.95).in_words()
-            'between 0.4123 and 0.6 with 95 % confidence'
-        """
+        """Say how certain the number is."""
         if self.is_exact:
             return "exact"
         low, high = interval_end(self.low, up=False), interval_end(self.high, up=True)

@@ -318,14 +318,7 @@ class Sums:
 
 
 def cells_of(quantizer: Quantizer) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """Return the edges between the cells of a quantizer, and the value released for each cell.
-
-    Example:
-        >>> from hartley.policies.quantizer import UniformQuantizer
-        >>> edges, values = cells_of(UniformQuantizer(0, 4, 2))
-        >>> [str(number) for number in (*edges, *values)]
-        ['2', '1', '3']
-    """
+    """Return the edges between the cells of a quantizer, and the value released for each cell."""
     if quantizer.levels > MOST_CELLS:
         raise OptionError(
             f"A policy of {quantizer.levels:,} cells is too fine to attack",
@@ -351,13 +344,7 @@ def released(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def policy_words(policy: Policy) -> str:
-    """Describe in a few words how a policy releases values.
-
-    Example:
-        >>> from hartley.policies.quantizer import UniformQuantizer
-        >>> policy_words(None), policy_words(UniformQuantizer(0, 1, 4))
-        ('as it is', 'in 4 cells')
-    """
+    """Describe in a few words how a policy releases values."""
     if policy is None:
         return "as it is"
     if isinstance(policy, (list, tuple)):

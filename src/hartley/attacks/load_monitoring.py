@@ -45,11 +45,6 @@ def signals_of(
     """Return the signals of appliances, given by name or as the columns of a table.
 
     Rows of a table with a missing reading are left out; the others keep their order.
-
-    Example:
-        >>> home = signals_of({"lamp": [0, 60], "oven": [900, 900]})
-        >>> home.names, home.total
-        (('lamp', 'oven'), array([900., 960.]))
     """
     if isinstance(source, Mapping) and not isinstance(total, str) and columns is None:
         arrays = {str(name): _numbers(name, values) for name, values in source.items()}
@@ -353,13 +348,7 @@ class LoadMonitoring:
         return sums[order], states[:, order]
 
     def disaggregate(self, signal: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the state of every appliance at every time of a signal; 0 is off.
-
-        Example:
-            >>> home = LoadMonitoring({"lamp": [0, 60] * 9, "oven": [0, 0, 900] * 6})
-            >>> home.disaggregate(np.array([55.0, 890.0])).tolist()
-            [[1, 0], [0, 1]]
-        """
+        """Return the state of every appliance at every time of a signal; 0 is off."""
         sums, states = self._sorted
         return states[:, np.searchsorted((sums[1:] + sums[:-1]) / 2, signal - self.rest)]
 
@@ -375,11 +364,6 @@ class LoadMonitoring:
         Args:
             learned: the released values of the training part.
             shown: the released values of the part that is attacked.
-
-        Example:
-            >>> home = LoadMonitoring({"lamp": [0, 60, 0, 60, 60, 0]}, train=4)
-            >>> home.trained_choice(np.array([1, 2, 1, 2]), np.array([2, 1])).tolist()
-            [[True, False]]
         """
         values, cell = np.unique(learned, return_inverse=True)
         truth = self.signals.appliances[:, : self.trained] > self.on

@@ -120,12 +120,7 @@ def dataset(
 
 
 def entry_of(name: str) -> CatalogueEntry:
-    """Return the entry of a name.
-
-    Example:
-        >>> entry_of("taxi").source.title
-        'New York taxi trips'
-    """
+    """Return the entry of a name."""
     if name not in ENTRIES:
         raise OptionError(
             f"There is no data set '{name}'", hint=f"choose among {', '.join(ENTRIES)}"

@@ -175,12 +175,7 @@ def make_hungarian(rows: int = _HUNGARIAN.rows, *, seed: int = SEED) -> Dataset:
 
 
 def make_cleveland(rows: int = _CLEVELAND.rows, *, seed: int = SEED) -> Dataset:
-    """Draw synthetic patients like those of the Cleveland hospital.
-
-    Example:
-        >>> make_cleveland(10).title
-        'cleveland (synthetic)'
-    """
+    """Draw synthetic patients like those of the Cleveland hospital."""
     return _make(_CLEVELAND, rows, seed)
 
 

@@ -189,16 +189,6 @@ def make_redd(days: int = 28, *, period: int = 60, seed: int = SEED) -> Dataset:
     The refrigerator cycles all the time; the others run through programmes at their hours. The
     mains are the sum of all appliances, a base load without a meter, and noise. Powers and habits
     are typical of such appliances, not measured.
-
-    Args:
-        days: the number of days, from 23 April 2011.
-        period: the period in seconds, a multiple of 3; values are means over it.
-        seed: the seed of the generator.
-
-    Example:
-        >>> house = make_redd(days=1)
-        >>> house.rows, house.columns[:4]
-        (1440, ('time', 'mains', 'oven_3', 'oven_4'))
     """
     _check_period(period)
     random = random_numbers(seed, days=days, steps=days * 86_400 // STEP)
@@ -369,13 +359,6 @@ def make_solar_homes(
     Each home has its own usual day (a base load, and morning, noon, evening and late peaks of its
     own height and hour), seasons, weekends and days away; readings vary around it with a memory of
     half an hour. The mean day and its spread between homes are those of the Ausgrid homes.
-
-    Args:
-        homes: the number of homes.
-        days: the number of days for each home.
-        seed: the seed of the generator.
-        categories: which of GC (general consumption), CL (controlled load, in part of the homes),
-            GG (gross generation of the panels).
     """
     import pyarrow as pa
 

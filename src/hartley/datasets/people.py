@@ -153,12 +153,7 @@ def by_shares(
 
 
 def shares(text: str) -> dict[str, float]:
-    """Read categories and their shares.
-
-    Example:
-        >>> shares("never smoked 0.2, tried it 0.8")
-        {'never smoked': 0.2, 'tried it': 0.8}
-    """
+    """Read categories and their shares."""
     pairs = (part.strip().rsplit(" ", 1) for part in text.split(","))
     return {name: float(share) for name, share in pairs}
 

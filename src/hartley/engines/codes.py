@@ -81,11 +81,7 @@ class ColumnCoding:
 
 
 def coded_rows(table: Table, codings: Sequence[ColumnCoding], unit: str | None = None) -> Any:
-    """Return the Ibis expression of the codes, columns ``c0``, ``c1``, ... and the unit.
-
-    A category that is not listed, where others are not allowed, has the code -1. Nothing runs
-    yet. A row costs a fixed number of operations a numeric column and a look-up a category.
-    """
+    """Return the Ibis expression of the codes, columns ``c0``, ``c1``, ... and the unit."""
     table.require([coding.column for coding in codings])
     table.require([] if unit is None else [unit])
     prepared = {f"p{i}": _prepared(table, coding) for i, coding in enumerate(codings)}

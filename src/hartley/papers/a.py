@@ -180,13 +180,7 @@ def _findings1(numbers: Cuts) -> tuple[Claim, ...]:
 
 
 def fig1() -> Figure[Cuts]:
-    """Return the figure of the regions of Theorem IV.3 for a mean, with exact areas.
-
-    Example:
-        >>> numbers = fig1().compute(points=4)
-        >>> [str(value) for value in numbers.fewest.released]
-        ['-3/2', '-1/2', '1/2', '3/2']
-    """
+    """Return the figure of the regions of Theorem IV.3 for a mean, with exact areas."""
     return Figure(
         paper="A",
         number=1,
@@ -296,12 +290,7 @@ def _findings2(numbers: Cuts) -> tuple[Claim, ...]:
 
 
 def fig2() -> Figure[Cuts]:
-    """Return the figure of the regions of Theorem IV.3 for ellipses.
-
-    Example:
-        >>> len(fig2().compute(points=4, gap=0.01).fewest.areas)
-        12
-    """
+    """Return the figure of the regions of Theorem IV.3 for ellipses."""
     return Figure(
         paper="A",
         number=2,
@@ -501,13 +490,7 @@ def _improves(point: A3Point) -> bool:
 
 
 def fig3() -> Figure[A3Numbers]:
-    """Return the figure of leakage and the adversary's error against accuracy.
-
-    Example:
-        >>> two = fig3().compute(points=5, people=(2,)).points[1]
-        >>> str(two.accuracy), two.levels, round(two.leakage, 6), round(two.error, 6)
-        ('2', 4, 2.079442, 1.414214)
-    """
+    """Return the figure of leakage and the adversary's error against accuracy."""
     return Figure(
         paper="A",
         number=3,

@@ -159,10 +159,6 @@ def daily_readings(half_hours: Floats) -> Floats:
     """Return the consumption of every home on every day, in kWh, to the watt-hour.
 
     Refuses the mean profile of one day: it is no reading of many days.
-
-    Example:
-        >>> daily_readings(np.full((1, 3, 48), 0.5)).tolist()
-        [[24.0, 24.0, 24.0]]
     """
     if half_hours.shape[1] < 3:
         raise TableError(
@@ -174,12 +170,7 @@ def daily_readings(half_hours: Floats) -> Floats:
 
 
 def levels_of(people: int, bits: int, rule: str) -> int:
-    """Return how many cells the mean of some people has by a rule.
-
-    Example:
-        >>> [levels_of(4, 2, rule) for rule in RULES]
-        [12, 16, 4]
-    """
+    """Return how many cells the mean of some people has by a rule."""
     one = Fraction(1)
     if rule == WHOLE:
         return levels_for_bits(one, one, bits)

@@ -67,12 +67,7 @@ class Row:
 
 
 def noise_scale(method: str, error: float) -> float:
-    """Return the scale or deviation of noise that is within an error, 95 in 100.
-
-    Example:
-        >>> round(noise_scale(LAPLACE, 3.0), 4), round(noise_scale(GAUSSIAN, 1.96), 4)
-        (1.0014, 1.0)
-    """
+    """Return the scale or deviation of noise that is within an error, 95 in 100."""
     return error / (TAIL if method == LAPLACE else Z)
 
 
@@ -143,10 +138,6 @@ def by_noise(
     The scale follows from the error; the promise from the scale and from how far one person can
     move the mean: epsilon is their ratio (Laplace); rho of zero-concentrated differential
     privacy is half of its square (Gaussian).
-
-    Example:
-        >>> by_noise(LAPLACE, 3.0, 0.5).promise
-        'ε = 0.5 of differential privacy'
     """
     scale = noise_scale(method, error)
     promise, strength = _strength(method, sensitivity / scale)
@@ -192,15 +183,7 @@ def play(
     *,
     counted: Floats | None = None,
 ) -> dict[str, AttackEstimate]:
-    """Return the advantage of every strategy in the games.
-
-    Args:
-        readings: homes x times, which the adversary knows of both candidates.
-        release: how the mean is released.
-        drawn: who plays.
-        random: for noise, and for coins where a strategy finds both candidates equal.
-        counted: what is averaged instead of the readings, where they are changed first.
-    """
+    """Return the advantage of every strategy in the games."""
     counted = readings if counted is None else counted
     people = drawn.others.shape[1] + 1
     rest = counted[drawn.others].sum(axis=1)
@@ -251,15 +234,7 @@ def attack_homes(
     *,
     sample: Sampler = textbook_noise,
 ) -> list[Row]:
-    """Return what the membership game finds in the mean of eight homes, released in four ways.
-
-    Args:
-        readings: homes x times.
-        budgets: of the cells, in bits; the noise has the same error.
-        games: how many for each release.
-        random: of games and noise.
-        sample: where the noise comes from.
-    """
+    """Return what the membership game finds in the mean of eight homes, released in four ways."""
     top = max(float(FUSE), math.ceil(readings.max()))
     people = min(8, len(readings) - 2)
     drawn = draw_games(len(readings), people, games, random)
@@ -319,11 +294,6 @@ def linked(points: Floats, released: Floats, *, sure: bool) -> AttackEstimate:
         points: the true trips.
         released: the record of each.
         sure: whether the release is deterministic, so that the chance is exact; else it was drawn.
-
-    Example:
-        >>> line = np.array([[0.0], [1.0], [5.0]])
-        >>> linked(line, np.array([[0.5], [0.5], [5.0]]), sure=True).value
-        0.6666666666666666
     """
     from scipy.spatial import cKDTree
 
@@ -336,13 +306,7 @@ def linked(points: Floats, released: Floats, *, sure: bool) -> AttackEstimate:
 
 
 def attack_trips(points: Floats, sides: tuple[int, ...], random: np.random.Generator) -> list[Row]:
-    """Return how often known trips are linked to their records, released in four ways.
-
-    Args:
-        points: the trips, in kilometres.
-        sides: boxes along each axis; the noise has the same error.
-        random: of the noise.
-    """
+    """Return how often known trips are linked to their records, released in four ways."""
     low, high = (
         trip_points([np.array([float(pair[j])]) for pair in (LONGITUDE, LATITUDE) * 2])[0]
         for j in (0, 1)
@@ -703,13 +667,7 @@ def _findings2(numbers: Beyond2Numbers) -> tuple[Claim, ...]:
 
 
 def fig2() -> Figure[Beyond2Numbers]:
-    """Return the figure of what zones seen so far tell, exactly, for zones of several widths.
-
-    Example:
-        >>> numbers = fig2().compute(places=4, zones=(2,), steps=1)
-        >>> [at.fewest for at in numbers.by_width[2]["initial"]]
-        [3, 3]
-    """
+    """Return the figure of what zones seen so far tell, exactly, for zones of several widths."""
     return Figure(
         paper="beyond",
         number=2,

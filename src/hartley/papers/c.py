@@ -138,12 +138,7 @@ def _findings1(numbers: C1Numbers) -> tuple[Claim, ...]:
 
 
 def fig1() -> Figure[C1Numbers]:
-    """Return the figure of what the outcome of a majority vote reveals; exact.
-
-    Example:
-        >>> [round(vote.worst, 3) for vote in fig1().compute(most_voters=3).votes]
-        [1.0, 2.0, 2.322]
-    """
+    """Return the figure of what the outcome of a majority vote reveals; exact."""
     return Figure(
         paper="C",
         number=1,
@@ -240,19 +235,7 @@ def sweep(
     steps: tuple[int, ...] = STEPS,
     secrets: tuple[str, ...] = tuple(SECRETS),
 ) -> HeartNumbers:
-    """Return what bins of every step leak, for every secret and released column; exact.
-
-    Args:
-        data: "synthetic", or where the heart data are.
-        progress: called with the share of the work that is done.
-        steps: the widths of the bins.
-        secrets: "record" for who the patient is, "age" for the age.
-
-    Example:
-        >>> point = sweep(steps=(50,)).curves[1].at(50)
-        >>> point.guessing <= point.maximal
-        True
-    """
+    """Return what bins of every step leak, for every secret and released column; exact."""
     patients = dataset("hungarian", data=data)
     curves: list[Curve] = []
     for secret, released in product(secrets, RELEASED):
@@ -373,12 +356,7 @@ def _findings2(numbers: HeartNumbers) -> tuple[Claim, ...]:
 
 
 def fig2() -> Figure[HeartNumbers]:
-    """Return the figure of guessing leakage and maximin information against distortion.
-
-    Example:
-        >>> len(fig2().compute(steps=(10,)).curves)
-        4
-    """
+    """Return the figure of guessing leakage and maximin information against distortion."""
     return Figure(
         paper="C",
         number=2,
@@ -463,12 +441,7 @@ def _findings3(numbers: HeartNumbers) -> tuple[Claim, ...]:
 
 
 def fig3() -> Figure[HeartNumbers]:
-    """Return the figure of maximal leakage, relative frequencies taken as probabilities.
-
-    Example:
-        >>> all(0 < curve.at(10).stochastic < 8 for curve in fig3().compute(steps=(10,)).curves)
-        True
-    """
+    """Return the figure of maximal leakage, relative frequencies taken as probabilities."""
     return Figure(
         paper="C",
         number=3,

@@ -193,13 +193,7 @@ def _findings4(numbers: D4Numbers) -> tuple[Claim, ...]:
 
 
 def fig4() -> Figure[D4Numbers]:
-    """Return the figure of epsilon against accuracy, by Theorem 4 and by certificates.
-
-    Example:
-        >>> (point,) = fig4().compute(accuracies=(Fraction(1, 10),)).points
-        >>> round(point.claimed, 4), round(point.stretched, 4), point.blurred
-        (0.1017, 0.1017, 0.0)
-    """
+    """Return the figure of epsilon against accuracy, by Theorem 4 and by certificates."""
     return Figure(
         paper="D",
         number=4,
@@ -453,13 +447,7 @@ def _findings5(numbers: D5Numbers) -> tuple[Claim, ...]:
 
 
 def fig5() -> Figure[D5Numbers]:
-    """Return the figure of everybody's weight as three policies report it.
-
-    Example:
-        >>> numbers = fig5().compute(accuracies=(Fraction(1, 10),))
-        >>> [report.largest_move <= 10 for report in numbers.reports]
-        [True, True, True]
-    """
+    """Return the figure of everybody's weight as three policies report it."""
     return Figure(
         paper="D",
         number=5,
@@ -597,14 +585,7 @@ def _findings6(numbers: D6Numbers) -> tuple[Claim, ...]:
 
 
 def fig6() -> Figure[D6Numbers]:
-    """Return the figure of the printed and the corrected bound, with releases that test them.
-
-    Example:
-        >>> numbers = fig6().compute(points=2, outputs=6)
-        >>> release = numbers.one_sided[0]
-        >>> round(release.privacy, 9), round(release.leakage - math.log(1 + 1 / release.privacy), 9)
-        (0.2, 0.0)
-    """
+    """Return the figure of the printed and the corrected bound, with releases that test them."""
     return Figure(
         paper="D",
         number=6,
@@ -764,13 +745,7 @@ def _findings7(numbers: D7Numbers) -> tuple[Claim, ...]:
 
 
 def fig7() -> Figure[D7Numbers]:
-    """Return the figure of levels by Theorem 5, as printed and by the sharp rule; all exact.
-
-    Example:
-        >>> (five,) = fig7().compute(people=(5,), most_bits=3).means
-        >>> five.printed, five.sharp
-        ((1, 5, 15), (9, 14, 24))
-    """
+    """Return the figure of levels by Theorem 5, as printed and by the sharp rule; all exact."""
     return Figure(
         paper="D",
         number=7,
@@ -908,15 +883,7 @@ def _findings8(numbers: D8Numbers) -> tuple[Claim, ...]:
 
 
 def fig8() -> Figure[D8Numbers]:
-    """Return the figure of L0(X;Y) about everybody and L0(Xi;Y) about one person; all exact.
-
-    Example:
-        >>> numbers = fig8().compute(most_people=3, most_bits=2)
-        >>> [round(leakage, 6) for leakage in numbers.everybody_printed[1]]
-        [0.693147, 1.791759]
-        >>> numbers.person_printed[1]
-        (0.0, 0.0)
-    """
+    """Return the figure of L0(X;Y) about everybody and L0(Xi;Y) about one person; all exact."""
     return Figure(
         paper="D",
         number=8,

@@ -43,24 +43,14 @@ def on_a_grid(points: int) -> PrivacyDistortion:
 
 
 def least_risk(distortion: float) -> float:
-    """Return R(D) of the pair, by the quadratic-Gaussian bound (6), which is (8) here.
-
-    Example:
-        >>> round(least_risk(0.5), 6)
-        0.300056
-    """
+    """Return R(D) of the pair, by the quadratic-Gaussian bound (6), which is (8) here."""
     return quadratic_gaussian_bound(
         confidential=1.0, key=1.0, cross=RHO, distortion=distortion, base=math.e
     ).value
 
 
 def mixed_risk(distortion: float) -> float:
-    """Return what a mixture of the key and its mean tells at most: the bound (9).
-
-    Example:
-        >>> round(mixed_risk(0.0), 6)  # I(W;X)
-        1.163951
-    """
+    """Return what a mixture of the key and its mean tells at most: the bound (9)."""
     return mutual_information_bound(
         information=least_risk(0.0), constant_distortion=1.0, distortion=distortion
     )

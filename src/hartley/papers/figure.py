@@ -36,12 +36,7 @@ def unwatched(_share: float) -> None:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a figure is expected to show, and whether it does.
-
-    Example:
-        >>> print(Claim("The leakage falls with the step.", holds=True))
-        holds: The leakage falls with the step.
-    """
+    """Something that a figure is expected to show, and whether it does."""
 
     sentence: str
     holds: bool
@@ -102,14 +97,7 @@ def figure_names() -> tuple[str, ...]:
 
 
 def choose_figures(wanted: str) -> tuple[str, ...]:
-    """Return the names of the figures that are meant: "A/1", a whole paper "A", or "all".
-
-    Example:
-        >>> choose_figures("a")
-        ('A/1', 'A/2', 'A/3')
-        >>> choose_figures("a/2")
-        ('A/2',)
-    """
+    """Return the names of the figures that are meant: "A/1", a whole paper "A", or "all"."""
     names = figure_names()
     text = wanted.strip().lower()
     if text == "all":

@@ -188,16 +188,6 @@ def write_fields(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]])
     """Return the text of a schema's file, given its fields and those of each column.
 
     Ledgers store this text and compare it byte by byte, so its form never changes.
-
-    Example:
-        >>> print(write_fields(
-        ...     {"name": "t", "draft": False, "unit": None, "rows_per_unit": 1, "rows": "public",
-        ...      "max_rows": None, "population": None, "default_bits": Fraction(1)}, []), end="")
-        [table]
-        name = "t"
-        rows_per_unit = 1
-        rows = "public"
-        default_bits = 1
     """
     lines = ["[table]", f"name = {toml_text(table['name'])}"]
     if table["draft"]:

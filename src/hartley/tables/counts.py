@@ -233,19 +233,12 @@ def _stream(
 
 
 def class_sizes(view: View) -> dict[int, int]:
-    """Return how many classes of equal records there are of each size.
-
-    The engine groups the rows and then the sizes, so that few numbers leave it: at most the
-    square root of twice the rows. One pass over the rows.
-    """
+    """Return how many classes of equal records there are of each size."""
     return _sizes(view.table, view.expression)
 
 
 def released_sizes(table: Table, columns: Sequence[str]) -> dict[int, int]:
-    """Return how many classes of rows with equal values of some columns there are of each size.
-
-    A missing value is a value like any other. One pass over the rows.
-    """
+    """Return how many classes of rows with equal values of some columns there are of each size."""
     return _sizes(table, _cleaned(table, columns))
 
 

@@ -340,10 +340,7 @@ def is_period(step: object) -> bool:
 def in_periods(
     table: Table, periods: Mapping[str, str], *, beside: Mapping[str, str] | None = None
 ) -> Table:
-    """Return a table with some columns of dates as texts that name their periods.
-
-    Columns ``beside`` stay as they are, and their periods are added under these names.
-    """
+    """Return a table with some columns of dates as texts that name their periods."""
     if not periods:
         return table
     table.require(periods)
