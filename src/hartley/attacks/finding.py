@@ -272,21 +272,17 @@ class TableFinding(AttackResult):
     @property
     def headline(self) -> str:
         """The result in one sentence, and one more for each column with missing values."""
+        worst, learned = self.worst, ", and no attack on its classes succeeds."
+        if worst.people:
+            learned = (
+                f", but an adversary who knows the keys still learns {worst.learned} for "
+                f"{worst.people:,} of {worst.rows:,} people."
+            )
+        summary = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}{learned}"
         left_out = (
             left_out_sentence(rows, [name], of=OF_COLUMN) for name, rows in self.left_out.items()
         )
-        return " ".join((self._summary, *left_out))
-
-    @property
-    def _summary(self) -> str:
-        worst = self.worst
-        head = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
-        if not worst.people:
-            return f"{head}, and no attack on its classes succeeds."
-        return (
-            f"{head}, but an adversary who knows the keys still learns {worst.learned} for "
-            f"{worst.people:,} of {worst.rows:,} people."
-        )
+        return " ".join((summary, *left_out))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -475,20 +471,45 @@ def _from_table(
 ) -> NDArray[np.float64]:
     """Return the readings of a table, one row per person, with NaN for missing readings."""
     keys = [name for name in (person, order) if name is not None]
-    listed = list(columns) if columns else [n for n in table.columns if table.kind(n).numeric]
-    listed = [name for name in listed if name not in keys]
+    listed = [name for name in columns or numeric_columns(table) if name not in keys]
     table.require([*keys, *listed])
-    _check_columns(table, person, order, listed)
+    if len(keys) == 1:
+        raise OptionError(
+            "The columns of the person and of the order go together",
+            hint="name both if a person has several rows, otherwise neither",
+        )
+    if not listed:
+        raise ColumnError(f"{table.name} has no column of numbers", hint="name columns of readings")
+    require_numbers(table, listed)
     arrow = run(table, table.expression.select(*keys, *listed).to_pyarrow)
-    rows = np.column_stack(
-        [arrow.column(name).cast("float64").to_numpy().astype(np.float64) for name in listed]
-    )
+    rows = np.column_stack([as_doubles(arrow.column(name)) for name in listed])
     rows[~np.isfinite(rows)] = np.nan
     if rows.size == 0:
         raise TableError(f"{table.name} has no rows", hint="pass a table with at least one row")
     if person is not None and order is not None:
         rows = _spread(table, rows, _codes(arrow.column(person)), _codes(arrow.column(order)))
     return rows
+
+
+def numeric_columns(table: Table) -> list[str]:
+    """Return the columns of numbers."""
+    return [name for name in table.columns if table.kind(name).numeric]
+
+
+def require_numbers(table: Table, columns: Sequence[str]) -> None:
+    """Raise an error for columns that do not hold numbers."""
+    for name in columns:
+        if not table.kind(name).numeric:
+            raise ColumnError(
+                f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
+                hint="name only columns of numbers",
+            )
+
+
+def as_doubles(column: Any) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries no types
+    """Return a column of an Arrow table as doubles."""
+    doubles: NDArray[np.float64] = column.cast("float64").to_numpy().astype(np.float64)
+    return doubles
 
 
 def _complete(rows: NDArray[np.float64], table: Table, drop: Drop) -> Readings:
@@ -509,24 +530,6 @@ def _complete(rows: NDArray[np.float64], table: Table, drop: Drop) -> Readings:
             hint="drop times with missing readings instead of people",
         )
     return Readings(rows[complete], np.arange(rows.shape[1]), int((~complete).sum()), 0)
-
-
-def _check_columns(
-    table: Table, person: str | None, order: str | None, columns: Sequence[str]
-) -> None:
-    if (person is None) != (order is None):
-        raise OptionError(
-            "The columns of the person and of the order go together",
-            hint="name both if a person has several rows, otherwise neither",
-        )
-    if not columns:
-        raise ColumnError(f"{table.name} has no column of numbers", hint="name columns of readings")
-    for name in columns:
-        if not table.kind(name).numeric:
-            raise ColumnError(
-                f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
-                hint="name only columns of numbers",
-            )
 
 
 def _codes(column: Any) -> tuple[NDArray[np.int64], int]:  # noqa: ANN401 - Arrow carries no types

@@ -17,15 +17,12 @@ from hartley.report import Chart, Panel, Series
 from hartley.text import counted, percent_up, rounded
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from hartley.measures.entropy import ExpectedGuesses
     from hartley.measures.guessing import Attribute
     from hartley.measures.hypothesis import Hypothesis
     from hartley.ranges.relation import Relation
 
 
-SHOWN_POINTS = 120
 MOST_PAIRS = 1_000_000
 """With more distinct pairs it is not said how many trials frequent values first would take."""
 
@@ -150,27 +147,23 @@ class GuessingFinding(AttackResult):
     @property
     def headline(self) -> str:
         """The result in one sentence, and one more if rows are left out of it."""
-        return f"{self._summary} {self.left_out}".rstrip()
-
-    @property
-    def _summary(self) -> str:
-        if self.least == self.trials:
-            return (
-                f"The release saves a brute-force guesser of {self.secret} nothing: "
-                f"{counted(self.trials, 'trial')} with and without it."
-            )
-        return (
-            f"The most revealing released value leaves a brute-force guesser of {self.secret} "
-            f"{counted(self.least, 'trial')} of {self.trials:,}."
+        trials, least = counted(self.trials, "trial"), counted(self.least, "trial")
+        summary = (
+            f"The release saves a brute-force guesser of {self.secret} nothing: {trials} with and "
+            "without it."
+            if self.least == self.trials
+            else f"The most revealing released value leaves a brute-force guesser of {self.secret} "
+            f"{least} of {self.trials:,}."
         )
+        return f"{summary} {self.left_out}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
-        some = "1 released value leaves" if self.outputs == 1 else (
-            f"{self.outputs:,} released values leave"
-        )  # fmt: skip
-        frequent_first = []
+        some = f"{self.outputs:,} released values leave"
+        if self.outputs == 1:
+            some = "1 released value leaves"
+        frequent_first: list[str] = []
         if self.expected is not None:
             before = _average(self.expected.without)
             after = _average(self.expected.with_release)
@@ -196,14 +189,12 @@ class GuessingFinding(AttackResult):
                 f"For {self.found_at_once:,} of {self.rows:,} rows nothing is left to guess."
             )
         if self.attribute_values > 1:
-            what = (
-                "the secret itself"
-                if self.attribute_merged == 1
-                else (
+            what = "the secret itself"
+            if self.attribute_merged > 1:
+                what = (
                     f"the attribute that merges {self.attribute_merged:,} secrets and tells all "
                     "others apart"
                 )
-            )
             sentences.append(
                 f"Worst attribute: {what}, which takes {counted(self.attribute_values, 'trial')} "
                 "without the release and 1 after it."
@@ -214,7 +205,10 @@ class GuessingFinding(AttackResult):
         """Return a chart: the share of rows guessed by number of trials, with and without it."""
         sizes = np.array([size for size, _ in self.left], np.float64)
         shares = np.array([rows for _, rows in self.left], np.float64) / self.rows
-        at = _points(self.trials, sizes)
+        # Where the curve bends, and evenly between.
+        spread = np.geomspace(1, max(self.trials, 1), 60).round()
+        bends = sizes[:: -(-sizes.size // 60)]
+        at = np.unique(np.concatenate([spread, bends, [1, self.trials]])).astype(int).tolist()
         guessed = [float(shares @ np.minimum(trials / sizes, 1.0)) for trials in at]
         plain = [min(trials / self.trials, 1.0) for trials in at]
         x = tuple(map(float, at))
@@ -265,19 +259,8 @@ class GuessingFinding(AttackResult):
         }
 
 
-def _points(trials: int, sizes: NDArray[np.float64]) -> list[int]:
-    """Return at which numbers of trials to draw: where the curve bends, and evenly between."""
-    spread = np.geomspace(1, max(trials, 1), SHOWN_POINTS // 2).round()
-    bends = sizes[:: -(-sizes.size // (SHOWN_POINTS // 2))]
-    return [int(t) for t in np.unique(np.concatenate([spread, bends, [1, trials]]))]
-
-
 def _average(number: Fraction) -> str:
     return rounded(number, 0 if number.denominator == 1 else 2)
-
-
-# --- hypothesis -----------------------------------------------------------------------------------
-# The hypothesis-testing attack: for how many people a release decides a hypothesis for certain.
 
 
 @dataclass(frozen=True)
@@ -362,17 +345,14 @@ class TestingFinding(AttackResult):
     @property
     def headline(self) -> str:
         """The result in one sentence, and one more if rows are left out of it."""
-        return f"{self._summary} {self.left_out}".rstrip()
-
-    @property
-    def _summary(self) -> str:
         decided, total = sum(self.rows_decided), sum(self.rows)
-        if not decided:
-            return f"No released value decides for certain whether {self.hypothesis}."
-        return (
-            f"The release decides for certain whether {self.hypothesis} for {decided:,} of "
-            f"{total:,} rows ({percent_up(self.share)})."
-        )
+        summary = f"No released value decides for certain whether {self.hypothesis}."
+        if decided:
+            summary = (
+                f"The release decides for certain whether {self.hypothesis} for {decided:,} of "
+                f"{total:,} rows ({percent_up(self.share)})."
+            )
+        return f"{summary} {self.left_out}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.attacks.finding import AttackEstimate, AttackResult, interval_series
+from hartley.attacks.finding import (
+    AttackEstimate,
+    AttackResult,
+    as_doubles,
+    interval_series,
+    numeric_columns,
+    require_numbers,
+)
 from hartley.attacks.homogeneity import policy_words, released
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.report import Chart, Panel, Series
@@ -84,22 +91,14 @@ def _from_table(
             hint="name the column, or leave it out",
         )
     whole = [total] if isinstance(total, str) else []
-    numbers = [name for name in table.columns if table.kind(name).numeric]
-    listed = [name for name in (columns or numbers) if name not in whole]
-    table.require([*listed, *whole])
-    for name in (*listed, *whole):
-        if not table.kind(name).numeric:
-            raise ColumnError(
-                f"Column '{name}' of {table.name} holds {table.kind(name)} values, not numbers",
-                hint="name only columns of numbers",
-            )
+    listed = [name for name in columns or numeric_columns(table) if name not in whole]
+    names = [*listed, *whole]
+    table.require(names)
+    require_numbers(table, names)
     if not listed:
         raise ColumnError(f"{table.name} has no column of an appliance", hint="name some columns")
-    arrow = run(table, table.expression.select(*listed, *whole).to_pyarrow)
-    rows = {
-        name: arrow.column(name).cast("float64").to_numpy().astype(np.float64)
-        for name in (*listed, *whole)
-    }
+    arrow = run(table, table.expression.select(*names).to_pyarrow)
+    rows = {name: as_doubles(arrow.column(name)) for name in names}
     complete = np.all([np.isfinite(values) for values in rows.values()], axis=0)
     if not complete.any():
         raise TableError(
@@ -152,18 +151,12 @@ class ApplianceScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
-        return {
-            "name": self.name,
-            "states": list(self.states),
-            "on": self.on,
-            "true": self.true.to_dict(),
-            "released": self.released.to_dict(),
-            "chance": self.chance,
-            "gain": self.gain.to_dict(),
-            "trained": self.trained.to_dict(),
-            "trained_chance": self.trained_chance,
-            "trained_gain": self.trained_gain.to_dict(),
+        estimates = {
+            name: value.to_dict()
+            for name, value in vars(self).items()
+            if isinstance(value, AttackEstimate)
         }
+        return vars(self) | estimates | {"states": list(self.states)}
 
 
 @dataclass(frozen=True)

@@ -503,12 +503,7 @@ def _records(inputs: PossibleInputs, **numbers: NDArray[Any]) -> Any:  # noqa: A
 
 
 def middle_of(numbers: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
-    """Return the number of the record in the middle, the lower one of two.
-
-    Example:
-        >>> middle_of(np.array([9.0, 1.0]), np.array([2, 3]))
-        1.0
-    """
+    """Return the number of the record in the middle, the lower one of two."""
     if not len(numbers):
         return 0.0
     order = np.argsort(numbers, kind="stable")

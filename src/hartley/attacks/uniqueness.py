@@ -111,11 +111,17 @@ class UniquenessFinding(AttackResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
-        said = [
-            f"{_points(singled.known)} out {percent(singled.share.value)} of the people, "
-            f"{_sure(singled.share)}."
-            for singled in self.singled
-        ]
+        said = []
+        for singled in self.singled:
+            share, sure = singled.share, "exactly"
+            if not share.is_exact:
+                sure = (
+                    f"between {percent(share.low)} and {percent(share.high)} with "
+                    f"{100 * share.confidence:.4g} % confidence"
+                )
+            said.append(
+                f"{_points(singled.known)} out {percent(share.value)} of the people, {sure}."
+            )
         said.append(
             f"{self.unique:,} of {self.records:,} records share their released values with no "
             f"other; there are {sum(self.sizes.values()):,} different ones."
@@ -173,13 +179,6 @@ def _points(known: Known) -> str:
     if known == "all":
         return "All points of somebody together single"
     return f"{counted(known, 'known point')} {verb_for(known, 'singles')}"
-
-
-def _sure(estimate: AttackEstimate) -> str:
-    if estimate.is_exact:
-        return "exactly"
-    between = f"between {percent(estimate.low)} and {percent(estimate.high)}"
-    return f"{between} with {100 * estimate.confidence:.4g} % confidence"
 
 
 TRIALS = 10_000
@@ -251,10 +250,13 @@ class Uniqueness:
             singled.append(self._single_out(number, trials, seed, confidence))
             if progress is not None:
                 progress("draw", done / len(numbers))
+        true_sizes = None
+        if self.policy is not None and set(self._columns) <= set(self._opened.columns):
+            true_sizes = class_sizes(prepare(self._opened, self._columns, missing="value"))
         return UniquenessFinding(
             self._columns,
             class_sizes(view),
-            self._true_sizes(),
+            true_sizes,
             None if known is None else self._visits.person_at.size - 1,
             tuple(singled),
             self.policy is not None,
@@ -306,11 +308,6 @@ class Uniqueness:
             rules.append(Keep(self.person))
         mapped = apply_map(self._opened, rules, ranges=self.policy.ranges)
         return Table(mapped.expression, self._opened.name)
-
-    def _true_sizes(self) -> dict[int, int] | None:
-        if self.policy is None or not set(self._columns) <= set(self._opened.columns):
-            return None
-        return class_sizes(prepare(self._opened, self._columns, missing="value"))
 
     @cached_property
     def _visits(self) -> Visits:
