@@ -19,7 +19,7 @@ from hartley.policies.quantizer import UniformQuantizer
 from hartley.report import Chart, Heat, Panel, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from hartley.papers.figure import Progress
@@ -147,43 +147,40 @@ def _plot1(numbers: Cuts) -> Chart:
     return Chart("A/1: mean of two numbers in [−2, 2]", (regions, shares))
 
 
-def _findings1(numbers: Cuts) -> tuple[Claim, ...]:
+def _claims1(numbers: Cuts) -> Iterator[Claim]:
     fewest, equal, least = numbers.fewest, numbers.equal, numbers.least
     widest = 2 / fewest.accuracy
-    return (
-        Claim(
-            "At γ = 2 the mean is released as −1.5, −0.5, 0.5 or 1.5, as printed.",
-            holds=fewest.released == tuple(Fraction(k, 2) for k in (-3, -1, 1, 3)),
-        ),
-        Claim(
-            "The four regions have areas 2, 6, 6 and 2: I⋆ = ln 4 = 1.386294 nats and "
-            "L₀ = ln 8 = 2.079442 nats.",
-            holds=fewest.areas == (2.0, 6.0, 6.0, 2.0)
-            and math.isclose(fewest.information, 1.386294, abs_tol=1e-6)
-            and math.isclose(fewest.leakage, 2.079442, abs_tol=1e-6),
-        ),
-        Claim(
-            "The best policy minimises the number of cells; (17b) prints argmax. No cell is wider "
-            "than 2/γ, and three cells of that width would not cover the range.",
-            holds=len(fewest.areas) == 4
-            and max(b - a for a, b in pairwise(fewest.edges)) <= widest
-            and fewest.edges[-1] - fewest.edges[0] > 3 * widest,
-        ),
-        Claim(
-            "Equal cells are best for I⋆ but not for L₀: at γ = 2.2 the smallest of the best cells "
-            "has 10.33% of the square, the smallest equal one 8%, with five cells each.",
-            holds=len(equal.areas) == len(least.areas) == 5
-            and math.isclose(equal.smallest_share, 0.08)
-            and math.isclose(least.smallest_share, 0.1033, abs_tol=5e-5),
-        ),
+    yield Claim(
+        "At γ = 2 the mean is released as −1.5, −0.5, 0.5 or 1.5, as printed.",
+        holds=fewest.released == tuple(Fraction(k, 2) for k in (-3, -1, 1, 3)),
+    )
+    yield Claim(
+        "The four regions have areas 2, 6, 6 and 2: I⋆ = ln 4 = 1.386294 nats and "
+        "L₀ = ln 8 = 2.079442 nats.",
+        holds=fewest.areas == (2.0, 6.0, 6.0, 2.0)
+        and math.isclose(fewest.information, 1.386294, abs_tol=1e-6)
+        and math.isclose(fewest.leakage, 2.079442, abs_tol=1e-6),
+    )
+    yield Claim(
+        "The best policy minimises the number of cells; (17b) prints argmax. No cell is wider "
+        "than 2/γ, and three cells of that width would not cover the range.",
+        holds=len(fewest.areas) == 4
+        and max(b - a for a, b in pairwise(fewest.edges)) <= widest
+        and fewest.edges[-1] - fewest.edges[0] > 3 * widest,
+    )
+    yield Claim(
+        "Equal cells are best for I⋆ but not for L₀: at γ = 2.2 the smallest of the best cells "
+        "has 10.33% of the square, the smallest equal one 8%, with five cells each.",
+        holds=len(equal.areas) == len(least.areas) == 5
+        and math.isclose(equal.smallest_share, 0.08)
+        and math.isclose(least.smallest_share, 0.1033, abs_tol=5e-5),
     )
 
 
 def fig1() -> Figure[Cuts]:
     """Return the figure of the regions of Theorem IV.3 for a mean, with exact areas."""
     return Figure(
-        paper="A",
-        number=1,
+        name="A/1",
         title="Regions of the best policy for a mean",
         shows=(
             "Which pairs of numbers get the same released mean when the mean may be off by "
@@ -191,7 +188,7 @@ def fig1() -> Figure[Cuts]:
         ),
         compute=_compute1,
         plot=_plot1,
-        findings=_findings1,
+        claims=_claims1,
     )
 
 
@@ -250,50 +247,45 @@ def _arcs(value: float) -> list[tuple[tuple[float, ...], ...]]:
     return [tuple(zip(*run, strict=True)) for kept, run in runs if kept]
 
 
-def _findings2(numbers: Cuts) -> tuple[Claim, ...]:
+def _claims2(numbers: Cuts) -> Iterator[Claim]:
     fewest, equal, least = numbers.fewest, numbers.equal, numbers.least
-    return (
-        Claim(
-            "At γ = 2 there are twelve regions, released as 0.5, 1.5, …, 11.5.",
-            holds=fewest.released == tuple(Fraction(2 * k + 1, 2) for k in range(12)),
-        ),
-        Claim(
-            "Their areas are those of the corrected list, from 2.221441 (four whole ellipses) down "
-            "to 0.066797 in the corners, and fill the square.",
-            holds=all(
-                abs(computed - area) < 3e-6
-                for computed, area in zip(fewest.areas, AREAS, strict=True)
-            )
-            and abs(sum(fewest.areas) - float(SQUARE.volume)) < 1e-4,
-        ),
-        Claim(
-            "L₀ = 5.478683 and I⋆ = ln 12 = 2.484907 nats: the corners tell over twice as much.",
-            holds=abs(fewest.leakage - 5.478683) < 3e-6
-            and abs(fewest.information - 2.484907) < 1e-6,
-        ),
-        Claim(
-            "Beyond the fourth ellipse the regions are in pieces, so Corollary IV.1 does not "
-            "apply; the equal cells are best for I⋆ all the same, since a cell may be no wider "
-            "than 2/γ.",
-            holds=[len(_arcs(value)) for value in (3.5, 4.5, 7.5, 8.5, 11.5)] == [1, 2, 2, 4, 4]
-            and len(fewest.areas) == math.ceil(12 / (2 / fewest.accuracy)),
-        ),
-        Claim(
-            f"With room to spare (γ = {float(equal.accuracy):g}) other cells leak less: the "
-            f"smallest has {least.smallest_share:.2%} of the square, the smallest equal one "
-            f"{equal.smallest_share:.2%}.",
-            holds=least.smallest_share > 1.05 * equal.smallest_share
-            and least.leakage < equal.leakage
-            and len(least.areas) == len(equal.areas),
-        ),
+    yield Claim(
+        "At γ = 2 there are twelve regions, released as 0.5, 1.5, …, 11.5.",
+        holds=fewest.released == tuple(Fraction(2 * k + 1, 2) for k in range(12)),
+    )
+    yield Claim(
+        "Their areas are those of the corrected list, from 2.221441 (four whole ellipses) down "
+        "to 0.066797 in the corners, and fill the square.",
+        holds=all(
+            abs(computed - area) < 3e-6 for computed, area in zip(fewest.areas, AREAS, strict=True)
+        )
+        and abs(sum(fewest.areas) - float(SQUARE.volume)) < 1e-4,
+    )
+    yield Claim(
+        "L₀ = 5.478683 and I⋆ = ln 12 = 2.484907 nats: the corners tell over twice as much.",
+        holds=abs(fewest.leakage - 5.478683) < 3e-6 and abs(fewest.information - 2.484907) < 1e-6,
+    )
+    yield Claim(
+        "Beyond the fourth ellipse the regions are in pieces, so Corollary IV.1 does not "
+        "apply; the equal cells are best for I⋆ all the same, since a cell may be no wider "
+        "than 2/γ.",
+        holds=[len(_arcs(value)) for value in (3.5, 4.5, 7.5, 8.5, 11.5)] == [1, 2, 2, 4, 4]
+        and len(fewest.areas) == math.ceil(12 / (2 / fewest.accuracy)),
+    )
+    yield Claim(
+        f"With room to spare (γ = {float(equal.accuracy):g}) other cells leak less: the "
+        f"smallest has {least.smallest_share:.2%} of the square, the smallest equal one "
+        f"{equal.smallest_share:.2%}.",
+        holds=least.smallest_share > 1.05 * equal.smallest_share
+        and least.leakage < equal.leakage
+        and len(least.areas) == len(equal.areas),
     )
 
 
 def fig2() -> Figure[Cuts]:
     """Return the figure of the regions of Theorem IV.3 for ellipses."""
     return Figure(
-        paper="A",
-        number=2,
+        name="A/2",
         title="Regions of the best policy for a query that is not linear",
         shows=(
             "Which pairs of numbers get the same released value of x₁² + 2x₂² when it may be off "
@@ -302,7 +294,7 @@ def fig2() -> Figure[Cuts]:
         ),
         compute=_compute2,
         plot=_plot2,
-        findings=_findings2,
+        claims=_claims2,
     )
 
 
@@ -421,52 +413,45 @@ def _plot3(numbers: A3Numbers) -> Chart:
     return Chart("A/3: accuracy against privacy for the mean of two numbers in [−2, 2]", panels)
 
 
-def _findings3(numbers: A3Numbers) -> tuple[Claim, ...]:
+def _claims3(numbers: A3Numbers) -> Iterator[Claim]:
     points = numbers.points
     leaks, infos = [p.leakage for p in points], [p.information for p in points]
     errors, least = [p.error for p in points], [p.least_leakage for p in points]
-    claims = [
-        Claim(
-            "The more accurate the answer, the more leaks and the smaller the adversary’s error.",
-            holds=leaks == sorted(leaks)
-            and infos == sorted(infos)
-            and errors == sorted(errors, reverse=True),
-        ),
-        Claim(
-            "With q = ⌈2γ⌉ ≥ 2 cells, I⋆ = ln q, L₀ = ln(q²/2) and d_min = 4√2/q.",
-            holds=all(_as_in_closed_form(p) for p in points),
-        ),
-        Claim(
-            "The best cells never leak more than equal ones, and above γ = 1 less, unless 2γ is a "
-            "whole number.",
-            holds=all(b <= a + 1e-12 for a, b in zip(leaks, least, strict=True))
-            and all(_improves(p) for p in points if p.accuracy > 1),
-        ),
-    ]
+    yield Claim(
+        "The more accurate the answer, the more leaks and the smaller the adversary’s error.",
+        holds=leaks == sorted(leaks)
+        and infos == sorted(infos)
+        and errors == sorted(errors, reverse=True),
+    )
+    yield Claim(
+        "With q = ⌈2γ⌉ ≥ 2 cells, I⋆ = ln q, L₀ = ln(q²/2) and d_min = 4√2/q.",
+        holds=all(_as_in_closed_form(p) for p in points),
+    )
+    yield Claim(
+        "The best cells never leak more than equal ones, and above γ = 1 less, unless 2γ is a "
+        "whole number.",
+        holds=all(b <= a + 1e-12 for a, b in zip(leaks, least, strict=True))
+        and all(_improves(p) for p in points if p.accuracy > 1),
+    )
     if 2 in numbers.errors:
         of_two = dict(zip(numbers.cells, numbers.errors[2], strict=True))
-        claims.append(
-            Claim(
-                "Two people’s heights stay uncertain by 10 cm up to 21 cells, γ ≤ 21/75 (10.10 cm; "
-                "9.64 cm with 22): the printed “larger than 22/75” is wrong.",
-                holds=abs(of_two[21] - 10.1015) < 5e-5
-                and abs(of_two[22] - 9.6424) < 5e-5
-                and all((error >= 10) == (q <= 21) for q, error in of_two.items()),
-            )
+        yield Claim(
+            "Two people’s heights stay uncertain by 10 cm up to 21 cells, γ ≤ 21/75 (10.10 cm; "
+            "9.64 cm with 22): the printed “larger than 22/75” is wrong.",
+            holds=abs(of_two[21] - 10.1015) < 5e-5
+            and abs(of_two[22] - 9.6424) < 5e-5
+            and all((error >= 10) == (q <= 21) for q, error in of_two.items()),
         )
-    claims.append(
-        Claim(
-            "The error depends on how many people there are: 150√(n(n−1))/q for n ≤ q; the printed "
-            "150√2/q is that of two.",
-            holds=all(
-                math.isclose(error, 150 * math.sqrt(n * (n - 1)) / q)
-                for n, errors in numbers.errors.items()
-                for q, error in zip(numbers.cells, errors, strict=True)
-                if n <= q
-            ),
-        )
+    yield Claim(
+        "The error depends on how many people there are: 150√(n(n−1))/q for n ≤ q; the printed "
+        "150√2/q is that of two.",
+        holds=all(
+            math.isclose(error, 150 * math.sqrt(n * (n - 1)) / q)
+            for n, errors in numbers.errors.items()
+            for q, error in zip(numbers.cells, errors, strict=True)
+            if n <= q
+        ),
     )
-    return tuple(claims)
 
 
 def _as_in_closed_form(point: A3Point) -> bool:
@@ -492,8 +477,7 @@ def _improves(point: A3Point) -> bool:
 def fig3() -> Figure[A3Numbers]:
     """Return the figure of leakage and the adversary's error against accuracy."""
     return Figure(
-        paper="A",
-        number=3,
+        name="A/3",
         title="Leakage and the adversary’s error against accuracy",
         shows=(
             "How leakage grows and the adversary’s best estimate improves as the released mean of "
@@ -503,5 +487,5 @@ def fig3() -> Figure[A3Numbers]:
         ),
         compute=_compute3,
         plot=_plot3,
-        findings=_findings3,
+        claims=_claims3,
     )

@@ -18,14 +18,14 @@ from hartley.datasets.catalogue import dataset
 from hartley.datasets.meters import TOP_FIVE
 from hartley.errors import TableError
 from hartley.exact import floor_power
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantized_column import QuantizedColumn
 from hartley.policies.quantizer import UniformQuantizer, levels_for_bits
 from hartley.report import Chart, Heat, Panel, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def _line(
+def estimates_line(
     label: str, x: Iterable[float], estimates: Iterable[AttackEstimate], **look: object
 ) -> Series:
     """Return estimates as a line with their intervals."""
@@ -215,7 +215,7 @@ def _strategy(numbers: B3Numbers, name: str) -> Panel:
     for tone, n in enumerate(numbers.sizes):
         for rule, dash in zip(RULES, ("solid", "dashed", "dotted"), strict=True):
             estimates = [numbers.of(n, bits, rule).advantages[name] for bits in numbers.budgets]
-            line = _line(f"n = {n}", numbers.budgets, estimates, dash=dash, tone=tone)
+            line = estimates_line(f"n = {n}", numbers.budgets, estimates, dash=dash, tone=tone)
             series.append(line if rule == CORRECTED else replace(line, label="", low=(), high=()))
     return Panel(
         "budget ε (bits a reading)", "advantage", tuple(series), TITLES[name], from_zero=True
@@ -224,7 +224,7 @@ def _strategy(numbers: B3Numbers, name: str) -> Panel:
 
 def _at_paper_points(played: dict[int, tuple[Games, ...]], label: str, title: str) -> Panel:
     series = tuple(
-        _line(
+        estimates_line(
             f"n = {n}, ε = {bits}, {name}",
             played,
             (games[place].advantages[name] for games in played.values()),
@@ -237,23 +237,21 @@ def _at_paper_points(played: dict[int, tuple[Games, ...]], label: str, title: st
     return Panel(label, "advantage", series, title, x_log=True, from_zero=True)
 
 
-def _findings3(numbers: B3Numbers) -> tuple[Claim, ...]:
-    return (
-        _over_budgets(numbers),
-        Claim(
-            "Without a policy and at the largest budget the advantage falls with the number of "
-            "homes. At small budgets it need not: Theorem 8 allows larger groups finer cells.",
-            holds=all(
-                larger.advantages[name].value < smaller.advantages[name].value
-                for bits in (None, numbers.budgets[-1])
-                for smaller, larger in pairwise(numbers.of(n, bits) for n in numbers.sizes)
-                for name in PAPER
-            ),
+def _claims3(numbers: B3Numbers) -> Iterator[Claim]:
+    yield _over_budgets(numbers)
+    yield Claim(
+        "Without a policy and at the largest budget the advantage falls with the number of "
+        "homes. At small budgets it need not: Theorem 8 allows larger groups finer cells.",
+        holds=all(
+            larger.advantages[name].value < smaller.advantages[name].value
+            for bits in (None, numbers.budgets[-1])
+            for smaller, larger in pairwise(numbers.of(n, bits) for n in numbers.sizes)
+            for name in PAPER
         ),
-        *_rules(numbers),
-        _over_ranges(numbers),
-        _over_days(numbers),
     )
+    yield from _rules(numbers)
+    yield _over_ranges(numbers)
+    yield _over_days(numbers)
 
 
 def _falls(curve: list[AttackEstimate]) -> int:
@@ -285,24 +283,23 @@ def _over_budgets(numbers: B3Numbers) -> Claim:
     )
 
 
-def _rules(numbers: B3Numbers) -> tuple[Claim, ...]:
+def _rules(numbers: B3Numbers) -> Iterator[Claim]:
     levels = {
         (n, bits): (numbers.of(n, bits, PRINTED).levels or 0, numbers.of(n, bits).levels or 0)
         for n in numbers.sizes
         for bits in numbers.budgets
     }
-    fewer = Claim(
+    yield Claim(
         "Theorem 8, corrected, allows fewer cells than printed.",
         holds=all(corrected < printed for printed, corrected in levels.values()),
     )
     known = {at: cells for at, cells in POINTS.items() if at in levels}
-    if not known:
-        return (fewer,)
-    words = ", ".join(f"{q} → {c} (n = {n}, ε = {e})" for (n, e), (q, c) in known.items())
-    return fewer, Claim(
-        f"The correction in numbers: {words} cells.",
-        holds=all(levels[at] == cells for at, cells in known.items()),
-    )
+    if known:
+        words = ", ".join(f"{q} → {c} (n = {n}, ε = {e})" for (n, e), (q, c) in known.items())
+        yield Claim(
+            f"The correction in numbers: {words} cells.",
+            holds=all(levels[at] == cells for at, cells in known.items()),
+        )
 
 
 def _over_ranges(numbers: B3Numbers) -> Claim:
@@ -343,8 +340,7 @@ def fig3() -> Figure[B3Numbers]:
     ``budgets`` in bits for each reading, and how many ``games`` are played for each point.
     """
     return Figure(
-        paper="B",
-        number=3,
+        name="B/3",
         title="Advantage in the membership game",
         shows=(
             "How well an adversary who knows the daily readings of two homes tells which of them "
@@ -354,7 +350,7 @@ def fig3() -> Figure[B3Numbers]:
         ),
         compute=_compute3,
         plot=_plot3,
-        findings=_findings3,
+        claims=_claims3,
         data="solar_homes",
     )
 
@@ -413,8 +409,10 @@ def _plot4(numbers: B4Numbers) -> Chart:
             budget,
             "f-score of all appliances",
             (
-                _line("nearest sum to the cell’s middle", bits, (s.released for s in overall)),
-                _line("trained cell by cell (added)", bits, (s.trained for s in overall)),
+                estimates_line(
+                    "nearest sum to the cell’s middle", bits, (s.released for s in overall)
+                ),
+                estimates_line("trained cell by cell (added)", bits, (s.trained for s in overall)),
                 *(
                     Series(label, bits, tuple(chance), dash="dashed", tone=tone)
                     for tone, (label, chance) in enumerate(chances.items())
@@ -427,7 +425,9 @@ def _plot4(numbers: B4Numbers) -> Chart:
     ]
     for title, gain in (("the cell’s middle", "gain"), ("trained cell by cell", "trained_gain")):
         lines = tuple(
-            _line(name, bits, (getattr(each.appliances[at], gain) for each in by_bits.values()))
+            estimates_line(
+                name, bits, (getattr(each.appliances[at], gain) for each in by_bits.values())
+            )
             for at, name in enumerate(map(_without_channel, numbers.last.appliances))
         )
         panels.append(Panel(budget, "f-score beyond chance", lines, f"One by one: {title} (added)"))
@@ -445,33 +445,31 @@ def _without_channel(score: ApplianceScore) -> str:
     return score.name.rpartition("_")[0].replace("_", " ")
 
 
-def _findings4(numbers: B4Numbers) -> tuple[Claim, ...]:
+def _claims4(numbers: B4Numbers) -> Iterator[Claim]:
     last = numbers.last.overall
     scores = [finding.overall.released.value for finding in numbers.by_bits.values()]
-    return (
-        Claim(
-            "From the true signal appliances are recognised with an f-score of "
-            f"{last.true.value:.2f}; the largest budget comes within 0.05 of it "
-            f"({last.released.value:.2f}).",
-            holds=abs(last.released.value - last.true.value) <= 0.05 and last.gain.low > 0,
+    yield Claim(
+        "From the true signal appliances are recognised with an f-score of "
+        f"{last.true.value:.2f}; the largest budget comes within 0.05 of it "
+        f"({last.released.value:.2f}).",
+        holds=abs(last.released.value - last.true.value) <= 0.05 and last.gain.low > 0,
+    )
+    yield Claim(
+        "With zero bits, neither adversary recognises any appliance better than chance.",
+        holds=all(
+            abs(gain.value) < 1e-12
+            for bits, finding in numbers.by_bits.items()
+            if bits == 0
+            for score in finding.appliances
+            for gain in (score.gain, score.trained_gain)
         ),
-        Claim(
-            "With zero bits, neither adversary recognises any appliance better than chance.",
-            holds=all(
-                abs(gain.value) < 1e-12
-                for bits, finding in numbers.by_bits.items()
-                if bits == 0
-                for score in finding.appliances
-                for gain in (score.gain, score.trained_gain)
-            ),
-        ),
-        _few_bits(numbers),
-        _trained(numbers),
-        Claim(
-            "The f-score alone misleads: it does not always rise with the budget, and a signal "
-            f"that tells nothing has {scores[0]:.2f} by chance.",
-            holds=scores != sorted(scores) and 0 < scores[0] <= max(scores),
-        ),
+    )
+    yield _few_bits(numbers)
+    yield _trained(numbers)
+    yield Claim(
+        "The f-score alone misleads: it does not always rise with the budget, and a signal "
+        f"that tells nothing has {scores[0]:.2f} by chance.",
+        holds=scores != sorted(scores) and 0 < scores[0] <= max(scores),
     )
 
 
@@ -523,8 +521,7 @@ def fig4() -> Figure[B4Numbers]:
     Of synthetic ``days``, the first quarter is for training.
     """
     return Figure(
-        paper="B",
-        number=4,
+        name="B/4",
         title="Load monitoring against the budget",
         shows=(
             "How well the five largest appliances of a house are recognised from its power, "
@@ -534,7 +531,7 @@ def fig4() -> Figure[B4Numbers]:
         ),
         compute=_compute4,
         plot=_plot4,
-        findings=_findings4,
+        claims=_claims4,
         data="redd",
     )
 
@@ -621,27 +618,25 @@ def _logarithms(counts: NDArray[np.int64]) -> Floats:
     return logarithms[places].reshape(counts.shape)
 
 
-def _findings5(numbers: B5Numbers) -> tuple[Claim, ...]:
+def _claims5(numbers: B5Numbers) -> Iterator[Claim]:
     fine = np.array(numbers.counts["map"])
     full = np.sort(fine.ravel())[::-1]
     crowded = full[: fine.size // 50].sum() / full.sum()
     boxes = {bits: np.array(c) for bits, c in numbers.counts.items() if isinstance(bits, int)}
-    return (
-        Claim(
-            "Every trip that begins and ends in the paper’s box, latitudes 40.49 to 40.92 and "
-            "longitudes −74.27 to −73.68, is on the map once, and no other.",
-            holds=numbers.inside == numbers.trips
-            and all(counted.sum() == numbers.inside for counted in (fine, *boxes.values())),
-        ),
-        Claim(
-            f"Trips crowd: a fiftieth of the map has {100 * crowded:.0f} % of the pick-ups, so "
-            "equal boxes hold very different numbers.",
-            holds=bool(crowded > 0.75),
-        ),
-        Claim(
-            "A grid has at most 2^ε boxes a point.",
-            holds=all(counted.size <= 2**bits for bits, counted in boxes.items()),
-        ),
+    yield Claim(
+        "Every trip that begins and ends in the paper’s box, latitudes 40.49 to 40.92 and "
+        "longitudes −74.27 to −73.68, is on the map once, and no other.",
+        holds=numbers.inside == numbers.trips
+        and all(counted.sum() == numbers.inside for counted in (fine, *boxes.values())),
+    )
+    yield Claim(
+        f"Trips crowd: a fiftieth of the map has {100 * crowded:.0f} % of the pick-ups, so "
+        "equal boxes hold very different numbers.",
+        holds=bool(crowded > 0.75),
+    )
+    yield Claim(
+        "A grid has at most 2^ε boxes a point.",
+        holds=all(counted.size <= 2**bits for bits, counted in boxes.items()),
     )
 
 
@@ -651,8 +646,7 @@ def fig5() -> Figure[B5Numbers]:
     ``budgets`` are in bits for a point; the fine map has ``points`` along a side.
     """
     return Figure(
-        paper="B",
-        number=5,
+        name="B/5",
         title="Map of the trips",
         shows=(
             "Where taxi trips begin in the part of New York City that the paper studies, and the "
@@ -660,7 +654,7 @@ def fig5() -> Figure[B5Numbers]:
         ),
         compute=_compute5,
         plot=_plot5,
-        findings=_findings5,
+        claims=_claims5,
         data="taxi",
     )
 
@@ -729,8 +723,8 @@ def _plot6(numbers: B6Numbers) -> Chart:
 
     def line(label: str, name: str, **look: object) -> Series:
         shares = {float(point.bits): getattr(point, name) for point in points}
-        known = {bits: float(share) for bits, share in shares.items() if share is not None}
-        return Series(label, tuple(known), tuple(known.values()), **look)  # type: ignore[arg-type]  # fields of a series
+        known = ((bits, float(share)) for bits, share in shares.items() if share is not None)
+        return series_of(label, known, **look)
 
     def boxes(label: str, sides: Iterable[int], tone: int) -> Series:
         shares = (side**2 / 2**point.bits for side, point in zip(sides, points, strict=True))
@@ -767,33 +761,29 @@ def _plot6(numbers: B6Numbers) -> Chart:
     )
 
 
-def _findings6(numbers: B6Numbers) -> tuple[Claim, ...]:
+def _claims6(numbers: B6Numbers) -> Iterator[Claim]:
     points = numbers.points
     even = [point.unique for point in points if point.bits % 2 == 0]
     odd = [point for point in points if point.bits % 2]
-    return (
-        Claim(
-            "Up to 8 bits a point, fewer than 1 % of the trips are unique.",
-            holds=all(point.unique < 0.01 for point in points if point.bits <= 8),
-        ),
-        Claim(
-            "The share grows with the budget, to most trips.",
-            holds=all(a <= b for a, b in pairwise(even)) and points[-1].unique > 0.9,
-        ),
-        Claim(
-            "Corrected: 2^(ε/2) is no whole number for odd ε. Rounded down the boxes stay within "
-            "2^ε; rounded up there are more, at every odd ε.",
-            holds=all(p.down**2 <= 2**p.bits for p in points)
-            and all(p.up**2 > 2**p.bits and p.up == math.isqrt(2**p.bits) + 1 for p in odd),
-        ),
-        Claim(
-            f"Uniqueness depends on the number of trips: among {numbers.few:,} the share is larger "
-            "at every budget at which a trip is unique.",
-            holds=all(
-                p.unique_few >= p.unique
-                for p in points
-                if p.unique_few is not None and p.unique > 1e-3
-            ),
+    yield Claim(
+        "Up to 8 bits a point, fewer than 1 % of the trips are unique.",
+        holds=all(point.unique < 0.01 for point in points if point.bits <= 8),
+    )
+    yield Claim(
+        "The share grows with the budget, to most trips.",
+        holds=all(a <= b for a, b in pairwise(even)) and points[-1].unique > 0.9,
+    )
+    yield Claim(
+        "Corrected: 2^(ε/2) is no whole number for odd ε. Rounded down the boxes stay within "
+        "2^ε; rounded up there are more, at every odd ε.",
+        holds=all(p.down**2 <= 2**p.bits for p in points)
+        and all(p.up**2 > 2**p.bits and p.up == math.isqrt(2**p.bits) + 1 for p in odd),
+    )
+    yield Claim(
+        f"Uniqueness depends on the number of trips: among {numbers.few:,} the share is larger "
+        "at every budget at which a trip is unique.",
+        holds=all(
+            p.unique_few >= p.unique for p in points if p.unique_few is not None and p.unique > 1e-3
         ),
     )
 
@@ -801,8 +791,7 @@ def _findings6(numbers: B6Numbers) -> tuple[Claim, ...]:
 def fig6() -> Figure[B6Numbers]:
     """Return the figure of the share of unique trips against the bits of a point, exact."""
     return Figure(
-        paper="B",
-        number=6,
+        name="B/6",
         title="Unique trips against the budget",
         shows=(
             "The share of taxi trips that nobody shares when both ends are released in boxes. A "
@@ -811,6 +800,6 @@ def fig6() -> Figure[B6Numbers]:
         ),
         compute=_compute6,
         plot=_plot6,
-        findings=_findings6,
+        claims=_claims6,
         data="taxi",
     )

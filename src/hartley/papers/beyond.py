@@ -14,15 +14,23 @@ from hartley.attacks.finding import AttackEstimate, advantage, share
 from hartley.datasets.catalogue import dataset
 from hartley.exact import bits_at_least
 from hartley.measures.over_time import leakage_over_time
-from hartley.papers.b import CORRECTED, FUSE, LATITUDE, LONGITUDE, TRIP_RANGES, levels_of
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.papers.b import (
+    CORRECTED,
+    FUSE,
+    LATITUDE,
+    LONGITUDE,
+    TRIP_RANGES,
+    estimates_line,
+    levels_of,
+)
+from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.dynamics import FiniteSystem
 from hartley.report import Chart, Panel, Series
 from hartley.studies.look.microaggregation import mdav
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -425,59 +433,48 @@ def _plot1(numbers: Beyond1Numbers) -> Chart:
 
 def _line(rows: list[Row]) -> Series:
     method = rows[0].method
-    return Series(
-        method,
-        tuple(row.error for row in rows),
-        tuple(row.success.value for row in rows),
-        low=tuple(row.success.low for row in rows),
-        high=tuple(row.success.high for row in rows),
-        tone=METHODS.index(method),
+    return estimates_line(
+        method, (r.error for r in rows), (r.success for r in rows), tone=METHODS.index(method)
     )
 
 
 def _usual(rows: list[Row]) -> Series:
     ordered = sorted(rows, key=lambda row: row.usual)
-    return Series(
-        "k-anonymity, 95 % error",
-        tuple(row.usual for row in ordered),
-        tuple(row.success.value for row in ordered),
-        dash="dotted",
-        tone=METHODS.index(GROUPS),
-    )
+    points = ((row.usual, row.success.value) for row in ordered)
+    tone = METHODS.index(GROUPS)
+    return series_of("k-anonymity, 95 % error", points, dash="dotted", tone=tone)
 
 
-def _findings1(numbers: Beyond1Numbers) -> tuple[Claim, ...]:
+def _claims1(numbers: Beyond1Numbers) -> Iterator[Claim]:
     """Return the findings, for and against every method."""
     loosest = numbers.of(MEMBERSHIP, LAPLACE)[-1]
     known = min(row.success.low for row in numbers.of(KNOWING, GROUPS))
     two, boxes = numbers.of(LINKAGE, GROUPS)[0], numbers.of(LINKAGE, CELLS)[-1]
-    return (
-        Claim(
-            "Equal error is not equal: cells never exceed it, noise has no largest error. "
-            f"{100 * numbers.beyond:.1f} % of Laplace noise went beyond, up to "
-            f"{numbers.farthest:.1f} times as far.",
-            holds=0.04 < numbers.beyond < 0.06 and numbers.farthest > 2,
-        ),
-        _coarsest(numbers),
-        _noise_wins(numbers),
-        Claim(
-            f"The promise of noise is weak at these errors: at {loosest.error:.2g} kWh "
-            f"{loosest.promise} for each reading, 48 times as much for the day.",
-            holds=numbers.epsilon > 1,
-        ),
-        Claim(
-            "k-anonymity hides little of who is a member from an adversary who knows all others: "
-            f"the advantage is at least {known:.2f} at every k tried.",
-            holds=known > 0.4,
-        ),
-        Claim(
-            f"Groups have a bad worst case: with {two.setting} a trip is up to {two.error:.1f} km "
-            f"off and {100 * two.success.value:.0f} % are linked; in boxes it is off by at most "
-            f"{boxes.error:.1f} km and {100 * boxes.success.value:.0f} % are linked.",
-            holds=two.error > boxes.error and two.success.low > boxes.success.high,
-        ),
-        _groups_usual(numbers),
+    yield Claim(
+        "Equal error is not equal: cells never exceed it, noise has no largest error. "
+        f"{100 * numbers.beyond:.1f} % of Laplace noise went beyond, up to "
+        f"{numbers.farthest:.1f} times as far.",
+        holds=0.04 < numbers.beyond < 0.06 and numbers.farthest > 2,
     )
+    yield _coarsest(numbers)
+    yield _noise_wins(numbers)
+    yield Claim(
+        f"The promise of noise is weak at these errors: at {loosest.error:.2g} kWh "
+        f"{loosest.promise} for each reading, 48 times as much for the day.",
+        holds=numbers.epsilon > 1,
+    )
+    yield Claim(
+        "k-anonymity hides little of who is a member from an adversary who knows all others: "
+        f"the advantage is at least {known:.2f} at every k tried.",
+        holds=known > 0.4,
+    )
+    yield Claim(
+        f"Groups have a bad worst case: with {two.setting} a trip is up to {two.error:.1f} km "
+        f"off and {100 * two.success.value:.0f} % are linked; in boxes it is off by at most "
+        f"{boxes.error:.1f} km and {100 * boxes.success.value:.0f} % are linked.",
+        holds=two.error > boxes.error and two.success.low > boxes.success.high,
+    )
+    yield _groups_usual(numbers)
 
 
 def _coarsest(numbers: Beyond1Numbers) -> Claim:
@@ -542,8 +539,7 @@ def fig1() -> Figure[Beyond1Numbers]:
     method and error, ``trips``, ``sides`` (boxes along each axis), and a ``seed``.
     """
     return Figure(
-        paper="beyond",
-        number=1,
+        name="beyond/1",
         title="Cells against noise and k-anonymity",
         shows=(
             "The same data, released in cells, with textbook Laplace or Gaussian noise, and as "
@@ -553,7 +549,7 @@ def fig1() -> Figure[Beyond1Numbers]:
         ),
         compute=_compute1,
         plot=_plot1,
-        findings=_findings1,
+        claims=_claims1,
         data="solar_homes and taxi",
     )
 
@@ -624,44 +620,41 @@ def _plot2(numbers: Beyond2Numbers) -> Chart:
     )
 
 
-def _findings2(numbers: Beyond2Numbers) -> tuple[Claim, ...]:
+def _claims2(numbers: Beyond2Numbers) -> Iterator[Claim]:
     by_width = list(numbers.by_width.values())
     widest = numbers.by_width[max(numbers.by_width)]
     narrowest = numbers.by_width[min(numbers.by_width)]
-    return (
-        Claim(
-            "What is known about the first place never decreases.",
-            holds=all(
-                a.leakage <= b.leakage
-                for by_secret in by_width
-                for a, b in pairwise(by_secret["initial"])
-            ),
+    yield Claim(
+        "What is known about the first place never decreases.",
+        holds=all(
+            a.leakage <= b.leakage
+            for by_secret in by_width
+            for a, b in pairwise(by_secret["initial"])
         ),
-        Claim(
-            "At the first look and after the last, wider zones tell no more about any secret.",
-            holds=all(
-                coarse[about][k].leakage <= fine[about][k].leakage
-                for fine, coarse in pairwise(by_width)
-                for about in TITLES
-                for k in (0, -1)
-            ),
+    )
+    yield Claim(
+        "At the first look and after the last, wider zones tell no more about any secret.",
+        holds=all(
+            coarse[about][k].leakage <= fine[about][k].leakage
+            for fine, coarse in pairwise(by_width)
+            for about in TITLES
+            for k in (0, -1)
         ),
-        Claim(
-            "One look at narrow zones never tells the place; a sequence of looks can tell it "
-            "entirely.",
-            holds=narrowest["initial"][0].fewest > 1 and narrowest["initial"][-1].fewest == 1,
-        ),
-        Claim(
-            "With the widest zones at least four first places remain possible at all times.",
-            holds=all(at.fewest >= 4 for at in widest["initial"]),
-        ),
-        Claim(
-            "What is known about all places together grows with every step.",
-            holds=all(
-                a.leakage < b.leakage
-                for by_secret in by_width
-                for a, b in pairwise(by_secret["trajectory"])
-            ),
+    )
+    yield Claim(
+        "One look at narrow zones never tells the place; a sequence of looks can tell it entirely.",
+        holds=narrowest["initial"][0].fewest > 1 and narrowest["initial"][-1].fewest == 1,
+    )
+    yield Claim(
+        "With the widest zones at least four first places remain possible at all times.",
+        holds=all(at.fewest >= 4 for at in widest["initial"]),
+    )
+    yield Claim(
+        "What is known about all places together grows with every step.",
+        holds=all(
+            a.leakage < b.leakage
+            for by_secret in by_width
+            for a, b in pairwise(by_secret["trajectory"])
         ),
     )
 
@@ -669,8 +662,7 @@ def _findings2(numbers: Beyond2Numbers) -> tuple[Claim, ...]:
 def fig2() -> Figure[Beyond2Numbers]:
     """Return the figure of what zones seen so far tell, exactly, for zones of several widths."""
     return Figure(
-        paper="beyond",
-        number=2,
+        name="beyond/2",
         title="Leakage over time",
         shows=(
             "A vehicle moves by at most one place a step and is released as a zone, with an error "
@@ -679,5 +671,5 @@ def fig2() -> Figure[Beyond2Numbers]:
         ),
         compute=_compute2,
         plot=_plot2,
-        findings=_findings2,
+        claims=_claims2,
     )

@@ -18,13 +18,13 @@ from hartley.measures.guessing import (
     worst_attribute,
 )
 from hartley.measures.leakage import maximal_leakage, maximin_information
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.ranges.relation import ROW, Relation
 from hartley.report import Chart, Panel, Series
 from hartley.tables.opening import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -101,38 +101,36 @@ def _plot1(numbers: C1Numbers) -> Chart:
     return Chart("C/1: what the outcome of a majority vote tells", (panel,))
 
 
-def _findings1(numbers: C1Numbers) -> tuple[Claim, ...]:
+def _claims1(numbers: C1Numbers) -> Iterator[Claim]:
     votes = numbers.votes
     worst = [vote.worst for vote in votes]
-    return (
-        Claim(
-            "Of one to eight voters L and L⋆ have the verified values, for example 1.460841 and "
-            "7.357552 bits of eight.",
-            holds=all(
-                abs(vote.everything - of_all) < 5e-7 and abs(vote.worst - of_worst) < 5e-7
-                for vote, of_all, of_worst in zip(votes, EVERYTHING, WORST, strict=False)
-            ),
+    yield Claim(
+        "Of one to eight voters L and L⋆ have the verified values, for example 1.460841 and "
+        "7.357552 bits of eight.",
+        holds=all(
+            abs(vote.everything - of_all) < 5e-7 and abs(vote.worst - of_worst) < 5e-7
+            for vote, of_all, of_worst in zip(votes, EVERYTHING, WORST, strict=False)
         ),
-        Claim(
-            "One person’s vote can be revealed only if there are at most two voters.",
-            holds=all(vote.one_vote == (1 if vote.voters <= 2 else 0) for vote in votes),
-        ),
-        Claim(
-            "The worst attribute leaks ever more as voters join, while all votes together leak one "
-            "bit (odd numbers) or up to two (even numbers).",
-            holds=worst == sorted(set(worst))
-            and all(vote.everything == 1 for vote in votes if vote.voters % 2)
-            and all(1 <= vote.everything <= 2 for vote in votes),
-        ),
-        Claim(
-            "I⋆ is one bit, and never above L⋆; L⋆ is the logarithm of how many values the worst "
-            "attribute has.",
-            holds=all(
-                vote.maximin == 1
-                and vote.worst >= vote.maximin
-                and math.isclose(vote.worst, math.log2(vote.attribute_values))
-                for vote in votes
-            ),
+    )
+    yield Claim(
+        "One person’s vote can be revealed only if there are at most two voters.",
+        holds=all(vote.one_vote == (1 if vote.voters <= 2 else 0) for vote in votes),
+    )
+    yield Claim(
+        "The worst attribute leaks ever more as voters join, while all votes together leak one "
+        "bit (odd numbers) or up to two (even numbers).",
+        holds=worst == sorted(set(worst))
+        and all(vote.everything == 1 for vote in votes if vote.voters % 2)
+        and all(1 <= vote.everything <= 2 for vote in votes),
+    )
+    yield Claim(
+        "I⋆ is one bit, and never above L⋆; L⋆ is the logarithm of how many values the worst "
+        "attribute has.",
+        holds=all(
+            vote.maximin == 1
+            and vote.worst >= vote.maximin
+            and math.isclose(vote.worst, math.log2(vote.attribute_values))
+            for vote in votes
         ),
     )
 
@@ -140,8 +138,7 @@ def _findings1(numbers: C1Numbers) -> tuple[Claim, ...]:
 def fig1() -> Figure[C1Numbers]:
     """Return the figure of what the outcome of a majority vote reveals; exact."""
     return Figure(
-        paper="C",
-        number=1,
+        name="C/1",
         title="Leakage of a majority vote",
         shows=(
             "How much easier guessing becomes when the outcome of a vote is known: of one person’s "
@@ -150,7 +147,7 @@ def fig1() -> Figure[C1Numbers]:
         ),
         compute=_compute1,
         plot=_plot1,
-        findings=_findings1,
+        claims=_claims1,
     )
 
 
@@ -208,12 +205,8 @@ class Curve:
     def line(self, measure: str, label: str = "", **look: object) -> Series:
         """Return a measure against distortion, to draw."""
         ordered = sorted(self.points, key=lambda point: point.distortion)
-        return Series(
-            RELEASED[self.released] + label,
-            tuple(point.distortion for point in ordered),
-            tuple(getattr(point, measure) for point in ordered),
-            **look,  # type: ignore[arg-type]  # fields of a series
-        )
+        points = ((point.distortion, getattr(point, measure)) for point in ordered)
+        return series_of(RELEASED[self.released] + label, points, **look)
 
 
 @dataclass(frozen=True)
@@ -300,66 +293,55 @@ def _plot2(numbers: HeartNumbers) -> Chart:
     )
 
 
-def _findings2(numbers: HeartNumbers) -> tuple[Claim, ...]:
+def _claims2(numbers: HeartNumbers) -> Iterator[Claim]:
     curves, records, ages = numbers.curves, numbers.of(RECORD), numbers.of("age")
-    claims = [
-        Claim(
-            "L⋆ and I⋆ never rise when the step doubles, and no step leaks more than the exact "
-            "values.",
-            holds=all(
-                _never_rises(getattr(point, name) for point in curve.doubled())
-                and all(
-                    getattr(p, name) <= getattr(curve.at(1), name) + 1e-12 for p in curve.points
-                )
-                for curve in curves
-                for name in ("maximal", "maximin")
-            ),
+    yield Claim(
+        "L⋆ and I⋆ never rise when the step doubles, and no step leaks more than the exact values.",
+        holds=all(
+            _never_rises(getattr(point, name) for point in curve.doubled())
+            and all(getattr(p, name) <= getattr(curve.at(1), name) + 1e-12 for p in curve.points)
+            for curve in curves
+            for name in ("maximal", "maximin")
         ),
-        Claim(
-            "They do not fall with every step, as the text suggests: some coarser bins, which are "
-            "no unions of finer ones, leak more.",
-            holds=any(
-                not _never_rises(point.maximal for point in curve.points) for curve in curves
-            ),
-        ),
-        Claim(
-            "L⋆ is never below I⋆, as Proposition 6 says.",
-            holds=all(p.maximal >= p.maximin - 1e-12 for curve in curves for p in curve.points),
-        ),
-        Claim(
-            "With the record as the secret I⋆ falls by more than two bits from the exact values "
-            "to bins of 50.",
-            holds=all(curve.at(1).maximin - curve.at(50).maximin > 2 for curve in records),
-        ),
-        Claim(
-            "Only the record as the secret reaches the published axis of 8 bits; the age has too "
-            "few values.",
-            holds=all(curve.at(1).maximal > 8 for curve in records)
-            and all(point.maximal < 6 for curve in ages for point in curve.points),
-        ),
-    ]
+    )
+    yield Claim(
+        "They do not fall with every step, as the text suggests: some coarser bins, which are "
+        "no unions of finer ones, leak more.",
+        holds=any(not _never_rises(point.maximal for point in curve.points) for curve in curves),
+    )
+    yield Claim(
+        "L⋆ is never below I⋆, as Proposition 6 says.",
+        holds=all(p.maximal >= p.maximin - 1e-12 for curve in curves for p in curve.points),
+    )
+    yield Claim(
+        "With the record as the secret I⋆ falls by more than two bits from the exact values "
+        "to bins of 50.",
+        holds=all(curve.at(1).maximin - curve.at(50).maximin > 2 for curve in records),
+    )
+    yield Claim(
+        "Only the record as the secret reaches the published axis of 8 bits; the age has too "
+        "few values.",
+        holds=all(curve.at(1).maximal > 8 for curve in records)
+        and all(point.maximal < 6 for curve in ages for point in curve.points),
+    )
     if not numbers.synthetic:
         record, age = (
             next(curve for curve in about if curve.released == "chol").at(10)
             for about in (records, ages)
         )
-        claims.append(
-            Claim(
-                "Cholesterol in steps of 10: L⋆ = 5.209453 and I⋆ = 1 bit about the age, "
-                "L = 8.082149 about the record.",
-                holds=math.isclose(age.maximal, 5.209453, abs_tol=5e-7)
-                and age.maximin == 1
-                and math.isclose(record.guessing, 8.082149, abs_tol=5e-7),
-            )
+        yield Claim(
+            "Cholesterol in steps of 10: L⋆ = 5.209453 and I⋆ = 1 bit about the age, "
+            "L = 8.082149 about the record.",
+            holds=math.isclose(age.maximal, 5.209453, abs_tol=5e-7)
+            and age.maximin == 1
+            and math.isclose(record.guessing, 8.082149, abs_tol=5e-7),
         )
-    return tuple(claims)
 
 
 def fig2() -> Figure[HeartNumbers]:
     """Return the figure of guessing leakage and maximin information against distortion."""
     return Figure(
-        paper="C",
-        number=2,
+        name="C/2",
         title="Guessing leakage and maximin information against distortion",
         shows=(
             "What binned blood pressures and cholesterol values of heart patients tell, for steps "
@@ -368,7 +350,7 @@ def fig2() -> Figure[HeartNumbers]:
         ),
         compute=sweep,
         plot=_plot2,
-        findings=_findings2,
+        claims=_claims2,
         data="hungarian",
     )
 
@@ -403,39 +385,36 @@ def _plot3(numbers: HeartNumbers) -> Chart:
     )
 
 
-def _findings3(numbers: HeartNumbers) -> tuple[Claim, ...]:
-    return (
-        Claim(
-            "The stochastic maximal leakage never rises when the step doubles, and is lower by "
-            "more than a bit at the coarsest step than at the finest.",
-            holds=all(
-                _never_rises(point.stochastic for point in curve.doubled())
-                and curve.points[-1].stochastic < curve.points[0].stochastic - 1
-                for curve in numbers.curves
-            ),
+def _claims3(numbers: HeartNumbers) -> Iterator[Claim]:
+    yield Claim(
+        "The stochastic maximal leakage never rises when the step doubles, and is lower by "
+        "more than a bit at the coarsest step than at the finest.",
+        holds=all(
+            _never_rises(point.stochastic for point in curve.doubled())
+            and curve.points[-1].stochastic < curve.points[0].stochastic - 1
+            for curve in numbers.curves
         ),
-        Claim(
-            "It lies between I⋆ and the smaller of H₀(X) and H₀(Ŷ), for every step.",
-            holds=all(
-                p.maximin - 1e-9 <= p.stochastic <= min(p.entropy, p.released_entropy) + 1e-9
-                for curve in numbers.curves
-                for p in curve.points
-            ),
+    )
+    yield Claim(
+        "It lies between I⋆ and the smaller of H₀(X) and H₀(Ŷ), for every step.",
+        holds=all(
+            p.maximin - 1e-9 <= p.stochastic <= min(p.entropy, p.released_entropy) + 1e-9
+            for curve in numbers.curves
+            for p in curve.points
         ),
-        Claim(
-            "The printed order, L̃⋆ at most I⋆, is wrong: about the age L̃⋆ is above I⋆ for every "
-            "step.",
-            holds=all(p.stochastic > p.maximin for c in numbers.of("age") for p in c.points),
-        ),
-        Claim(
-            "With the record as the secret the release is a function of it, and all three agree: "
-            "I⋆ = L̃⋆ = H₀(Ŷ), as the paper observes.",
-            holds=all(
-                math.isclose(p.maximin, p.released_entropy, abs_tol=1e-9)
-                and math.isclose(p.stochastic, p.released_entropy, abs_tol=1e-9)
-                for curve in numbers.of(RECORD)
-                for p in curve.points
-            ),
+    )
+    yield Claim(
+        "The printed order, L̃⋆ at most I⋆, is wrong: about the age L̃⋆ is above I⋆ for every step.",
+        holds=all(p.stochastic > p.maximin for c in numbers.of("age") for p in c.points),
+    )
+    yield Claim(
+        "With the record as the secret the release is a function of it, and all three agree: "
+        "I⋆ = L̃⋆ = H₀(Ŷ), as the paper observes.",
+        holds=all(
+            math.isclose(p.maximin, p.released_entropy, abs_tol=1e-9)
+            and math.isclose(p.stochastic, p.released_entropy, abs_tol=1e-9)
+            for curve in numbers.of(RECORD)
+            for p in curve.points
         ),
     )
 
@@ -443,8 +422,7 @@ def _findings3(numbers: HeartNumbers) -> tuple[Claim, ...]:
 def fig3() -> Figure[HeartNumbers]:
     """Return the figure of maximal leakage, relative frequencies taken as probabilities."""
     return Figure(
-        paper="C",
-        number=3,
+        name="C/3",
         title="Stochastic maximal leakage against distortion",
         shows=(
             "What binned measurements of heart patients tell when relative frequencies are taken "
@@ -453,7 +431,7 @@ def fig3() -> Figure[HeartNumbers]:
         ),
         compute=sweep,
         plot=_plot3,
-        findings=_findings3,
+        claims=_claims3,
         data="hungarian",
     )
 
@@ -469,22 +447,13 @@ def _plot4(numbers: HeartNumbers) -> Chart:
         for tone, curve in enumerate(numbers.of(secret)):
             places, secrets = _places(curve), curve.points[0].secrets
             most = max(point.remaining for point in curve.points)
-            remaining = range(min(most, secrets), 0, -1)
+            law = [
+                (math.log2(secrets - k + 1), math.log2(secrets / k))
+                for k in range(min(most, secrets), 0, -1)
+            ]
             series += [
-                Series(
-                    RELEASED[curve.released],
-                    tuple(maximal for maximal, _ in places),
-                    tuple(guessing for _, guessing in places),
-                    "points",
-                    tone=tone,
-                ),
-                Series(
-                    f"equation (8), |X| = {secrets}",
-                    tuple(math.log2(secrets - k + 1) for k in remaining),
-                    tuple(math.log2(secrets / k) for k in remaining),
-                    dash="dashed",
-                    tone=tone,
-                ),
+                series_of(RELEASED[curve.released], places, kind="points", tone=tone),
+                series_of(f"equation (8), |X| = {secrets}", law, dash="dashed", tone=tone),
             ]
         panels.append(
             Panel(
@@ -507,44 +476,42 @@ def _places(curve: Curve) -> list[tuple[float, float]]:
     return sorted({(point.maximal, point.guessing) for point in curve.points})
 
 
-def _findings4(numbers: HeartNumbers) -> tuple[Claim, ...]:
+def _claims4(numbers: HeartNumbers) -> Iterator[Claim]:
     points = [point for curve in numbers.curves for point in curve.points]
     records = [point for curve in numbers.of(RECORD) for point in curve.points]
-    return (
-        Claim(
-            "Every point lies on the curve of equation (8): L = log₂(|X| / (|X| + 1 − 2^L⋆)).",
-            holds=all(
-                math.isclose(
-                    p.guessing,
-                    math.log2(p.secrets / (p.secrets + 1 - round(2**p.maximal))),
-                    abs_tol=1e-9,
-                )
-                for p in points
-            ),
-        ),
-        Claim(
-            "L grows with L⋆.",
-            holds=all(
-                [y for _, y in _places(curve)] == sorted(y for _, y in _places(curve))
-                for curve in numbers.curves
-            ),
-        ),
-        Claim(
-            "L⋆ attains the tightened bound of Corollary 5, log₂(|X| − ⌈|X| 2^−L⌉ + 1).",
-            holds=all(
-                math.isclose(p.maximal, maximal_leakage_within(p.secrets, p.guessing), abs_tol=1e-9)
-                for p in points
-            ),
-        ),
-        Claim(
-            "With the record as the secret L = log₂(n/k), with k the smallest number of patients "
-            "in a bin.",
-            holds=all(
-                math.isclose(p.guessing, math.log2(p.secrets / p.remaining), abs_tol=1e-9)
-                for p in records
+    yield Claim(
+        "Every point lies on the curve of equation (8): L = log₂(|X| / (|X| + 1 − 2^L⋆)).",
+        holds=all(
+            math.isclose(
+                p.guessing,
+                math.log2(p.secrets / (p.secrets + 1 - round(2**p.maximal))),
+                abs_tol=1e-9,
             )
-            and len({p.remaining for p in records}) > 3,
+            for p in points
         ),
+    )
+    yield Claim(
+        "L grows with L⋆.",
+        holds=all(
+            [y for _, y in _places(curve)] == sorted(y for _, y in _places(curve))
+            for curve in numbers.curves
+        ),
+    )
+    yield Claim(
+        "L⋆ attains the tightened bound of Corollary 5, log₂(|X| − ⌈|X| 2^−L⌉ + 1).",
+        holds=all(
+            math.isclose(p.maximal, maximal_leakage_within(p.secrets, p.guessing), abs_tol=1e-9)
+            for p in points
+        ),
+    )
+    yield Claim(
+        "With the record as the secret L = log₂(n/k), with k the smallest number of patients "
+        "in a bin.",
+        holds=all(
+            math.isclose(p.guessing, math.log2(p.secrets / p.remaining), abs_tol=1e-9)
+            for p in records
+        )
+        and len({p.remaining for p in records}) > 3,
     )
 
 
@@ -554,8 +521,7 @@ def fig4() -> Figure[HeartNumbers]:
     Its steps go on beyond those of the other figures: only wide bins leave several patients each.
     """
     return Figure(
-        paper="C",
-        number=4,
+        name="C/4",
         title="Identifiability against maximal guessing leakage",
         shows=(
             "The budget of identifiability L against the maximal guessing leakage L⋆, a point for "
@@ -564,6 +530,6 @@ def fig4() -> Figure[HeartNumbers]:
         ),
         compute=partial(sweep, steps=(*STEPS[::2], *range(55, 151, 5))),
         plot=_plot4,
-        findings=_findings4,
+        claims=_claims4,
         data="hungarian",
     )

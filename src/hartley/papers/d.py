@@ -17,7 +17,7 @@ from hartley.datasets.catalogue import dataset
 from hartley.guarantees.verify import certify
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import nonstochastic_leakage
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.policies.column import KeptColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.hiding_columns import LineColumn, MeetColumn
@@ -33,7 +33,7 @@ from hartley.ranges.relation import Relation
 from hartley.report import Chart, Heat, Panel, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -156,38 +156,34 @@ def _plot4(numbers: D4Numbers) -> Chart:
     return Chart("D/4: hiding who is obese, privacy against accuracy", (left, right))
 
 
-def _findings4(numbers: D4Numbers) -> tuple[Claim, ...]:
+def _claims4(numbers: D4Numbers) -> Iterator[Claim]:
     points = numbers.points
     products = [point.claimed * float(point.accuracy) for point in points if point.accuracy >= 1]
     known = [(p.claimed, EPSILONS[p.accuracy]) for p in points if p.accuracy in EPSILONS]
-    return (
-        Claim(
-            "The more accurate the report, the less private: ε falls with ρ.",
-            holds=_rises((-point.claimed for point in points), strictly=True),
-        ),
-        Claim(
-            "Privacy times accuracy is constant in the limit: from ρ = 1 on, ερ is within 2 % of "
-            "0.01.",
-            holds=bool(products) and all(abs(p / LIMIT - 1) < 0.02 for p in products),
-        ),
-        Claim(
-            f"At ρ = {', '.join(f'{float(a):g}' for a in EPSILONS)} ε has the verified values, "
-            "from 0.2163 to 0.0020.",
-            holds=len(known) > 0 and all(abs(a - b) < 3e-6 * b for a, b in known),
-        ),
-        Claim(
-            "Of values without a step, the stretch policy keeps what the theorem claims, by its "
-            "own certificate.",
-            holds=all(math.isclose(p.stretched, p.claimed, rel_tol=1e-4) for p in points),
-        ),
-        Claim(
-            "By the volume of outputs the printed policy keeps ε = 0 at any accuracy, since the "
-            "band collapses onto a curve; counted in records it leaves open what the theorem "
-            "claims.",
-            holds=all(
-                p.blurred == 0 and math.isclose(p.left_open, p.claimed, rel_tol=1e-4)
-                for p in points
-            ),
+    yield Claim(
+        "The more accurate the report, the less private: ε falls with ρ.",
+        holds=_rises((-point.claimed for point in points), strictly=True),
+    )
+    yield Claim(
+        "Privacy times accuracy is constant in the limit: from ρ = 1 on, ερ is within 2 % of 0.01.",
+        holds=bool(products) and all(abs(p / LIMIT - 1) < 0.02 for p in products),
+    )
+    yield Claim(
+        f"At ρ = {', '.join(f'{float(a):g}' for a in EPSILONS)} ε has the verified values, "
+        "from 0.2163 to 0.0020.",
+        holds=len(known) > 0 and all(abs(a - b) < 3e-6 * b for a, b in known),
+    )
+    yield Claim(
+        "Of values without a step, the stretch policy keeps what the theorem claims, by its "
+        "own certificate.",
+        holds=all(math.isclose(p.stretched, p.claimed, rel_tol=1e-4) for p in points),
+    )
+    yield Claim(
+        "By the volume of outputs the printed policy keeps ε = 0 at any accuracy, since the "
+        "band collapses onto a curve; counted in records it leaves open what the theorem "
+        "claims.",
+        holds=all(
+            p.blurred == 0 and math.isclose(p.left_open, p.claimed, rel_tol=1e-4) for p in points
         ),
     )
 
@@ -195,8 +191,7 @@ def _findings4(numbers: D4Numbers) -> tuple[Claim, ...]:
 def fig4() -> Figure[D4Numbers]:
     """Return the figure of epsilon against accuracy, by Theorem 4 and by certificates."""
     return Figure(
-        paper="D",
-        number=4,
+        name="D/4",
         title="Privacy against accuracy of reported weight and height",
         shows=(
             "How much privacy ε against a test for obesity remains when reported weights may be "
@@ -206,7 +201,7 @@ def fig4() -> Figure[D4Numbers]:
         ),
         compute=_compute4,
         plot=_plot4,
-        findings=_findings4,
+        claims=_claims4,
     )
 
 
@@ -395,62 +390,57 @@ def _hidden(numbers: D5Numbers, field: str, whom: str, of: int) -> Panel:
     return Panel("allowed error 1/ρ (kg)", "share", tuple(lines), title=title, from_zero=True)
 
 
-def _findings5(numbers: D5Numbers) -> tuple[Claim, ...]:
+def _claims5(numbers: D5Numbers) -> Iterator[Claim]:
     blur, stretch, meet = (numbers.of(kind) for kind in NAMES)
     everything = (*blur, *stretch, *meet)
     odd = [r for r in stretch if (1 / r.accuracy).denominator != 1]
     last = stretch[-1]
-    return (
-        Claim(
-            "No weight is reported further than 1/ρ from the truth, and no height is changed.",
-            holds=all(
-                r.largest_move <= float(1 / r.accuracy) + 1e-9 and not r.moved_heights
-                for r in everything
-            ),
+    yield Claim(
+        "No weight is reported further than 1/ρ from the truth, and no height is changed.",
+        holds=all(
+            r.largest_move <= float(1 / r.accuracy) + 1e-9 and not r.moved_heights
+            for r in everything
         ),
-        Claim(
-            "The lower the accuracy, the more the histogram changes.",
-            holds=all(
-                _rises((r.change for r in each), strictly=True) for each in (blur, stretch, meet)
-            ),
+    )
+    yield Claim(
+        "The lower the accuracy, the more the histogram changes.",
+        holds=all(
+            _rises((r.change for r in each), strictly=True) for each in (blur, stretch, meet)
         ),
-        Claim(
-            "By the printed policy and by meeting, the lower the accuracy, the more obese people "
-            "are reported as somebody on the other side of the line could be. Meeting hides as "
-            "many people as the printed policy, or more.",
-            holds=all(
-                _rises(r.hidden_obese for r in each)
-                and each[-1].hidden_obese > each[0].hidden_obese
-                for each in (blur, meet)
-            )
-            and all(b.hidden <= m.hidden for b, m in zip(blur, meet, strict=True)),
-        ),
-        Claim(
-            "Stretching does not, since weights are whole kilograms: within 12.5 kg it hides "
-            f"nobody, and within {float(1 / last.accuracy):g} kg {last.hidden} people, "
-            f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; "
-            "doubles tell the others apart.",
-            holds=all(r.hidden == 0 < r.near for r in odd) and last.hidden < last.near,
-        ),
-        Claim(
-            "The printed policy puts everybody near the line exactly onto it, where the histogram "
-            "shows a ridge; the stretch policy puts nearly nobody there.",
-            holds=all(r.on_line >= r.near > 0 for r in blur)
-            and all(r.on_line <= max(3, 0.1 * r.near) for r in stretch),
-        ),
-        Claim(
-            "Taken for the truth, reports misjudge people near the line and nobody else.",
-            holds=all(r.misjudged_afar == 0 for r in everything)
-            and last.misjudged > 0.2 * last.near,
-        ),
+    )
+    yield Claim(
+        "By the printed policy and by meeting, the lower the accuracy, the more obese people "
+        "are reported as somebody on the other side of the line could be. Meeting hides as "
+        "many people as the printed policy, or more.",
+        holds=all(
+            _rises(r.hidden_obese for r in each) and each[-1].hidden_obese > each[0].hidden_obese
+            for each in (blur, meet)
+        )
+        and all(b.hidden <= m.hidden for b, m in zip(blur, meet, strict=True)),
+    )
+    yield Claim(
+        "Stretching does not, since weights are whole kilograms: within 12.5 kg it hides "
+        f"nobody, and within {float(1 / last.accuracy):g} kg {last.hidden} people, "
+        f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; "
+        "doubles tell the others apart.",
+        holds=all(r.hidden == 0 < r.near for r in odd) and last.hidden < last.near,
+    )
+    yield Claim(
+        "The printed policy puts everybody near the line exactly onto it, where the histogram "
+        "shows a ridge; the stretch policy puts nearly nobody there.",
+        holds=all(r.on_line >= r.near > 0 for r in blur)
+        and all(r.on_line <= max(3, 0.1 * r.near) for r in stretch),
+    )
+    yield Claim(
+        "Taken for the truth, reports misjudge people near the line and nobody else.",
+        holds=all(r.misjudged_afar == 0 for r in everything) and last.misjudged > 0.2 * last.near,
     )
 
 
 def fig5() -> Figure[D5Numbers]:
     """Return the figure of everybody's weight as three policies report it."""
     return Figure(
-        paper="D",
-        number=5,
+        name="D/5",
         title="Histogram of reported weight and height",
         shows=(
             "Weights and heights of young people as they are, and as reported so that nobody can "
@@ -461,7 +451,7 @@ def fig5() -> Figure[D5Numbers]:
         ),
         compute=_compute5,
         plot=_plot5,
-        findings=_findings5,
+        claims=_claims5,
         data="young_people",
     )
 
@@ -537,8 +527,8 @@ def _measured(both: int, true: int, false: int) -> MeasuredRelease:
 
 def _plot6(numbers: D6Numbers) -> Chart:
     def points(label: str, releases: tuple[MeasuredRelease, ...], tone: int) -> Series:
-        places = tuple(release.privacy for release in releases)
-        return Series(label, places, tuple(r.leakage for r in releases), "points", tone=tone)
+        places = ((release.privacy, release.leakage) for release in releases)
+        return series_of(label, places, kind="points", tone=tone)
 
     e = numbers.privacies
     proof = "bound of the printed proof: −ln(1 − exp(−ε−1))"
@@ -558,37 +548,34 @@ def _plot6(numbers: D6Numbers) -> Chart:
     return Chart("D/6: what ε-privacy says about the leakage L₀(Y;H)", (panel,))
 
 
-def _findings6(numbers: D6Numbers) -> tuple[Claim, ...]:
+def _claims6(numbers: D6Numbers) -> Iterator[Claim]:
     bounds, one_sided = numbers.corrected, numbers.one_sided
-    return (
-        Claim(
-            "The more private the release, the less the hypothesis can tell about its output; "
-            "the bound goes to zero.",
-            holds=list(bounds) == sorted(bounds, reverse=True) and bounds[-1] < 0.2,
+    yield Claim(
+        "The more private the release, the less the hypothesis can tell about its output; "
+        "the bound goes to zero.",
+        holds=list(bounds) == sorted(bounds, reverse=True) and bounds[-1] < 0.2,
+    )
+    yield Claim(
+        "Every measured release keeps the corrected bound L₀(Y;H) ≤ ln(1 + 1/ε).",
+        holds=all(
+            r.leakage <= _corrected(r.privacy) + 1e-12 for r in (*one_sided, *numbers.two_sided)
         ),
-        Claim(
-            "Every measured release keeps the corrected bound L₀(Y;H) ≤ ln(1 + 1/ε).",
-            holds=all(
-                r.leakage <= _corrected(r.privacy) + 1e-12 for r in (*one_sided, *numbers.two_sided)
-            ),
-        ),
-        Claim(
-            "It is attained by releases that never prove the hypothesis.",
-            holds=all(math.isclose(r.leakage, _corrected(r.privacy)) for r in one_sided),
-        ),
-        Claim(
-            "The printed bound is broken by each of those, and below the corrected one everywhere.",
-            holds=all(r.leakage > _printed(r.privacy) for r in one_sided)
-            and all(a < b for a, b in zip(numbers.printed, bounds, strict=True)),
-        ),
+    )
+    yield Claim(
+        "It is attained by releases that never prove the hypothesis.",
+        holds=all(math.isclose(r.leakage, _corrected(r.privacy)) for r in one_sided),
+    )
+    yield Claim(
+        "The printed bound is broken by each of those, and below the corrected one everywhere.",
+        holds=all(r.leakage > _printed(r.privacy) for r in one_sided)
+        and all(a < b for a, b in zip(numbers.printed, bounds, strict=True)),
     )
 
 
 def fig6() -> Figure[D6Numbers]:
     """Return the figure of the printed and the corrected bound, with releases that test them."""
     return Figure(
-        paper="D",
-        number=6,
+        name="D/6",
         title="Information leakage against privacy",
         shows=(
             "The most that the hypothesis can tell about what is released, L₀(Y;H), when a release "
@@ -597,7 +584,7 @@ def fig6() -> Figure[D6Numbers]:
         ),
         compute=_compute6,
         plot=_plot6,
-        findings=_findings6,
+        claims=_claims6,
     )
 
 
@@ -696,59 +683,50 @@ def _plot7(numbers: D7Numbers) -> Chart:
     )
 
 
-def _findings7(numbers: D7Numbers) -> tuple[Claim, ...]:
+def _claims7(numbers: D7Numbers) -> Iterator[Claim]:
     allowed = [2**bits for bits in numbers.budgets]
-    claims = [
-        Claim(
-            "By the sharp rule more bits allow more levels, and so do more people.",
-            holds=all(_rises(m.sharp, strictly=True) for m in numbers.means)
-            and all(
-                a < b
-                for fewer, more in pairwise(numbers.means)
-                for a, b in zip(fewer.sharp, more.sharp, strict=True)
-            ),
+    yield Claim(
+        "By the sharp rule more bits allow more levels, and so do more people.",
+        holds=all(_rises(m.sharp, strictly=True) for m in numbers.means)
+        and all(
+            a < b
+            for fewer, more in pairwise(numbers.means)
+            for a, b in zip(fewer.sharp, more.sharp, strict=True)
         ),
-        Claim(
-            "The printed rule is sound but conservative: it never allows more levels than the "
-            "sharp one.",
-            holds=all(
-                q <= best and telling <= k
-                for m in numbers.means
-                for q, best, telling, k in zip(
-                    m.printed, m.sharp, m.telling_printed, allowed, strict=True
-                )
-            ),
+    )
+    yield Claim(
+        "The printed rule is sound but conservative: it never allows more levels than the "
+        "sharp one.",
+        holds=all(
+            q <= best and telling <= k
+            for m in numbers.means
+            for q, best, telling, k in zip(
+                m.printed, m.sharp, m.telling_printed, allowed, strict=True
+            )
         ),
-        Claim(
-            "The sharp rule is sharp: at most 2^ε outputs tell one value of a person from "
-            "another, and with one level more there would be more.",
-            holds=all(
-                telling <= k < beyond
-                for m in numbers.means
-                for telling, beyond, k in zip(
-                    m.telling_sharp, m.telling_beyond, allowed, strict=True
-                )
-            ),
+    )
+    yield Claim(
+        "The sharp rule is sharp: at most 2^ε outputs tell one value of a person from "
+        "another, and with one level more there would be more.",
+        holds=all(
+            telling <= k < beyond
+            for m in numbers.means
+            for telling, beyond, k in zip(m.telling_sharp, m.telling_beyond, allowed, strict=True)
         ),
-    ]
+    )
     of_five = [m for m in numbers.means if m.people == 5]
     if of_five and set(LEVELS) <= set(numbers.budgets):
         levels = zip(numbers.budgets, of_five[0].printed, of_five[0].sharp, strict=True)
-        claims.append(
-            Claim(
-                "For the mean of five and 1, 2, 3 bits: 1, 5, 15 levels as printed, 9, 14, 24 "
-                "sharp.",
-                holds={b: (p, s) for b, p, s in levels if b in LEVELS} == LEVELS,
-            )
+        yield Claim(
+            "For the mean of five and 1, 2, 3 bits: 1, 5, 15 levels as printed, 9, 14, 24 sharp.",
+            holds={b: (p, s) for b, p, s in levels if b in LEVELS} == LEVELS,
         )
-    return tuple(claims)
 
 
 def fig7() -> Figure[D7Numbers]:
     """Return the figure of levels by Theorem 5, as printed and by the sharp rule; all exact."""
     return Figure(
-        paper="D",
-        number=7,
+        name="D/7",
         title="Levels of a quantizer against the budget",
         shows=(
             "How many levels a released mean may have so that at most 2^ε outputs tell one value "
@@ -757,7 +735,7 @@ def fig7() -> Figure[D7Numbers]:
         ),
         compute=_compute7,
         plot=_plot7,
-        findings=_findings7,
+        claims=_claims7,
     )
 
 
@@ -836,48 +814,46 @@ def _plot8(numbers: D8Numbers) -> Chart:
     )
 
 
-def _findings8(numbers: D8Numbers) -> tuple[Claim, ...]:
+def _claims8(numbers: D8Numbers) -> Iterator[Claim]:
     printed, sharp = numbers.everybody_printed, numbers.everybody_sharp
     by_bits = dict(zip(numbers.budgets, printed, strict=True))
-    return (
-        Claim(
-            "The smaller ε, the less leaks or as much, about everybody and about one person.",
-            holds=all(
-                _rises(column)
-                for grid in (printed, sharp, numbers.person_printed, numbers.person_sharp)
-                for column in zip(*grid, strict=True)
-            ),
+    yield Claim(
+        "The smaller ε, the less leaks or as much, about everybody and about one person.",
+        holds=all(
+            _rises(column)
+            for grid in (printed, sharp, numbers.person_printed, numbers.person_sharp)
+            for column in zip(*grid, strict=True)
         ),
-        Claim(
-            "About everybody it grows with the number of people at every ε of 2 bits or more; the "
-            "paper says that it falls.",
-            holds=len(printed) > 1
-            and all(_rises(row, strictly=True) for bits, row in by_bits.items() if bits >= 2),
+    )
+    yield Claim(
+        "About everybody it grows with the number of people at every ε of 2 bits or more; the "
+        "paper says that it falls.",
+        holds=len(printed) > 1
+        and all(_rises(row, strictly=True) for bits, row in by_bits.items() if bits >= 2),
+    )
+    yield Claim(
+        "With the printed levels and ε = 2 it is ln n!.",
+        holds=2 in by_bits
+        and all(
+            math.isclose(leakage, math.lgamma(n + 1), rel_tol=1e-12)
+            for n, leakage in zip(numbers.people, by_bits[2], strict=True)
         ),
-        Claim(
-            "With the printed levels and ε = 2 it is ln n!.",
-            holds=2 in by_bits
-            and all(
-                math.isclose(leakage, math.lgamma(n + 1), rel_tol=1e-12)
-                for n, leakage in zip(numbers.people, by_bits[2], strict=True)
-            ),
+    )
+    yield Claim(
+        "About one person, with the printed levels, it does not depend on the number of "
+        "people: ln(2^(ε−1) − 1) from ε = 2 on.",
+        holds=all(
+            math.isclose(leakage, math.log(max(1, 2 ** (bits - 1) - 1)), abs_tol=1e-12)
+            for bits, row in zip(numbers.budgets, numbers.person_printed, strict=True)
+            for leakage in row
         ),
-        Claim(
-            "About one person, with the printed levels, it does not depend on the number of "
-            "people: ln(2^(ε−1) − 1) from ε = 2 on.",
-            holds=all(
-                math.isclose(leakage, math.log(max(1, 2 ** (bits - 1) - 1)), abs_tol=1e-12)
-                for bits, row in zip(numbers.budgets, numbers.person_printed, strict=True)
-                for leakage in row
-            ),
-        ),
-        Claim(
-            "The sharp rule allows more levels for the same promise, so more leaks.",
-            holds=all(
-                a <= b + 1e-12
-                for printed_row, sharp_row in zip(printed, sharp, strict=True)
-                for a, b in zip(printed_row, sharp_row, strict=True)
-            ),
+    )
+    yield Claim(
+        "The sharp rule allows more levels for the same promise, so more leaks.",
+        holds=all(
+            a <= b + 1e-12
+            for printed_row, sharp_row in zip(printed, sharp, strict=True)
+            for a, b in zip(printed_row, sharp_row, strict=True)
         ),
     )
 
@@ -885,8 +861,7 @@ def _findings8(numbers: D8Numbers) -> tuple[Claim, ...]:
 def fig8() -> Figure[D8Numbers]:
     """Return the figure of L0(X;Y) about everybody and L0(Xi;Y) about one person; all exact."""
     return Figure(
-        paper="D",
-        number=8,
+        name="D/8",
         title="Leakage of a mean against people and budget",
         shows=(
             "What the released mean leaks when its levels follow Theorem 5: lighter is more. "
@@ -896,5 +871,5 @@ def fig8() -> Figure[D8Numbers]:
         ),
         compute=_compute8,
         plot=_plot8,
-        findings=_findings8,
+        claims=_claims8,
     )

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.gaussian.bound import mutual_information_bound, quadratic_gaussian_bound
 from hartley.report import Chart, Panel, Series
 from hartley.studies.look.microaggregation import mdav, mu_approx
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -122,73 +122,58 @@ def _compute6(
 
 
 def _plot6(numbers: E6Numbers) -> Chart:
-    best = Series(
-        "best rules of λ = 0.72, 1.22, 1.72",
-        tuple(point.distortion for point in numbers.points),
-        tuple(point.risk for point in numbers.points),
-        "points",
-        tone=1,
-    )
-    line = Series(
-        f"least risk on {numbers.size} points, certified",
-        tuple(d for d, _ in numbers.curve),
-        tuple(r for _, r in numbers.curve),
-        dash="dotted",
-        tone=1,
-    )
+    points = ((point.distortion, point.risk) for point in numbers.points)
+    best = series_of("best rules of λ = 0.72, 1.22, 1.72", points, kind="points", tone=1)
+    label = f"least risk on {numbers.size} points, certified"
+    line = series_of(label, numbers.curve, dash="dotted", tone=1)
     series = (*_bounds(), line, best)
     panel = Panel("distortion D", "risk R = I(W;X̂) (nats)", series, from_zero=True)
     return Chart(f"E/6: privacy against distortion of a Gaussian pair, ρ = {RHO}", (panel,))
 
 
-def _findings6(numbers: E6Numbers) -> tuple[Claim, ...]:
+def _claims6(numbers: E6Numbers) -> Iterator[Claim]:
     curve, points = numbers.curve, numbers.points
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(curve) if b[0] - a[0] > 1e-6]
     below = [least_risk(p.distortion) - p.risk for p in points]
-    claims = [
-        Claim(
-            "The closed form (8) gives I(W;X) = 1.163951 nats, R(0.25) = 0.564858, R(0.5) = "
-            "0.300056 and R(0.75) = 0.127850.",
-            holds=all(math.isclose(least_risk(d), r, abs_tol=1e-6) for d, r in CLOSED.items()),
+    yield Claim(
+        "The closed form (8) gives I(W;X) = 1.163951 nats, R(0.25) = 0.564858, R(0.5) = "
+        "0.300056 and R(0.75) = 0.127850.",
+        holds=all(math.isclose(least_risk(d), r, abs_tol=1e-6) for d, r in CLOSED.items()),
+    )
+    yield Claim(
+        "λ = 2(1/ρ² − 1 + d) is the price of the bound at d = 0.25, 0.5, 0.75: 0.716, 1.216, "
+        "1.716.",
+        holds=all(
+            math.isclose(-1 / _slope(d), 2 * (1 / RHO**2 - 1 + d), rel_tol=1e-4)
+            for d in (0.25, 0.5, 0.75)
         ),
-        Claim(
-            "λ = 2(1/ρ² − 1 + d) is the price of the bound at d = 0.25, 0.5, 0.75: 0.716, 1.216, "
-            "1.716.",
-            holds=all(
-                math.isclose(-1 / _slope(d), 2 * (1 / RHO**2 - 1 + d), rel_tol=1e-4)
-                for d in (0.25, 0.5, 0.75)
-            ),
-        ),
-        Claim(
-            "The curve falls and is convex.",
-            holds=all(a <= b + 1e-6 for a, b in pairwise(slopes)) and max(slopes) <= 0,
-        ),
-        Claim(
-            "Every rule is the best one on its grid, certified to a billionth.",
-            holds=all(point.gap < 1e-9 for point in points),
-        ),
-        Claim(
-            f"The paper’s points come out near the bound, at most {max(below):.3f} nats below it: "
-            "it bounds the continuous pair, not a grid that ends at ±3. They lie below the mixture "
-            "of key and mean.",
-            holds=all(0 < gap < 0.05 for gap in below)
-            and all(p.risk < mixed_risk(p.distortion) for p in points),
-        ),
-    ]
+    )
+    yield Claim(
+        "The curve falls and is convex.",
+        holds=all(a <= b + 1e-6 for a, b in pairwise(slopes)) and max(slopes) <= 0,
+    )
+    yield Claim(
+        "Every rule is the best one on its grid, certified to a billionth.",
+        holds=all(point.gap < 1e-9 for point in points),
+    )
+    yield Claim(
+        f"The paper’s points come out near the bound, at most {max(below):.3f} nats below it: "
+        "it bounds the continuous pair, not a grid that ends at ±3. They lie below the mixture "
+        "of key and mean.",
+        holds=all(0 < gap < 0.05 for gap in below)
+        and all(p.risk < mixed_risk(p.distortion) for p in points),
+    )
     if numbers.size == 31:
-        claims.append(
-            Claim(
-                "On 31 points the verified costs come out: 0.6477798, 0.8512589 and 0.9493832.",
-                holds=all(
-                    abs(point.distortion - distortion) < 1e-6
-                    and abs(point.risk - risk) < 1e-6
-                    and abs(point.cost - cost) < 1e-9
-                    for point in points
-                    for distortion, risk, cost in [VERIFIED[point.weight]]
-                ),
-            )
+        yield Claim(
+            "On 31 points the verified costs come out: 0.6477798, 0.8512589 and 0.9493832.",
+            holds=all(
+                abs(point.distortion - distortion) < 1e-6
+                and abs(point.risk - risk) < 1e-6
+                and abs(point.cost - cost) < 1e-9
+                for point in points
+                for distortion, risk, cost in [VERIFIED[point.weight]]
+            ),
         )
-    return tuple(claims)
 
 
 def _slope(distortion: float, step: float = 1e-4) -> float:
@@ -198,8 +183,7 @@ def _slope(distortion: float, step: float = 1e-4) -> float:
 def fig6() -> Figure[E6Numbers]:
     """Return the figure of the paper's three lambdas and the whole curve, on a grid of points."""
     return Figure(
-        paper="E",
-        number=6,
+        name="E/6",
         title="Privacy against distortion",
         shows=(
             "The least that a perturbed key tells about a confidential number, both Gaussian, "
@@ -208,7 +192,7 @@ def fig6() -> Figure[E6Numbers]:
         ),
         compute=_compute6,
         plot=_plot6,
-        findings=_findings6,
+        claims=_claims6,
     )
 
 
@@ -338,13 +322,11 @@ def _plot7(numbers: E7Numbers) -> Chart:
         series = []
         for tone, name in zip((5, 3, 2, 0, 1), shown, strict=True):
             chances = zip(numbers.values, numbers.named(name).chances[key], strict=True)
-            drawn = [(x, chance) for x, chance in chances if name != BEST or chance > 0]
             series.append(
-                Series(
+                series_of(
                     name,
-                    tuple(x for x, _ in drawn),
-                    tuple(chance for _, chance in drawn),
-                    "points" if name == BEST else "line",
+                    ((x, chance) for x, chance in chances if name != BEST or chance > 0),
+                    kind="points" if name == BEST else "line",
                     dash="dotted" if name == INITIAL else "solid",
                     tone=tone,
                 )
@@ -363,7 +345,7 @@ def _plot7(numbers: E7Numbers) -> Chart:
     )
 
 
-def _findings7(numbers: E7Numbers) -> tuple[Claim, ...]:
+def _claims7(numbers: E7Numbers) -> Iterator[Claim]:
     by_steps = {k: numbers.named(_named(k)) for k in numbers.steps}
     best, last = numbers.named(BEST), by_steps[numbers.steps[-1]]
     gaussian, size = numbers.named(GAUSSIAN), len(numbers.values)
@@ -372,35 +354,30 @@ def _findings7(numbers: E7Numbers) -> tuple[Claim, ...]:
         for k in numbers.steps[-2:]
     )
     path = [numbers.named(INITIAL).cost, *(rule.cost for rule in by_steps.values())]
-    claims = [
-        Claim(
-            "Every stretch of descent lowers the cost, and none reaches below the certified least.",
-            holds=all(a > b for a, b in pairwise(path)) and path[-1] >= best.cost - numbers.gap,
-        ),
-        Claim(
-            "The projected steepest descent of Section 6.1, with its factor 0.0001, does not "
-            f"arrive: {listed}. The paper calls the cost after 32,000 steps nearly optimal, and "
-            "the shape after 128,000 almost identical to the Gaussian one.",
-            holds=last.cost - best.cost > 10 * (gaussian.cost - best.cost)
-            and max(last.chances[KEYS[0]]) > 1.5 * max(gaussian.chances[KEYS[0]]),
-        ),
-        Claim(
-            f"Corrected: the optimum on a grid is sparse, not Gaussian. It releases {best.used} of "
-            f"{size} values; the Gaussian rule uses {gaussian.used} and costs "
-            f"{gaussian.cost - best.cost:.4f} more.",
-            holds=best.used <= size // 3
-            and gaussian.used > size // 2
-            and gaussian.cost > best.cost + numbers.gap,
-        ),
-    ]
+    yield Claim(
+        "Every stretch of descent lowers the cost, and none reaches below the certified least.",
+        holds=all(a > b for a, b in pairwise(path)) and path[-1] >= best.cost - numbers.gap,
+    )
+    yield Claim(
+        "The projected steepest descent of Section 6.1, with its factor 0.0001, does not "
+        f"arrive: {listed}. The paper calls the cost after 32,000 steps nearly optimal, and "
+        "the shape after 128,000 almost identical to the Gaussian one.",
+        holds=last.cost - best.cost > 10 * (gaussian.cost - best.cost)
+        and max(last.chances[KEYS[0]]) > 1.5 * max(gaussian.chances[KEYS[0]]),
+    )
+    yield Claim(
+        f"Corrected: the optimum on a grid is sparse, not Gaussian. It releases {best.used} of "
+        f"{size} values; the Gaussian rule uses {gaussian.used} and costs "
+        f"{gaussian.cost - best.cost:.4f} more.",
+        holds=best.used <= size // 3
+        and gaussian.used > size // 2
+        and gaussian.cost > best.cost + numbers.gap,
+    )
     if size == 51:
-        claims.append(
-            Claim(
-                "On 51 points the verified cost 0.8493529 comes out.",
-                holds=abs(best.cost - 0.8493529091) < 1e-9,
-            )
+        yield Claim(
+            "On 51 points the verified cost 0.8493529 comes out.",
+            holds=abs(best.cost - 0.8493529091) < 1e-9,
         )
-    return tuple(claims)
 
 
 def fig7() -> Figure[E7Numbers]:
@@ -409,8 +386,7 @@ def fig7() -> Figure[E7Numbers]:
     The grid has ``points``; ``steps`` say after how many to look, in increasing order.
     """
     return Figure(
-        paper="E",
-        number=7,
+        name="E/7",
         title="Shapes of rules of perturbation",
         shows=(
             "The chances with which a key is released as each value: at the start, after the "
@@ -420,7 +396,7 @@ def fig7() -> Figure[E7Numbers]:
         ),
         compute=_compute7,
         plot=_plot7,
-        findings=_findings7,
+        claims=_claims7,
     )
 
 
@@ -522,19 +498,10 @@ def _of_bins(secret: Floats, released: Floats) -> float:
 
 def _plot_groups(name: str, numbers: GroupsNumbers) -> Chart:
     sizes = numbers.sizes
-    as_printed = Series(
-        "as the paper estimates it",
-        tuple(size.distortion for size in sizes),
-        tuple(size.estimated for size in sizes),
-        "points",
-        tone=2,
-    )
-    exact = Series(
-        f"{numbers.method}, of the cells it makes",
-        tuple(size.true_distortion for size in sizes),
-        tuple(size.risk for size in sizes),
-        tone=1,
-    )
+    estimated = ((size.distortion, size.estimated) for size in sizes)
+    as_printed = series_of("as the paper estimates it", estimated, kind="points", tone=2)
+    risks = ((size.true_distortion, size.risk) for size in sizes)
+    exact = series_of(f"{numbers.method}, of the cells it makes", risks, tone=1)
     names = tuple(f"n/{numbers.people // size.k}" for size in sizes)
     above = {
         "of the cells": [size.risk - least_risk(size.true_distortion) for size in sizes],
@@ -564,33 +531,31 @@ def _plot_groups(name: str, numbers: GroupsNumbers) -> Chart:
     )
 
 
-def _findings_groups(numbers: GroupsNumbers) -> tuple[Claim, ...]:
+def _claims_groups(numbers: GroupsNumbers) -> Iterator[Claim]:
     sizes = numbers.sizes
     above = [size.risk - least_risk(size.true_distortion) for size in sizes]
     bias = [size.estimated - size.risk for size in sizes]
-    return (
-        Claim(
-            f"{numbers.method} is near the best possible though it looks at the key alone: at most "
-            f"{max(above):.3f} nats above the bound, over all sizes of groups.",
-            holds=max(above) < 0.1 and all(size.contiguous for size in sizes),
+    yield Claim(
+        f"{numbers.method} is near the best possible though it looks at the key alone: at most "
+        f"{max(above):.3f} nats above the bound, over all sizes of groups.",
+        holds=max(above) < 0.1 and all(size.contiguous for size in sizes),
+    )
+    yield Claim(
+        "It never reaches the bound, which a deterministic rule cannot.",
+        holds=min(above) > 0,
+    )
+    yield Claim(
+        "Fewer groups distort more and tell less.",
+        holds=all(
+            a.true_distortion > b.true_distortion and a.risk < b.risk
+            for a, b in combinations(sizes, 2)
+            if a.groups < b.groups
         ),
-        Claim(
-            "It never reaches the bound, which a deterministic rule cannot.",
-            holds=min(above) > 0,
-        ),
-        Claim(
-            "Fewer groups distort more and tell less.",
-            holds=all(
-                a.true_distortion > b.true_distortion and a.risk < b.risk
-                for a, b in combinations(sizes, 2)
-                if a.groups < b.groups
-            ),
-        ),
-        Claim(
-            f"The paper’s estimate, from counts in bins, is off by {min(bias):+.3f} to "
-            f"{max(bias):+.3f} nats.",
-            holds=max(map(abs, bias)) < 0.25,
-        ),
+    )
+    yield Claim(
+        f"The paper’s estimate, from counts in bins, is off by {min(bias):+.3f} to "
+        f"{max(bias):+.3f} nats.",
+        holds=max(map(abs, bias)) < 0.25,
     )
 
 
@@ -600,8 +565,7 @@ def fig8() -> Figure[GroupsNumbers]:
     Its sizes are the number of ``people``, ``shares`` n/k in increasing order, and a ``seed``.
     """
     return Figure(
-        paper="E",
-        number=8,
+        name="E/8",
         title="MDAV against the bound",
         shows=(
             "What the averages of groups of at least k people tell about a confidential number, "
@@ -610,18 +574,17 @@ def fig8() -> Figure[GroupsNumbers]:
         ),
         compute=partial(_aggregate, mdav, "MDAV"),
         plot=partial(_plot_groups, "E/8"),
-        findings=_findings_groups,
+        claims=_claims_groups,
     )
 
 
 def fig9() -> Figure[GroupsNumbers]:
     """Return the figure of people grouped by mu-Approx, with the sizes of figure 8."""
     return Figure(
-        paper="E",
-        number=9,
+        name="E/9",
         title="The groups of µ-Approx against the bound",
         shows="The same as Fig. 8 by µ-Approx, whose groups follow the shape of the data.",
         compute=partial(_aggregate, mu_approx, "µ-Approx"),
         plot=partial(_plot_groups, "E/9"),
-        findings=_findings_groups,
+        claims=_claims_groups,
     )

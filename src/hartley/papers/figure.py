@@ -1,4 +1,4 @@
-"""The figure of a paper as a class, and the list of all figures."""
+"""The figure of a paper as a class, the list of all figures, and how they are computed in turn."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from hartley.errors import HartleyError, OptionError
+from hartley.report import Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hartley.report import Chart
-
-
-# --- figure ---------------------------------------------------------------------------------------
 
 
 Progress: TypeAlias = Callable[[float], None]
@@ -51,7 +49,7 @@ class Figure(Generic[N]):
 
     ``compute(data, progress=..., **sizes)`` returns frozen numbers; ``data`` is "synthetic" or the
     path of a file or a folder, ignored by a figure that needs none. ``plot(numbers)`` returns the
-    chart, ``findings(numbers)`` what the figure is expected to show.
+    chart.
 
     Example:
         >>> figure = load_figure("A/3")
@@ -59,26 +57,36 @@ class Figure(Generic[N]):
         ('A/3', 'a-figure-3', None)
     """
 
-    paper: str
-    number: int
+    name: str
+    """The paper and the number, as the command line takes them."""
     title: str
     shows: str
     """What it shows, in plain sentences, and where that departs from the print."""
     compute: Callable[..., N]
     plot: Callable[[N], Chart]
-    findings: Callable[[N], tuple[Claim, ...]]
+    claims: Callable[[N], Iterable[Claim]]
     data: str | None = None
     """The name of the data set that it needs, if any."""
 
     @property
-    def name(self) -> str:
-        """Return the paper and the number, as the command line takes them."""
-        return f"{self.paper}/{self.number}"
+    def paper(self) -> str:
+        """Return the paper."""
+        return self.name.partition("/")[0]
 
     @property
     def file_name(self) -> str:
         """Return the name of its files, without an ending."""
-        return f"{self.paper.lower()}-figure-{self.number}"
+        return self.name.lower().replace("/", "-figure-")
+
+    def findings(self, numbers: N) -> tuple[Claim, ...]:
+        """Return what the figure is expected to show, each marked as holding or not."""
+        return tuple(self.claims(numbers))
+
+
+def series_of(label: str, points: Iterable[tuple[Any, float]], **look: Any) -> Series:  # noqa: ANN401 - fields of a series
+    """Return points as a series, to draw."""
+    x, y = zip(*points, strict=True)
+    return Series(label, x, y, **look)
 
 
 def figure_names() -> tuple[str, ...]:
@@ -104,21 +112,13 @@ def choose_figures(wanted: str) -> tuple[str, ...]:
         return names
     chosen = tuple(n for n in names if text in (n.lower(), n.lower().split("/", maxsplit=1)[0]))
     if not chosen:
-        raise OptionError(
-            f"There is no figure '{wanted}'", hint=f"there are {_names_by_paper(names)}"
-        )
+        numbers: dict[str, list[str]] = {}
+        for name in names:
+            paper, number = name.split("/")
+            numbers.setdefault(paper, []).append(number)
+        listed = "; ".join(f"{paper}/{', '.join(of)}" for paper, of in numbers.items())
+        raise OptionError(f"There is no figure '{wanted}'", hint=f"there are {listed}; or all")
     return chosen
-
-
-def _names_by_paper(names: tuple[str, ...]) -> str:
-    """Return all names in a line: A/1, 2, 3; B/3, 4."""
-    numbers: dict[str, list[str]] = {}
-    for name in names:
-        paper, number = name.split("/")
-        numbers.setdefault(paper, []).append(number)
-    return (
-        "; ".join(f"{paper}/{', '.join(listed)}" for paper, listed in numbers.items()) + "; or all"
-    )
 
 
 def load_figure(name: str) -> Figure[Any]:
@@ -134,10 +134,6 @@ def load_figure(name: str) -> Figure[Any]:
     paper, number = chosen.lower().split("/")
     figure: Figure[Any] = getattr(import_module(f"hartley.papers.{paper}"), f"fig{number}")()
     return figure
-
-
-# --- reproduce ------------------------------------------------------------------------------------
-# Compute figures of the papers one after the other, each with its claims checked.
 
 
 @dataclass(frozen=True)

@@ -117,13 +117,12 @@ def test_an_unknown_name_is_refused_before_anything_is_computed():
 def invented(compute):
     line = Series("leak", (1.0, 2.0), (2.0, 1.0))
     return Figure(
-        paper="A",
-        number=1,
+        name="A/1",
         title="Invented",
         shows="Nothing.",
         compute=compute,
         plot=lambda synthetic: Chart("Invented", (Panel("x", "y", (line,)),), synthetic=synthetic),
-        findings=lambda synthetic: (Claim("It is made up.", holds=synthetic),),
+        claims=lambda synthetic: (Claim("It is made up.", holds=synthetic),),
         data="young_people",
     )
 

@@ -13,13 +13,12 @@ from hartley.reports.pages.figures import print_figure, render_gallery, write_fi
 
 def figure(number, *, title="Leakage", data="young_people"):
     return Figure(
-        paper="D",
-        number=number,
+        name=f"D/{number}",
         title=title,
         shows="What leaks <b>here</b>.",
         compute=lambda: None,
         plot=lambda _: None,
-        findings=lambda _: (),
+        claims=lambda _: (),
         data=data,
     )
 
