@@ -359,7 +359,7 @@ def remember_input(copy: Path) -> None:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 fingerprint of every byte of a file; of standard input, once it was read."""
+    """Return the SHA-256 fingerprint of a file; of standard input, once it was read."""
     if os.fspath(path) == STANDARD_INPUT and _read_input:
         return _read_input[0]
     try:
