@@ -172,7 +172,7 @@ _TOGETHER: ContextVar[_Together | None] = ContextVar("together", default=None)
 
 
 @contextlib.contextmanager
-def written_together() -> Iterator[None]:
+def write_all_or_none() -> Iterator[None]:
     """Make all files written inside the block appear when it ends, or none of them.
 
     A file system moves one file at a time, so only a crash of the machine between two moves can

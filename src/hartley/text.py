@@ -46,31 +46,31 @@ def listed(words: Iterable[object], *, joint: str = "and") -> str:
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
-def first_of(words: Sequence[str], most: int, *, joint: str = ", ", rest: str = "…") -> str:
+def join_first(words: Sequence[str], most: int, *, joint: str = ", ", rest: str = "…") -> str:
     """Write the first words of a list that may be long.
 
     Example:
-        >>> first_of(["age", "sex", "zip"], 2), first_of(["age", "sex"], 2)
+        >>> join_first(["age", "sex", "zip"], 2), join_first(["age", "sex"], 2)
         ('age, sex, …', 'age, sex')
     """
     return joint.join([*words[:most], *([rest] if len(words) > most else [])])
 
 
-def counted(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     """Write a number of things.
 
     Example:
-        >>> counted(1, "value"), counted(1500, "value"), counted(2, "class"), counted(3, "person")
-        ('1 value', '1,500 values', '2 classes', '3 people')
+        >>> count_of(1, "value"), count_of(1500, "class"), count_of(3, "person")
+        ('1 value', '1,500 classes', '3 people')
     """
-    return f"{number:,} {noun_for(number, noun)}"
+    return f"{number:,} {plural(number, noun)}"
 
 
-def noun_for(number: float | Fraction, noun: str) -> str:
+def plural(number: float | Fraction, noun: str) -> str:
     """Return a noun as it stands behind a number.
 
     Example:
-        >>> noun_for(1, "row"), noun_for(2, "row"), noun_for(0, "batch"), noun_for(2, "person")
+        >>> plural(1, "row"), plural(2, "row"), plural(0, "batch"), plural(2, "person")
         ('row', 'rows', 'batches', 'people')
     """
     if number == 1:
@@ -78,11 +78,11 @@ def noun_for(number: float | Fraction, noun: str) -> str:
     return NOUNS.get(noun) or f"{noun}{'es' if noun.endswith(('s', 'x', 'ch')) else 's'}"
 
 
-def verb_for(number: float | Fraction, verb: str) -> str:
+def conjugate(number: float | Fraction, verb: str) -> str:
     """Return a verb as it stands behind a number of things.
 
     Example:
-        >>> verb_for(1, "is"), verb_for(2, "is"), verb_for(0, "has"), verb_for(3, "tells")
+        >>> conjugate(1, "is"), conjugate(2, "is"), conjugate(0, "has"), conjugate(3, "tells")
         ('is', 'are', 'have', 'tell')
     """
     return verb if number == 1 else VERBS.get(verb) or verb.removesuffix("s")
@@ -111,11 +111,11 @@ def bits_down(bits: float, places: int = 3) -> str:
     return _with_bits(decimals_down(bits, places))
 
 
-def marked_bits(bits: float, *, up: bool = True, words: bool = False) -> str:
+def bits_text(bits: float, *, up: bool = True, words: bool = False) -> str:
     """Write bits rounded outward, and say so where they were rounded: with a sign, or in words.
 
     Example:
-        >>> marked_bits(1.5849625), marked_bits(1.5849625, up=False, words=True), marked_bits(2.0)
+        >>> bits_text(1.5849625), bits_text(1.5849625, up=False, words=True), bits_text(2.0)
         ('≤ 1.585 bits', 'at least 1.584 bits', '2 bits')
     """
     text = bits_up(bits) if up else bits_down(bits)
@@ -128,8 +128,8 @@ def _with_bits(number: str) -> str:
 
 def price_words(bits: float, alone: float) -> str:
     """Write a price in a sentence, and what it would be alone where that is more."""
-    rest = f" now, and {marked_bits(alone, words=True)} alone" if bits < alone else ""
-    return f"The price is {marked_bits(bits, words=True)}{rest}."
+    rest = f" now, and {bits_text(alone, words=True)} alone" if bits < alone else ""
+    return f"The price is {bits_text(bits, words=True)}{rest}."
 
 
 def distinct(names: list[str]) -> list[str]:

@@ -171,7 +171,7 @@ def test_exact_ranges_are_those_of_all_consistent_tables_and_bounds_hold_them(
                     kept = group.records[exact[place]]
                     assert _values_of(part, kept, i) == wanted
                     assert part.values(i, kept) == len(wanted)
-                    reach = relaxed.reach_of_one(place, part.records[group.records, i])
+                    reach = relaxed.bound_one_row(place, part.records[group.records, i])
                     starts = {_start(part, i, code) for code in wanted - {None}}
                     assert all(reach[0] <= code <= reach[1] for code in starts)
 

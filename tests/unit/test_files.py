@@ -19,8 +19,8 @@ from hartley.files import (
     read_text_file,
     remove_private_folders,
     whole_file,
+    write_all_or_none,
     write_whole,
-    written_together,
 )
 
 
@@ -139,7 +139,7 @@ def test_files_written_together_appear_together_or_not_at_all(tmp_path, monkeypa
         os.replace(self, target)  # noqa: PTH105 - what is tested
 
     def write_both():
-        with written_together():
+        with write_all_or_none():
             write_whole(tmp_path / "table", "new table")
             write_whole(tmp_path / "certificate", "{}")
             assert (tmp_path / "table").read_text() == "old table"
@@ -150,7 +150,7 @@ def test_files_written_together_appear_together_or_not_at_all(tmp_path, monkeypa
     monkeypatch.undo()
     assert (tmp_path / "table").read_text() == "old table"
     assert sorted(tmp_path.iterdir()) == before
-    with written_together():
+    with write_all_or_none():
         write_whole(tmp_path / "table", "new table")
         write_whole(tmp_path / "certificate", "{}")
     assert (tmp_path / "table").read_text() == "new table"
@@ -174,7 +174,7 @@ def test_a_signal_between_two_moves_parts_no_files(tmp_path, monkeypatch, number
         raise KeyboardInterrupt
 
     def write_both():
-        with written_together():
+        with write_all_or_none():
             write_whole(tmp_path / "table", "new")
             write_whole(tmp_path / "certificate", "new")
             monkeypatch.setattr(Path, "replace", replace)

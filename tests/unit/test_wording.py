@@ -92,8 +92,8 @@ def test_a_list_names_everything_once_and_in_order(words):
 @pytest.mark.parametrize("noun", ["row", "class", "person", "batch", "entry"])
 def test_one_thing_is_singular_and_others_are_not(noun):
     assert wording.counted(1, noun) == f"1 {noun}"
-    assert wording.counted(0, noun) == f"0 {wording.noun_for(2, noun)}"
-    assert wording.noun_for(2, noun) != noun
+    assert wording.counted(0, noun) == f"0 {wording.plural(2, noun)}"
+    assert wording.plural(2, noun) != noun
 
 
 def test_what_has_no_end_is_said_to_have_none():

@@ -22,7 +22,7 @@ from hartley.guarantees.accountant import Accountant
 from hartley.schema.roles import Roles, open_with_roles
 from hartley.schema.schema import Schema
 from hartley.tables.opening import open_table
-from hartley.text import bits_down, bits_up, counted, exactly
+from hartley.text import bits_down, bits_up, count_of, exactly
 from hartley.trusted.agent import TrustedAgent
 from hartley.trusted.data import dataset_state
 from hartley.trusted.ledger.sqlite import BESIDE
@@ -432,11 +432,11 @@ class Agent:
             f"{bits_up(bits_at_least(state.open_factor))}; "
             f"{bits_down(balance.remaining)}{tightest} left."
         )
-        paid = counted(overview.batches, "batch")
+        paid = count_of(overview.batches, "batch")
         lines = [
             promise,
             spent,
-            f"Paid for: {paid} with {counted(overview.questions, 'statistic')}.",
+            f"Paid for: {paid} with {count_of(overview.questions, 'statistic')}.",
         ]
         return "\n".join(lines + _about_others(overview))
 
@@ -477,7 +477,7 @@ def _about_others(overview: Overview) -> list[str]:
         shared = population.balance
         lines.append(
             f"Population {population.name}: at most {exactly(shared.bits)} bits about one person "
-            f"from its {counted(len(population.datasets), 'dataset')} together; spent "
+            f"from its {count_of(len(population.datasets), 'dataset')} together; spent "
             f"{bits_up(shared.spent_bits)}, {bits_down(shared.remaining)} left."
         )
     if overview.broken is not None:

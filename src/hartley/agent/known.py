@@ -11,7 +11,7 @@ from itertools import groupby
 from math import isqrt, prod
 from typing import TYPE_CHECKING
 
-from hartley.text import counted, decimal_text, listed, rounded
+from hartley.text import count_of, decimal_text, listed, rounded
 from hartley.trusted.pricing.regions import CellGrid
 from hartley.trusted.questions.batch import (
     COUNT,
@@ -213,7 +213,7 @@ class _FilterWords:
         if len(private) == 1:
             return self._group(run, private[0]) + where + by_known
         if private:
-            groups = counted(len({tuple(_tests(c)[k] for k in private) for c in run}), "group")
+            groups = count_of(len({tuple(_tests(c)[k] for k in private) for c in run}), "group")
             return f"{listed([*map(_name, private)])} ({groups}){where}{by_known}"
         words = where.removeprefix(" where ")
         if not _private(columns_of(run[0]), self.schema):
@@ -248,7 +248,7 @@ class _FilterWords:
         if width is not None:
             days = " days" if column.date else ""
             return f"{_name(key)} in bins of {decimal_text(width)}{days}"
-        return f"{_name(key)} ({counted(len(tests), 'group')})" if counts else _name(key)
+        return f"{_name(key)} ({count_of(len(tests), 'group')})" if counts else _name(key)
 
     # --- conditions as in SQL ---
 

@@ -25,7 +25,7 @@ from hartley.errors import OptionError
 from hartley.exact import bits_at_least, floor_power
 from hartley.results.plan import Ordering, PeriodLeft, Plan, PlannedQuestion, WorkloadEntry
 from hartley.results.quote import Wish, useful_words
-from hartley.text import bits_down, bits_up, counted
+from hartley.text import bits_down, bits_up, count_of
 from hartley.trusted.precision import refine_to_known_cells, vacuous_labels
 from hartley.trusted.pricing.price import price as price_of
 from hartley.trusted.questions.question import parse
@@ -395,7 +395,7 @@ class _Planner:
             if self._covers(charge):
                 inside = together
                 continue
-            beside = f" together with {counted(len(inside), 'question')} that fit"
+            beside = f" together with {count_of(len(inside), 'question')} that fit"
             reason = f"it does not fit, {charge.words}{beside if inside else ''}"
             limit = self._exceeded(charge)
             reason += "" if limit is None else f"; {limit.words}"

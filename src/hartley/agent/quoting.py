@@ -13,7 +13,7 @@ from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
 from hartley.results.quote import ErrorsAtRows, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
-from hartley.text import bits_down, bits_up, counted, verb_for
+from hartley.text import bits_down, bits_up, conjugate, count_of
 from hartley.trusted.precision import (
     MOST_KEPT,
     PriceDesk,
@@ -250,8 +250,8 @@ def _told_words(
     unpaid = [questions[at] for at in offer.unpaid]
     repeated = len(questions) - len(unpaid)
     if repeated:
-        verb = verb_for(repeated, "was")
-        lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
+        verb = conjugate(repeated, "was")
+        lines.append(f"{count_of(repeated, 'question')} {verb} charged before: free.")
     if terms.account_given:
         given = ConditionalPrice(
             terms.account_cells, price_of(unpaid, desk.schema), terms.account_given

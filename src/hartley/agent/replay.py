@@ -12,7 +12,7 @@ from hartley.errors import EngineError, HartleyError, InputError, Refused
 from hartley.exact import read_integer, write_integer
 from hartley.files import parse_toml
 from hartley.schema.schema import Schema
-from hartley.text import counted, first_of, noun_for
+from hartley.text import count_of, join_first, plural
 from hartley.trusted.cells import cell_bounds, cell_of
 from hartley.trusted.ledger.chain import (
     Fund,
@@ -629,7 +629,7 @@ class LedgerReport:
         if self.unchecked and self.intact:
             return f"The chain is not checked in full: {self.problem}.{trusted}"
         if self.holds:
-            charges = f" and {counted(self.repriced, 'charge')}" if self.repriced else ""
+            charges = f" and {count_of(self.repriced, 'charge')}" if self.repriced else ""
             if self.unpriced:
                 trusted += " No price was computed again."
             if self.dated_back:
@@ -683,7 +683,7 @@ def replay(
 
 
 def _named(rows: Sequence[int]) -> str:
-    return f"{noun_for(len(rows), 'row')} {first_of([*map(str, rows)], MOST_NAMED)}"
+    return f"{plural(len(rows), 'row')} {join_first([*map(str, rows)], MOST_NAMED)}"
 
 
 def verify(  # noqa: PLR0913, PLR0917 - what a check rests on

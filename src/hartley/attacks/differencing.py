@@ -16,7 +16,7 @@ from hartley.errors import InputError, OptionError
 from hartley.knowledge.transcript import ABSENT, MOST_STEPS
 from hartley.knowledge.transcript_bounds import Reach, Relaxation
 from hartley.report import Chart, Panel, Series
-from hartley.text import counted, verb_for
+from hartley.text import conjugate, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,7 +208,7 @@ class DifferencingFinding(AttackResult):
                 f"1 of {most.before:,} possible totals; those are {most.rows:,} rows at most."
             )
         few = _rows(self.within, "or fewer")
-        answers = counted(self.answers, "answer")
+        answers = count_of(self.answers, "answer")
         if self.untried or self.more_sets:
             return (
                 f"None of the combinations of {answers} that were tried tells "
@@ -247,8 +247,9 @@ class DifferencingFinding(AttackResult):
         if self.unsized:
             number = len(self.unsized)
             sentences.append(
-                f"{counted(number, 'total')} {verb_for(number, 'is')} settled of rows that public "
-                "columns tell apart; how many rows those are is not known without the true table."
+                f"{count_of(number, 'total')} {conjugate(number, 'is')} settled of rows that "
+                "public columns tell apart; how many rows those are is not known without the true "
+                "table."
             )
         elif not self.public_known:
             sentences.append("Without the true table it is not known who has which public values.")
@@ -265,7 +266,7 @@ class DifferencingFinding(AttackResult):
             sentences.append("There are more sets of that few rows than were examined.")
         if self.left_out:
             sentences.append(
-                f"Not used, although they may reveal more: {counted(self.left_out, 'answer')}, "
+                f"Not used, although they may reveal more: {count_of(self.left_out, 'answer')}, "
                 "about older data or about too many values at once."
             )
         return sentences

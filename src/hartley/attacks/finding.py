@@ -12,7 +12,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.report import Chart, Panel, Readable, Report, Section, Series, Tile
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, run
-from hartley.text import counted, few_digits, interval_end, percent_up
+from hartley.text import count_of, few_digits, interval_end, percent_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -205,7 +205,7 @@ class Disclosure:
         name = self.attack.capitalize()
         if not self.people:
             return f"{name} attack on {self.column}: it fails, no class reveals {self.learned}."
-        classes = counted(self.classes, "class")
+        classes = count_of(self.classes, "class")
         return (
             f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
             f"{self.rows:,} people ({percent_up(self.people, self.rows)}), in {classes}, "

@@ -14,7 +14,7 @@ from hartley.measures.entropy import expected_guesses
 from hartley.measures.guessing import attribute_codes, worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.report import Chart, Panel, Series
-from hartley.text import counted, percent_up, rounded
+from hartley.text import count_of, percent_up, rounded
 
 if TYPE_CHECKING:
     from hartley.measures.entropy import ExpectedGuesses
@@ -147,7 +147,7 @@ class GuessingFinding(AttackResult):
     @property
     def headline(self) -> str:
         """The result in one sentence, and one more if rows are left out of it."""
-        trials, least = counted(self.trials, "trial"), counted(self.least, "trial")
+        trials, least = count_of(self.trials, "trial"), count_of(self.least, "trial")
         summary = (
             f"The release saves a brute-force guesser of {self.secret} nothing: {trials} with and "
             "without it."
@@ -174,11 +174,11 @@ class GuessingFinding(AttackResult):
             )
         sentences = [
             (
-                f"Without the release it takes {counted(self.trials, 'trial')} at worst and "
+                f"Without the release it takes {count_of(self.trials, 'trial')} at worst and "
                 f"{_average(self.average_before)} on average if all values are equally likely."
             ),
             (
-                f"With it, it takes between {self.least:,} and {counted(self.most, 'trial')} "
+                f"With it, it takes between {self.least:,} and {count_of(self.most, 'trial')} "
                 f"at worst and {_average(self.average)} on average over the rows."
             ),
             *frequent_first,
@@ -196,7 +196,7 @@ class GuessingFinding(AttackResult):
                     "others apart"
                 )
             sentences.append(
-                f"Worst attribute: {what}, which takes {counted(self.attribute_values, 'trial')} "
+                f"Worst attribute: {what}, which takes {count_of(self.attribute_values, 'trial')} "
                 "without the release and 1 after it."
             )
         return tuple(sentences)

@@ -20,7 +20,7 @@ from hartley.policies.quantizer import Quantizer
 from hartley.ranges.classes import count_classes
 from hartley.tables.opening import open_table
 from hartley.tables.view import missing_note, prepare
-from hartley.text import counted, exactly
+from hartley.text import count_of, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -352,7 +352,7 @@ def policy_words(policy: Policy) -> str:
     levels = getattr(policy, "levels", None)
     if levels is None:
         return "through a function"
-    return f"in {counted(levels, 'cell')}"
+    return f"in {count_of(levels, 'cell')}"
 
 
 def steps_of(policy: Policy, sums: Sums, readings: int) -> Steps:

@@ -23,7 +23,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.report import Chart, Panel, Series
 from hartley.tables.opening import open_table
 from hartley.tables.view import run
-from hartley.text import counted, verb_for
+from hartley.text import conjugate, count_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -192,7 +192,7 @@ class LoadFinding(AttackResult):
         number = "one" if len(recognised) == 1 else str(len(recognised))
         return (
             f"From the released signal an adversary tells better than chance when {number} of "
-            f"{len(self.appliances)} appliances {verb_for(len(recognised), 'runs')}. The easiest "
+            f"{len(self.appliances)} appliances {conjugate(len(recognised), 'runs')}. The easiest "
             f"is {most.name}: an f-score of {reached.value:.3f}, against {most.true.value:.3f} "
             f"from the true signal and {chance:.3f} by chance."
         )
@@ -203,7 +203,7 @@ class LoadFinding(AttackResult):
         number = len(self.appliances)
         first = (
             f"The signal of {self.readings:,} readings was released {self.policy}; the powers of "
-            f"{counted(number, 'appliance')} were learned from {self.trained:,} "
+            f"{count_of(number, 'appliance')} were learned from {self.trained:,} "
             "earlier readings."
         )
         said = [first]

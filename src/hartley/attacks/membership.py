@@ -19,7 +19,7 @@ from hartley.attacks.homogeneity import Sums, check_number, policy_words, steps_
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.report import Chart, Panel
-from hartley.text import counted
+from hartley.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -95,7 +95,7 @@ class MembershipFinding(AttackResult):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
-        times = counted(self.readings, "time")
+        times = count_of(self.readings, "time")
         first = (
             f"The {self.aggregate} of {self.group} people at {times} was released {self.policy}; "
             f"each game drew its people from {self.people:,}."

@@ -13,7 +13,7 @@ from hartley.attacks.finding import AttackEstimate, AttackResult
 from hartley.attacks.policy_search import size_of
 from hartley.errors import printable
 from hartley.report import Chart, Panel, Readable, Report, Section, Series
-from hartley.text import bits_down, counted, digits_down, few_digits, listed, percent_up, verb_for
+from hartley.text import bits_down, conjugate, count_of, digits_down, few_digits, listed, percent_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class ColumnInversion:
     @property
     def sentence(self) -> str:
         """What is left of the column, in one sentence."""
-        name, rows = printable(self.name), counted(self.rows, "record")
+        name, rows = printable(self.name), count_of(self.rows, "record")
         if self.known:
             return f"{name} is known beforehand, for {rows}."
         if self.released_as_is:
@@ -98,7 +98,7 @@ class ColumnInversion:
         of = "" if self.values is None else f" of {self.values:,}"
         worst, typical = map(bits_down, self.bits)
         return (
-            f"at least {self.fewest:,}{of} {verb_for(self.fewest, 'is')} left ({worst}), and "
+            f"at least {self.fewest:,}{of} {conjugate(self.fewest, 'is')} left ({worst}), and "
             f"typically {self.typical:,} ({typical})"
         )
 
@@ -107,7 +107,7 @@ class ColumnInversion:
         text = ""
         if self.boundless:
             text += (
-                f" For {counted(self.boundless, 'record')} values that the policy does not list "
+                f" For {count_of(self.boundless, 'record')} values that the policy does not list "
                 "are possible too, and count as one."
             )
         if self.best_guess is not None:
@@ -185,7 +185,7 @@ class HiddenHypothesis(Readable):
     @property
     def headline(self) -> str:
         """For how many records it is decided, in one sentence."""
-        text, rows = printable(self.text), counted(self.rows, "record")
+        text, rows = printable(self.text), count_of(self.rows, "record")
         if not self.decided:
             return f"Whether {text} stays open for every record."
         if not self.open:
@@ -200,7 +200,7 @@ class HiddenHypothesis(Readable):
         """How it is decided, and what was promised."""
         text = printable(self.text)
         how = (
-            f"It is certain that {text} for {counted(self.true, 'record')}, and that it is not so "
+            f"It is certain that {text} for {count_of(self.true, 'record')}, and that it is not so "
             f"for {self.false:,}."
         )
         if self.beyond:
@@ -214,7 +214,7 @@ class HiddenHypothesis(Readable):
         if self.broken:
             return how, (
                 f"PROMISE NOT KEPT: the policy is to leave open whether {text} for "
-                f"{counted(self.promised, 'record')}, but the release shows it for "
+                f"{count_of(self.promised, 'record')}, but the release shows it for "
                 f"{self.broken:,} of them, because values {cause}."
             )
         if not self.promised:
@@ -223,7 +223,7 @@ class HiddenHypothesis(Readable):
             how,
             (
                 "The promise is kept: it stays open for all "
-                f"{counted(self.promised, 'record')} that the policy is to leave open."
+                f"{count_of(self.promised, 'record')} that the policy is to leave open."
             ),
         )
 
@@ -397,14 +397,14 @@ def _oddities(column: ColumnInversion) -> list[str]:
     name = printable(column.name)
     if column.impossible:
         said.append(
-            f"NOT RELEASED BY THIS POLICY: {counted(column.impossible, 'record')} cannot come from "
-            f"it and the possible values of {name}: another policy released the table, or a step, "
-            "a range or what is known beside it is wrong."
+            f"NOT RELEASED BY THIS POLICY: {count_of(column.impossible, 'record')} cannot come "
+            f"from it and the possible values of {name}: another policy released the table, or a "
+            "step, a range or what is known beside it is wrong."
         )
     if column.left_out:
         said.append(
-            f"{counted(column.left_out, 'record')} in which a value is missing "
-            f"{verb_for(column.left_out, 'is')} left out of what is said about {name}."
+            f"{count_of(column.left_out, 'record')} in which a value is missing "
+            f"{conjugate(column.left_out, 'is')} left out of what is said about {name}."
         )
     return said
 
@@ -412,7 +412,7 @@ def _oddities(column: ColumnInversion) -> list[str]:
 def _output_sentence(output: OutputCount) -> str:
     name = printable(output.name)
     if output.within_promise:
-        promised = counted(output.promised, "value")
+        promised = count_of(output.promised, "value")
         return f"{promised} of {name} can be released, and {output.seen:,} occur."
     return (
         f"PROMISE NOT KEPT: {output.seen:,} different values of {name} were released, and the "

@@ -13,7 +13,7 @@ from hartley.exact import bits_at_least, bits_at_most
 from hartley.knowledge.transcript import ANY_TYPE, MOST_STEPS, one_row_left, possible_records
 from hartley.knowledge.transcript_bounds import Relaxation
 from hartley.report import Chart, Panel, Series
-from hartley.text import bits_down, bits_up, counted, verb_for
+from hartley.text import bits_down, bits_up, conjugate, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,7 +123,7 @@ def _bounded(
     """Return the records whose value of a column a linear programme does not exclude."""
     records = transcript.groups[place].records
     codes = transcript.records[records, column]
-    reach = relaxed.reach_of_one(place, codes)
+    reach = relaxed.bound_one_row(place, codes)
     if reach is None:
         return records
     # A missing value is never excluded.
@@ -260,8 +260,8 @@ class ReconstructionFinding(AttackResult):
     @property
     def headline(self) -> str:
         """What was settled, and for how many people, in one sentence."""
-        many = counted(self.answers, "answer")
-        settle = verb_for(self.answers, "settles")
+        many = count_of(self.answers, "answer")
+        settle = conjugate(self.answers, "settles")
         if self.keeps_promise is False:
             return f"{many} BROKE THE PROMISE: {self._learned()}."
         of = f"of {self.rows:,} {self._who}"

@@ -24,7 +24,7 @@ from hartley.tables.counts import class_sizes, distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.release_rules import Keep
 from hartley.tables.view import prepare
-from hartley.text import counted, listed, percent, verb_for
+from hartley.text import conjugate, count_of, listed, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -178,7 +178,7 @@ def _shares(sizes: Mapping[int, int]) -> tuple[float, ...]:
 def _points(known: Known) -> str:
     if known == "all":
         return "All points of somebody together single"
-    return f"{counted(known, 'known point')} {verb_for(known, 'singles')}"
+    return f"{count_of(known, 'known point')} {conjugate(known, 'singles')}"
 
 
 TRIALS = 10_000

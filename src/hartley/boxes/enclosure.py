@@ -30,7 +30,7 @@ ONE = np.ones(1), np.ones(1)
 
 
 @dataclass(frozen=True)
-class Linearised:
+class LinearBound:
     """A query in every box as its value in the middle plus slopes times the distance from it."""
 
     middle: Pair
@@ -43,7 +43,7 @@ def linearise(
     expression: Expression,
     sides: Mapping[str, Pair],
     middles: Mapping[str, Pair],
-) -> Linearised:
+) -> LinearBound:
     r"""Return slopes that hold all difference quotients of a query against the middle of a box.
 
     .. math:: f(x) \in f(m) + \sum_i S_i\,(x_i - m_i) \quad \text{for all } x \text{ in the box}
@@ -58,22 +58,22 @@ def linearise(
         >>> [float(end[0].round(9)) for end in found.slopes["x"]]
         [3.0, 5.0]
     """
-    forms: dict[int, Linearised] = {}
+    forms: dict[int, LinearBound] = {}
     with np.errstate(all="ignore"):  # infinities and NaN are part of this arithmetic
         for node in expression.nodes():
             operands = [forms[id(part)] for part in node.parts]
             middle = outward.apply(node, [form.middle for form in operands], middles)
             values = outward.apply(node, [form.values for form in operands], sides)
-            forms[id(node)] = Linearised(middle, values, _slopes(node, operands, middle))
+            forms[id(node)] = LinearBound(middle, values, _slopes(node, operands, middle))
         form_of_query = forms[id(expression)]
-        return Linearised(
+        return LinearBound(
             outward.settle(form_of_query.middle),
             outward.settle(form_of_query.values),
             {name: outward.settle(pair) for name, pair in form_of_query.slopes.items()},
         )
 
 
-def _slopes(node: Expression, operands: list[Linearised], middle: Pair) -> Slopes:
+def _slopes(node: Expression, operands: list[LinearBound], middle: Pair) -> Slopes:
     operation = node.operation
     if not operands:
         return {node.arguments[0]: ONE} if operation == "var" else {}
@@ -90,7 +90,7 @@ def _slopes(node: Expression, operands: list[Linearised], middle: Pair) -> Slope
         turned = outward.negate(outward.multiply(other.values, other.middle))
         return _product_slopes(
             one,
-            Linearised(
+            LinearBound(
                 outward.divide(ONE, other.middle),
                 outward.divide(ONE, other.values),
                 {name: outward.divide(pair, turned) for name, pair in other.slopes.items()},
@@ -99,7 +99,7 @@ def _slopes(node: Expression, operands: list[Linearised], middle: Pair) -> Slope
     return _chosen(operation, one, other)
 
 
-def _product_slopes(one: Linearised, other: Linearised) -> Slopes:
+def _product_slopes(one: LinearBound, other: LinearBound) -> Slopes:
     """Use 2 (f g - f_m g_m) = (f - f_m)(g + g_m) + (f + f_m)(g - g_m).
 
     Both factors alike, so that either's width shows in the slopes of the other.
@@ -113,7 +113,7 @@ def _half(pair: Pair) -> Pair:
     return pair[0] / 2 - outward.TINY, pair[1] / 2 + outward.TINY
 
 
-def _outer_slope(node: Expression, inner: Linearised, middle: Pair) -> Pair:
+def _outer_slope(node: Expression, inner: LinearBound, middle: Pair) -> Pair:
     """Enclose the difference quotients of a function of one variable."""
     operation, values = node.operation, inner.values
     if operation == "neg":
@@ -132,7 +132,7 @@ def _outer_slope(node: Expression, inner: Linearised, middle: Pair) -> Pair:
     return outward.divide(ONE, both)  # 1 / (sqrt(x) + sqrt(m))
 
 
-def _power_slope(inner: Linearised, exponent: int) -> Pair:
+def _power_slope(inner: LinearBound, exponent: int) -> Pair:
     """Enclose sum over j of x^j m^(k-1-j), which is (x^k - m^k) / (x - m)."""
     if exponent == 0:
         return np.zeros(1), np.zeros(1)
@@ -161,7 +161,7 @@ def _scaled_sum(
     return result
 
 
-def _chosen(operation: str, one: Linearised, other: Linearised) -> Slopes:
+def _chosen(operation: str, one: LinearBound, other: LinearBound) -> Slopes:
     """Return the slopes of the smaller or larger: one side's where it wins, else both's hull.
 
     Where the other side overtakes, the change lies between the changes of both sides.
@@ -181,7 +181,7 @@ def _chosen(operation: str, one: Linearised, other: Linearised) -> Slopes:
     return result
 
 
-class Frame:
+class UnitBox:
     """The box of a query's variables, within which boxes are given in units of the whole.
 
     A side of such a box is a power of two, so its volume is exact; where it lies in the real box
@@ -195,7 +195,7 @@ class Frame:
         self.origins = [outward.constant(box[name].low) for name in self.names]
         self.widths = [outward.constant(box[name].length) for name in self.names]
 
-    def linearise(self, start: Array, size: Array) -> tuple[Linearised, list[Pair]]:
+    def linearise(self, start: Array, size: Array) -> tuple[LinearBound, list[Pair]]:
         """Return the slope form in every box, and how much it changes from side to side."""
         sides: dict[str, Pair] = {}
         middles: dict[str, Pair] = {}
@@ -222,11 +222,11 @@ class Frame:
         return whole[0] * size[axis], whole[1] * size[axis]
 
 
-def halve(start: Array, size: Array, axes: NDArray[np.intp]) -> Pair:
+def split_boxes(start: Array, size: Array, axes: NDArray[np.intp]) -> Pair:
     """Halve every box across one of its sides.
 
     Example:
-        >>> starts, sizes = halve(np.zeros((2, 1)), np.ones((2, 1)), np.array([1]))
+        >>> starts, sizes = split_boxes(np.zeros((2, 1)), np.ones((2, 1)), np.array([1]))
         >>> starts.tolist(), sizes.tolist()
         ([[0.0, 0.0], [0.0, 0.5]], [[1.0, 1.0], [0.5, 0.5]])
     """
@@ -238,7 +238,7 @@ def halve(start: Array, size: Array, axes: NDArray[np.intp]) -> Pair:
     return np.concatenate([first, second], axis=1), np.concatenate([half, half], axis=1)
 
 
-def loosest(changes: list[Pair], size: Array) -> NDArray[np.intp]:
+def widest_axis(changes: list[Pair], size: Array) -> NDArray[np.intp]:
     """Choose the side to halve: where the slope is least certain, and the longer of equals."""
     # The width of one side may show in the slope of another, so all count a little, and of two
     # that promise the same, as for x*y, the longer is taken, which keeps boxes square.
@@ -359,8 +359,8 @@ def range_bounds(
     exact = natural_range(expression, box.sides)
     if exact is not None and (expression.linear() is not None or not expression.names):
         return Interval(*exact), Interval(*exact)
-    bottom, least = _descend(Frame(expression, box), gap)
-    top, most = _descend(Frame(-expression, box), gap)
+    bottom, least = _descend(UnitBox(expression, box), gap)
+    top, most = _descend(UnitBox(-expression, box), gap)
     ends = [_fraction(bottom), _fraction(-top)]
     if exact is not None:
         ends = [max(ends[0] or exact[0], exact[0]), min(ends[1] or exact[1], exact[1])]
@@ -382,7 +382,7 @@ def _fraction(number: float) -> Fraction | None:
     return Fraction(number) if math.isfinite(number) else None
 
 
-def _descend(frame: Frame, gap: float) -> tuple[float, float]:
+def _descend(frame: UnitBox, gap: float) -> tuple[float, float]:
     """Return a lower bound on a query's values, and one that some value does not exceed."""
     start, size = np.zeros((frame.dimension, 1)), np.ones((frame.dimension, 1))
     least, most, looked = math.inf, -math.inf, 0
@@ -402,8 +402,8 @@ def _descend(frame: Frame, gap: float) -> tuple[float, float]:
             return bottom, least
         # A value of ``least`` is attained, so a box all above it does not hold the minimum.
         candidates = low <= least
-        axes = loosest(changes, size)[candidates]
-        start, size = halve(start[:, candidates], size[:, candidates], axes)
+        axes = widest_axis(changes, size)[candidates]
+        start, size = split_boxes(start[:, candidates], size[:, candidates], axes)
 
 
 def _lower_bound(natural: Array, middle: Array, changes: list[Pair], count: int) -> Array:
@@ -469,7 +469,7 @@ def _always_fits(operation: str, argument: Expression, box: Box) -> bool | None:
             return False
     if not argument.names or (ends is not None and argument.linear() is not None):
         return False  # the exact range of a linear argument holds a number that does not fit
-    return _search(operation, Frame(argument, box))
+    return _search(operation, UnitBox(argument, box))
 
 
 def _fits_exactly(operation: str, low: Fraction, high: Fraction) -> bool:
@@ -489,7 +489,7 @@ def _corners(argument: Expression, box: Box) -> Iterator[dict[str, Interval]]:
         yield {name: Interval(end, end) for name, end in ends.items()}
 
 
-def _search(operation: str, frame: Frame) -> bool | None:
+def _search(operation: str, frame: UnitBox) -> bool | None:
     start, size = np.zeros((frame.dimension, 1)), np.ones((frame.dimension, 1))
     signs: set[int] = set()
     looked = 0
@@ -510,6 +510,6 @@ def _search(operation: str, frame: Frame) -> bool | None:
         if -1 in signs and (operation != "/" or 1 in signs):
             return False
         unsettled = ~_fits(operation, (low, high))
-        axes = loosest(changes, size)[unsettled]
-        start, size = halve(start[:, unsettled], size[:, unsettled], axes)
+        axes = widest_axis(changes, size)[unsettled]
+        start, size = split_boxes(start[:, unsettled], size[:, unsettled], axes)
     return True

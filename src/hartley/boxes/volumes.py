@@ -12,7 +12,7 @@ import numpy as np
 
 from hartley.boxes import intervals as outward
 from hartley.boxes.box import Interval
-from hartley.boxes.enclosure import Frame, check_defined, halve, loosest
+from hartley.boxes.enclosure import UnitBox, check_defined, split_boxes, widest_axis
 from hartley.boxes.expression import Expression, as_expression
 from hartley.boxes.intervals import EPSILON, natural_range
 from hartley.errors import OptionError
@@ -433,7 +433,7 @@ def invert(
         if looked >= most or not chosen.any():
             return Share(low, min(high, 1.0), looked)
         split = live.take(chosen)
-        halves = task.bound(*halve(split.start, split.size, split.axis))
+        halves = task.bound(*split_boxes(split.start, split.size, split.axis))
         looked += halves.volume.size
         live = _Boxes.joined([live.take(~chosen), halves])
 
@@ -496,7 +496,7 @@ class _Inversion:
     """A query, an interval, and what boxes hold of its preimage."""
 
     def __init__(self, expression: Expression, box: Box, interval: Interval) -> None:
-        self.frame = Frame(expression, box)
+        self.frame = UnitBox(expression, box)
         self.interval = interval
         self.lower = outward.constant(interval.low)
         self.upper = outward.constant(interval.high)
@@ -518,7 +518,7 @@ class _Inversion:
             volume = size.prod(axis=0)
             low = np.where(inside, 1.0, np.where(outside, 0.0, low)) * volume
             high = np.where(outside, 0.0, np.where(inside, 1.0, high)) * volume
-            return _Boxes(start, size, volume, low, high, loosest(changes, size))
+            return _Boxes(start, size, volume, low, high, widest_axis(changes, size))
 
     def _decided(self, values: Pair) -> tuple[Mask, Mask]:
         """Return which boxes lie in the interval whole, and which not at all, minding its ends."""

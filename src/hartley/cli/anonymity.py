@@ -27,11 +27,11 @@ from hartley.cli.options import (
     RolesFile,
     SpreadsheetSafe,
     Tables,
-    given_columns,
-    need_option,
     open_tables,
+    parse_columns,
     read_hierarchies,
     reads_tables,
+    require_option,
     split_columns,
     split_settings,
 )
@@ -44,7 +44,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
@@ -109,16 +109,16 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"report": html, "risks": risks}, read | {"roles": [roles] if roles is not None else []}
     )
     if risks is not None:
-        from hartley.tables.writing import check_form
+        from hartley.tables.writing import output_format
 
-        check_form(risks)
+        output_format(risks)
     opened = open_tables(table, reading, roles=roles)
-    need_option(keys, "--keys", roles, opened.columns)
+    require_option(keys, "--keys", roles, opened.columns)
     with progress_bar({"count": "Counting classes"}) as progress:
         report = anonymity(
             opened,
-            keys=given_columns(keys, opened.columns),
-            confidential=given_columns(confidential, opened.columns),
+            keys=parse_columns(keys, opened.columns),
+            confidential=parse_columns(confidential, opened.columns),
             ordered=split_columns(ordered, opened.columns) if ordered else None,
             hierarchy=read_hierarchies(hierarchy or [], opened) or None,
             population=open_tables(population, replace(reading, names=None))
@@ -131,7 +131,7 @@ def anonymity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     cases = above_cases(report.table, leakage_of(report), fail_above)
     cases = with_condition(cases, anonymity_condition(report, fail_on))
     written: dict[str, str] = {}
-    with written_together():
+    with write_all_or_none():
         if html is not None:
             written["html"] = str(write_html(report, html))
         if risks is not None:
@@ -215,16 +215,16 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.render import print_report
     from hartley.studies.look.generalisation import anonymize
-    from hartley.tables.writing import check_form
+    from hartley.tables.writing import output_format
 
-    check_form(out, spreadsheet_safe=spreadsheet_safe)
+    output_format(out, spreadsheet_safe=spreadsheet_safe)
     files = [text.rpartition("=")[2] for text in hierarchy or []]
     named = [] if roles is None else [roles]
     check_files(
         {"release": out, "report": html}, {"table": table, "hierarchy": files, "roles": named}
     )
     opened = open_tables(table, reading, roles=roles)
-    need_option(keys, "--keys", roles, opened.columns)
+    require_option(keys, "--keys", roles, opened.columns)
     widths = split_settings(bins or [], "--bins", "COL=5,10,20")
     hierarchies: dict[str, Any] = {name: text.split(",") for name, text in widths.items()}
     groups = read_hierarchies(hierarchy or [], opened)
@@ -234,16 +234,16 @@ def anonymize_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         )
     release = anonymize(
         opened,
-        given_columns(keys, opened.columns),
+        parse_columns(keys, opened.columns),
         k,
-        keep=given_columns(keep, opened.columns),
-        confidential=given_columns(confidential, opened.columns),
+        keep=parse_columns(keep, opened.columns),
+        confidential=parse_columns(confidential, opened.columns),
         hierarchies=hierarchies | groups or None,
         method=method,
         suppress=suppress,
         roles=roles,
     )
-    with written_together():
+    with write_all_or_none():
         release.write(out, spreadsheet_safe=spreadsheet_safe)
         written = {"html": str(write_html(release, html))} if html else {}
     if wants_json(json):

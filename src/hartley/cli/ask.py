@@ -343,7 +343,7 @@ def _curve(
 
 def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None) -> dict[str, str]:
     """Write a curve; a file holds one. Return the files by their kinds."""
-    from hartley.files import check_files, write_whole, written_together
+    from hartley.files import check_files, write_all_or_none, write_whole
     from hartley.reports import write_html
 
     if len(curves) > 1 and (html is not None or csv is not None):
@@ -353,7 +353,7 @@ def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None
         )
     check_files({"report": html, "table of points": csv}, {})
     written: dict[str, str] = {}
-    with written_together():
+    with write_all_or_none():
         if html is not None:
             written["html"] = str(write_html(curves[0], html))
         if csv is not None:

@@ -33,12 +33,12 @@ from hartley.cli.options import (
     Missing,
     RolesFile,
     Tables,
-    given_columns,
-    need_option,
     open_tables,
+    parse_columns,
     read_hierarchies,
     read_roles,
     reads_tables,
+    require_option,
     split_settings,
 )
 from hartley.cli.output import Format  # noqa: TC001 - typer reads the annotations
@@ -115,10 +115,10 @@ def homogeneity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     gate = FindingGate("attack homogeneity", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, table)
     opened, known_roles = _open(table, reading, roles)
-    need_option(keys, "--keys", roles, opened.columns)
-    need_option(confidential, "--confidential", roles, opened.columns)
-    known = chosen_columns(known_roles, given_columns(keys, opened.columns), "key", what="key")
-    named = given_columns(confidential, opened.columns)
+    require_option(keys, "--keys", roles, opened.columns)
+    require_option(confidential, "--confidential", roles, opened.columns)
+    known = chosen_columns(known_roles, parse_columns(keys, opened.columns), "key", what="key")
+    named = parse_columns(confidential, opened.columns)
     hidden = chosen_columns(known_roles, named, "confidential", what="confidential")
     distances = split_settings(near or [], "--near", "COL=DISTANCE")
     groups = read_hierarchies(hierarchy or [], opened)
@@ -369,7 +369,7 @@ def _relation(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.ranges.relation import ROW, Relation
     from hartley.schema.roles import chosen_columns
 
-    hidden, known = (given_columns(texts, table.columns) for texts in (secret, released))
+    hidden, known = (parse_columns(texts, table.columns) for texts in (secret, released))
     record = hidden == ["ROW"] and "ROW" not in table.columns
     return Relation.from_table(
         table,

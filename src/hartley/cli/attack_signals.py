@@ -14,8 +14,8 @@ from hartley.cli.options import (
     Person,
     RolesFile,
     Tables,
-    given_columns,
     open_tables,
+    parse_columns,
     read_roles,
     reads_tables,
     split_columns,
@@ -286,7 +286,7 @@ def uniqueness_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     gate = FindingGate("attack uniqueness", [*table], fail_above, fail_on, junit, sarif)
     check_page(html, [*table, *([policy] if policy else [])])
     opened = open_tables(table, reading, roles=roles)
-    released = given_columns(columns, opened.columns)
+    released = parse_columns(columns, opened.columns)
     if roles is not None and policy is None and not grid:
         released = list(chosen_columns(read_roles(roles, reading), released, "key", what="key"))
     attack = Uniqueness(

@@ -23,10 +23,10 @@ from hartley.cli.options import (
     RisksFile,
     RolesFile,
     Tables,
-    given_columns,
-    need_option,
     open_tables,
+    parse_columns,
     reads_tables,
+    require_option,
     split_settings,
 )
 from hartley.cli.output import (
@@ -37,7 +37,7 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
@@ -123,19 +123,19 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         {"report": html, "risks": risks}, {"table": table, "roles": [roles] if roles else []}
     )
     if risks is not None:
-        from hartley.tables.writing import check_form
+        from hartley.tables.writing import output_format
 
-        check_form(risks)
+        output_format(risks)
     opened = open_tables(table, reading, roles=roles)
-    need_option(secret, "--secret", roles, opened.columns)
-    need_option(released, "--released", roles, opened.columns)
-    hidden = given_columns(secret, opened.columns)
+    require_option(secret, "--secret", roles, opened.columns)
+    require_option(released, "--released", roles, opened.columns)
+    hidden = parse_columns(secret, opened.columns)
     record = hidden == ["ROW"] and "ROW" not in opened.columns
     with progress_bar({"count": "Counting pairs", "sweep": "Sweeping steps"}) as progress:
         report = audit(
             opened,
             secret=ROW if record else hidden,
-            released=given_columns(released, opened.columns),
+            released=parse_columns(released, opened.columns),
             bins=split_settings(bins or [], "--bins", "COL=STEP"),
             missing=missing,
             hypothesis=hypothesis,
@@ -148,7 +148,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     cases = above_cases(report.table, leakage_of(report), fail_above)
     cases = with_condition(cases, people_condition(report.people, fail_on))
     written: dict[str, str] = {}
-    with written_together():
+    with write_all_or_none():
         if html is not None:
             written["html"] = str(write_html(report, html))
         if risks is not None:

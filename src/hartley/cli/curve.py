@@ -95,7 +95,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley curve people.parquet --key age --confidential diagnosis
     --bins age=10 --html curve.html[/dim]
     """
-    from hartley.files import write_whole, written_together
+    from hartley.files import write_all_or_none, write_whole
     from hartley.reports import write_html
     from hartley.reports.render import print_report
     from hartley.studies.release.curve import curve
@@ -117,7 +117,7 @@ def curve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             progress=progress,
         )
     written: dict[str, str] = {}
-    with written_together():
+    with write_all_or_none():
         if html is not None:
             written["html"] = str(write_html(report, html))
         if csv is not None:

@@ -18,7 +18,7 @@ from hartley.cli.output import (
     wants_json,
 )
 from hartley.errors import OptionError
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 
 
 def design_command(
@@ -59,7 +59,7 @@ def design_command(
     titles = {"search": "Looking for the best cells", "measure": "Measuring the cells"}
     with progress_bar(titles) as progress:
         designed = design(spec, progress=progress)
-    with written_together():
+    with write_all_or_none():
         if out is not None:
             designed.document.save(out)
         if certificate is not None and out is not None:

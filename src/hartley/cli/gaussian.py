@@ -17,7 +17,7 @@ from hartley.cli.options import (
     split_settings,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
@@ -136,7 +136,7 @@ def gaussian_command(  # noqa: PLR0913, PLR0917 - one parameter an option
     )
     opened = open_tables(table, reading) if table else None
     columns = () if opened is None else opened.columns
-    with written_together():
+    with write_all_or_none():
         report = gaussian(
             opened,
             confidential=split_columns(confidential, columns),

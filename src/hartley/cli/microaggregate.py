@@ -13,12 +13,12 @@ from hartley.cli.options import (
     RolesFile,
     SpreadsheetSafe,
     Tables,
-    given_columns,
     open_tables,
+    parse_columns,
     reads_tables,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
@@ -65,9 +65,9 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.render import print_report
     from hartley.studies.look.microaggregation import microaggregate
-    from hartley.tables.writing import check_form
+    from hartley.tables.writing import output_format
 
-    check_form(out, spreadsheet_safe=spreadsheet_safe)
+    output_format(out, spreadsheet_safe=spreadsheet_safe)
     check_files(
         {"release": out, "report": html}, {"table": table, "roles": [roles] if roles else []}
     )
@@ -75,13 +75,13 @@ def microaggregate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     release = microaggregate(
         opened,
         k,
-        given_columns(columns, opened.columns),
+        parse_columns(columns, opened.columns),
         method=method,
         standardise=not raw,
-        keep=given_columns(keep, opened.columns),
+        keep=parse_columns(keep, opened.columns),
         roles=roles,
     )
-    with written_together():
+    with write_all_or_none():
         released = release.write(out, spreadsheet_safe=spreadsheet_safe)
         written = {"html": str(write_html(release, html))} if html else {}
     if wants_json(json):

@@ -214,7 +214,7 @@ def read_hierarchies(texts: list[str], table: Table) -> dict[str, dict[object, t
     settings = split_settings(texts, "--hierarchy", "COL=FILE")
     groups = {column: read_hierarchy(name, column, table) for column, name in settings.items()}
     declared = {column: [*lines] for column, lines in groups.items()}
-    warn_near(table, declared, "is not in its hierarchy")
+    warn_near_misses(table, declared, "is not in its hierarchy")
     return groups
 
 
@@ -378,11 +378,11 @@ def open_tables(
                 opened,
             )
     if warn and reading.null:
-        warn_near(opened, dict.fromkeys(opened.columns, reading.null), "counts as a value")
+        warn_near_misses(opened, dict.fromkeys(opened.columns, reading.null), "counts as a value")
     return opened
 
 
-def warn_near(table: Table, declared: Mapping[str, Sequence[object]], instead: str) -> None:
+def warn_near_misses(table: Table, declared: Mapping[str, Sequence[object]], instead: str) -> None:
     """Warn about texts that miss a declared value by spaces or case; say what becomes of them."""
     from hartley.tables.reading import near_misses
 
@@ -399,23 +399,23 @@ def read_roles(roles: Path, reading: ReadingOptions) -> Roles:
     return replace(confirmed, reading=both)
 
 
-def given_columns(texts: list[str] | None, columns: Sequence[str]) -> list[str] | None:
+def parse_columns(texts: list[str] | None, columns: Sequence[str]) -> list[str] | None:
     """Return the columns that an option names; None where it is not given.
 
     Example:
-        >>> given_columns(["age,sex"], ["age", "sex"]), given_columns(None, ["age"])
+        >>> parse_columns(["age,sex"], ["age", "sex"]), parse_columns(None, ["age"])
         (['age', 'sex'], None)
     """
     return split_columns(texts, columns) if texts else None
 
 
-def need_option(given: object, option: str, roles: Path | None, columns: Sequence[str]) -> None:
+def require_option(given: object, option: str, roles: Path | None, columns: Sequence[str]) -> None:
     """Raise an error for an option that is missing and that no roles make up for."""
     if given or roles is not None:
         return
-    from hartley.text import first_of
+    from hartley.text import join_first
 
     raise OptionError(
         f"The option {option} is missing",
-        hint=f"name some of the columns {first_of(list(columns), 12)}, or give --roles FILE",
+        hint=f"name some of the columns {join_first(list(columns), 12)}, or give --roles FILE",
     )

@@ -15,11 +15,11 @@ from hartley.cli.options import (
     RolesFile,
     SpreadsheetSafe,
     Tables,
-    given_columns,
     open_tables,
+    parse_columns,
     reads_tables,
     split_columns,
-    warn_near,
+    warn_near_misses,
 )
 from hartley.cli.output import (
     Format,
@@ -30,7 +30,7 @@ from hartley.cli.output import (
     say,
     wants_json,
 )
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
@@ -183,7 +183,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     opened = open_tables(table, reading, roles=roles)
     with (
         progress_bar({"count": "Counting rows", "release": "Perturbing rows"}) as progress,
-        written_together(),
+        write_all_or_none(),
     ):
         report = pram(
             opened,
@@ -199,7 +199,7 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             invariant=invariant,
             reconstruct=reconstruct,
             missing=missing,
-            keep=given_columns(keep, opened.columns),
+            keep=parse_columns(keep, opened.columns),
             seed=seed,
             confidential=split_columns(confidential or [], opened.columns) or None,
             policy_out=policy_out,
@@ -212,7 +212,9 @@ def pram_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if html is not None:
             write_html(report, html)
     if policy is not None:
-        warn_near(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
+        warn_near_misses(
+            opened, PolicyDocument.load(policy).categories, "is not in the policy's lists"
+        )
     promised = report.certificate
     files = {what: str(path) for what, path in written.items() if path is not None}
     if wants_json(json):

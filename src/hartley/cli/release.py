@@ -14,7 +14,7 @@ from hartley.cli.options import (
     Tables,
     open_tables,
     reads_tables,
-    warn_near,
+    warn_near_misses,
 )
 from hartley.cli.output import (
     Format,
@@ -66,7 +66,7 @@ def release_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     check_files({"release": out, "certificate": certificate}, {"table": table, "policy": [policy]})
     opened = open_tables(table, reading)
-    warn_near(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
+    warn_near_misses(opened, PolicyDocument.load(policy).categories, "is not in the policy's lists")
     with progress_bar({"count": "Counting rows", "release": "Releasing rows"}) as progress:
         report = release(
             opened,

@@ -10,7 +10,7 @@ import typer
 
 from hartley.cli.options import Html, RisksFile, Tables, reads_tables
 from hartley.cli.output import Format, console, print_json, progress_bar, say, wants_json
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 
@@ -49,13 +49,13 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.reports import write_html
     from hartley.reports.render import print_report
     from hartley.studies.look.scan import refuse_existing, scan
-    from hartley.tables.writing import check_form
+    from hartley.tables.writing import output_format
 
     check_files({"report": html, "draft": draft, "risks": risks}, {"table": table})
     if draft is not None:
         refuse_existing(draft)
     if risks is not None:
-        check_form(risks)
+        output_format(risks)
     with progress_bar({"read": "Reading", "combine": "Combining columns"}) as progress:
         report = scan(
             table[0] if len(table) == 1 else table,
@@ -65,7 +65,7 @@ def scan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         )
     if draft is not None:
         report = replace(report, draft=str(draft))
-    with written_together():
+    with write_all_or_none():
         written = {}
         if draft is not None:
             written["draft"] = str(report.write_draft(draft))

@@ -12,7 +12,7 @@ from hartley.cli.options import (
     RolesFile,
     open_tables,
     reads_tables,
-    warn_near,
+    warn_near_misses,
 )
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError, printable
@@ -111,7 +111,7 @@ def check_command(
     if table is not None:
         opened = open_tables([table], reading)
         listed = {name: column.values or () for name, column in described.columns.items()}
-        warn_near(opened, listed, "is not what the schema lists")
+        warn_near_misses(opened, listed, "is not what the schema lists")
         rows = described.check_rows(opened)
     if wants_json(json):
         content = {"sound": True, "table_fits": None if rows is None else True}

@@ -149,7 +149,7 @@ def _hand_over(token: IssuedToken | None, settings: ServiceSettings) -> None:
 
 
 def _announce(address: str, settings: ServiceSettings) -> None:
-    from hartley.text import counted
+    from hartley.text import count_of
 
-    say(f"Hartley serves {counted(len(settings.datasets), 'dataset')} at {address}/")
+    say(f"Hartley serves {count_of(len(settings.datasets), 'dataset')} at {address}/")
     sys.stdout.flush()

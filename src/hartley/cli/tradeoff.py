@@ -75,11 +75,11 @@ def tradeoff_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 def _write(curve: Tradeoff, written: Mapping[str, Path | None]) -> None:
     """Write the requested files: all of them or none."""
-    from hartley.files import write_whole, written_together
+    from hartley.files import write_all_or_none, write_whole
     from hartley.reports import write_html
     from hartley.reports.render import picture
 
-    with written_together():
+    with write_all_or_none():
         if written["picture"] is not None:
             kind = written["picture"].suffix.lower().removeprefix(".")
             write_whole(written["picture"], picture(curve, kind))

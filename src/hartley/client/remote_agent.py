@@ -28,7 +28,7 @@ from hartley.files import (
 from hartley.results.answer import SLACK, Answer, BatchAnswer
 from hartley.results.plan import Plan, PriceCurve
 from hartley.results.quote import Quote, Wish
-from hartley.text import bits_down, bits_up, counted, exactly, listed
+from hartley.text import bits_down, bits_up, count_of, exactly, listed
 
 if TYPE_CHECKING:
     import os
@@ -364,7 +364,7 @@ class RemoteAgent:
                 f"{size} of a record."
             ),
             f"Spent {spent}; {bits_down(budget['remaining_bits'])} left.",
-            f"Paid for: {counted(len(charges), 'batch')}.",
+            f"Paid for: {count_of(len(charges), 'batch')}.",
         ]
         if cap is not None:
             today = bits_up(budget["spent_today_bits"])
@@ -483,7 +483,7 @@ def _chosen(dataset: str | None, names: Sequence[str]) -> str:
     if dataset is not None and dataset in names:
         return dataset
     problem = (
-        f"The account sees {counted(len(names), 'dataset')}"
+        f"The account sees {count_of(len(names), 'dataset')}"
         if dataset is None
         else f"The account sees no dataset '{dataset}'"
     )

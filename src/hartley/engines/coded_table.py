@@ -25,7 +25,7 @@ from hartley.engines.dialect import relation_of
 from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import run
 from hartley.errors import ColumnError, EngineError, InputError, TableError
-from hartley.text import counted, verb_for
+from hartley.text import conjugate, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -518,20 +518,20 @@ def _check_units(
     counts = run(table, grouped.aggregate(**aggregates).to_pyarrow).to_pylist()[0]
     if counts["missing"]:
         raise ColumnError(
-            f"The unit '{unit}' of {table.name} is missing in {counted(counts['missing'], 'row')}",
+            f"The unit '{unit}' of {table.name} is missing in {count_of(counts['missing'], 'row')}",
             hint="give every row a unit, or drop the rows",
         )
     if counts["crowded"]:
         raise ColumnError(
-            f"More than {counted(most, 'row')} of {table.name} belong to one '{unit}' in "
-            f"{counted(counts['crowded'], 'case')}",
+            f"More than {count_of(most, 'row')} of {table.name} belong to one '{unit}' in "
+            f"{count_of(counts['crowded'], 'case')}",
             hint="raise rows_per_unit, or keep fewer rows of them",
         )
     for i, column in public.items():
         if counts[f"varied{i}"]:
             raise ColumnError(
                 f"The public column '{column}' of {table.name} varies within "
-                f"{counted(counts[f'varied{i}'], 'unit')}",
+                f"{count_of(counts[f'varied{i}'], 'unit')}",
                 hint="make it open or private, or give every unit one value",
             )
 
@@ -556,13 +556,13 @@ def _check_codes(
         ):
             if count:
                 raise ColumnError(
-                    f"{counted(count, 'value')} of column '{coding.column}' of {table.name} "
-                    f"{verb_for(count, 'is')} {what}",
+                    f"{count_of(count, 'value')} of column '{coding.column}' of {table.name} "
+                    f"{conjugate(count, 'is')} {what}",
                     hint=hint,
                 )
     if max_rows is not None and rows > max_rows:
         raise TableError(
-            f"{table.name} has {counted(rows, 'row')}, more than the schema's max_rows",
+            f"{table.name} has {count_of(rows, 'row')}, more than the schema's max_rows",
             hint="raise max_rows, which is public, or keep fewer rows",
         )
     return int(rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
-from hartley.text import bits_down, bits_up, counted, verb_for
+from hartley.text import bits_down, bits_up, conjugate, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -157,8 +157,8 @@ class Accountant(Generic[Question]):
         lines = []
         repeated = len(dict.fromkeys(batch)) - len(new)
         if repeated:
-            verb = verb_for(repeated, "was")
-            lines.append(f"{counted(repeated, 'question')} {verb} charged before: free.")
+            verb = conjugate(repeated, "was")
+            lines.append(f"{count_of(repeated, 'question')} {verb} charged before: free.")
         if new:
             priced = self._price(new)
             covered = self.balance.covers(priced.cells)

@@ -23,7 +23,7 @@ from hartley.guarantees.consequences import (
 )
 from hartley.guarantees.promise import UNRELATED, B, Consequence, D, Promise
 from hartley.policies.quantizer import cells_met, largest_share, outputs_telling_share
-from hartley.text import at_most, bits_up, counted, exactly, exactly_or_up
+from hartley.text import at_most, bits_up, count_of, exactly, exactly_or_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -110,7 +110,7 @@ def promise_answers(  # noqa: PLR0913 - what is known of the answers beside thei
         kind="noiseless privacy",
         claim=(
             f"Whatever one person's data is, the {subject} one of at most "
-            f"{counted(outputs, 'value')}, even to somebody who knows everybody else's data: "
+            f"{count_of(outputs, 'value')}, even to somebody who knows everybody else's data: "
             f"{bits_up(bits)} about anybody."
             + compare_budget(budget, outputs)
             + (answers[0].accuracy if len(answers) == 1 else accuracy or "")
@@ -179,7 +179,7 @@ def answer_aggregate(
     answer; volumes are computed for some thousands of people only.
     """
     share = people if aggregate.function == "mean" else 1
-    text = f"{aggregate} over {counted(people, 'person').replace('persons', 'people')}"
+    text = f"{aggregate} over {count_of(people, 'person').replace('persons', 'people')}"
     answer = ReleasedAnswerClaim(
         printable(text), quantizer, side.length / share, side.length, (aggregate.column, share)
     )
@@ -273,7 +273,7 @@ def certify_partial_query(  # noqa: PLR0913 - what a promise is made of
         kind="indistinguishability",
         claim=(
             f"To somebody who knows nothing about the others, {at_most(telling)} of the "
-            f"{counted(quantizer.levels, 'output')} can tell one value of a person from another"
+            f"{count_of(quantizer.levels, 'output')} can tell one value of a person from another"
             f"{'' if telling == 0 else f': {bits_up(bits_at_least(telling))}'}."
             + compare_budget(budget, telling)
             + ReleasedAnswerClaim("", quantizer, Fraction(0)).accuracy
@@ -297,7 +297,7 @@ def leakage_given_others(answer: ReleasedAnswerClaim) -> Consequence:
         "to whoever knows the others",
         bits,
         "To somebody who knows everybody else's data, the answer is one of at most "
-        f"{counted(answer.outputs, 'value')}, whatever one person's data is: {bits_up(bits)}.",
+        f"{count_of(answer.outputs, 'value')}, whatever one person's data is: {bits_up(bits)}.",
         f"{B}, Theorem 8, corrected",
     )
 

@@ -22,15 +22,15 @@ from hartley.guarantees.promise import UNRELATED, A, B, Consequence, D, Promise,
 from hartley.policies.column import Output  # noqa: TC001 - other modules import it from here
 from hartley.text import (
     bits_up,
-    counted,
+    conjugate,
+    count_of,
     digits_down,
     digits_up,
     exactly,
     exactly_or_up,
     factor_up,
     listed,
-    noun_for,
-    verb_for,
+    plural,
 )
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
         kind="local noiseless privacy",
         claim=(
             "Whatever a person's record is, its release is one of at most "
-            f"{counted(outputs, 'value')}: {bits_up(bits)} about the person."
+            f"{count_of(outputs, 'value')}: {bits_up(bits)} about the person."
             + compare_budget(budget, outputs)
             + (
-                f" {' and '.join(exact)} {verb_for(len(exact), 'is')} released exactly."
+                f" {' and '.join(exact)} {conjugate(len(exact), 'is')} released exactly."
                 if exact
                 else ""
             )
@@ -186,7 +186,7 @@ def compare_budget(budget: object, outputs: int) -> str:
     if budget is None:
         return ""
     allowed = floor_power(budget)
-    told = "" if outputs <= allowed else f", which allows {counted(allowed, 'value')}"
+    told = "" if outputs <= allowed else f", which allows {count_of(allowed, 'value')}"
     return _budget_kept(budget, keeps=outputs <= allowed, beside=told)
 
 
@@ -194,7 +194,7 @@ def _budget_kept(budget: object, *, keeps: bool, beside: str = "") -> str:
     if budget is None:
         return ""
     bits = parse_number(budget, name="the budget in bits")
-    asked = f"the budget of {exactly(bits)} {noun_for(bits, 'bit')}"
+    asked = f"the budget of {exactly(bits)} {plural(bits, 'bit')}"
     return f" That {'keeps' if keeps else 'breaks'} {asked}{beside}."
 
 
@@ -242,7 +242,7 @@ def promise_leakage(
         kind="leakage",
         claim=(
             f"Whatever is released of {column}, at least {smallest:,} of "
-            f"{total:,} {noun_for(total, 'secret')} stay possible: it tells at most "
+            f"{total:,} {plural(total, 'secret')} stay possible: it tells at most "
             f"{bits_up(bits)}.{_budget_kept(budget, keeps=keeps_budget)}"
         ),
         value=bits,
@@ -379,7 +379,7 @@ def _consequences(pram: Pram) -> tuple[Consequence, ...]:
     factor = math.inf if leakage.odds is None else float(leakage.odds)
     if leakage.odds is not None and Fraction(factor) < leakage.odds:
         factor = math.nextafter(factor, math.inf)
-    values = counted(len(pram.values), "value")
+    values = count_of(len(pram.values), "value")
     return (
         Consequence(
             f"guesses about {name}",
@@ -427,7 +427,7 @@ def promise_open(opened: OpenHypothesis) -> Promise:
         parameters: dict[str, Any] = {"ranges": ranges, "open_share": share}
     else:
         many = f"{counts.open:,} of the {counts.records:,} possible records ({share} %)"
-        claim = _open_claim(opened, f"{many} {verb_for(counts.open, 'is')}")
+        claim = _open_claim(opened, f"{many} {conjugate(counts.open, 'is')}")
         consequences = _of_open_records(counts)
         parameters = {
             name: getattr(counts, name) for name in ("records", "open", "outputs", "pairs")

@@ -48,7 +48,7 @@ from hartley.guarantees.promise import UNRELATED, Certificate, Promise
 from hartley.policies.column import Output
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizer import Aggregate, Quantizer
-from hartley.text import counted, exactly
+from hartley.text import count_of, exactly
 
 __all__ = ["Certificate", "certify", "verify", "verify_certificate"]
 
@@ -370,7 +370,7 @@ def _told_apart_by_aggregate(
 
 def _table(people: int) -> str:
     return (
-        f"the table has exactly {counted(people, 'row')}, one a person, no value is missing, and "
+        f"the table has exactly {count_of(people, 'row')}, one a person, no value is missing, and "
         "the answer is exact before it is put into a cell"
     )
 

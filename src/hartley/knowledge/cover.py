@@ -731,7 +731,7 @@ class _PartSum:
 
     def harvest(self, inference: Inference, point: NDArray[np.float64]) -> None:
         """Keep a point that is a whole table and fits."""
-        table = self.component.fitting_table(point)
+        table = self.component.witness_table(point)
         if table is not None and self.attain(table):
             inference.harvest(self.component, table, keep=True)
 

@@ -582,7 +582,7 @@ class OneTable:
             if found is not None:
                 both = found[: want.size].copy()
                 both[soft] += found[want.size :]
-                whole = part.fitting_table(both)
+                whole = part.witness_table(both)
                 if whole is not None and ((whole >= want) & (whole <= high)).all():
                     return whole, {}
         if proposal is None or proposal.multipliers is None:

@@ -430,7 +430,7 @@ class Inference:
     def _harvest_point(
         self, component: TableComponent, point: NDArray[np.float64], *, keep: bool = False
     ) -> bool:
-        table = component.fitting_table(point)
+        table = component.witness_table(point)
         return table is not None and self.harvest(component, table, keep=keep)
 
     def _solve(self, component: TableComponent, cell: int, side: int) -> None:
@@ -524,7 +524,7 @@ class Inference:
         return whole
 
     @property
-    def fitting(self) -> bool:
+    def has_witness(self) -> bool:
         """Whether a whole table that fits is known."""
         return all(component.tables for component in self.components)
 

@@ -548,7 +548,7 @@ class TableComponent:
         """Return the programme over its cells; with a limit, it may stop without a vertex."""
         return TableProgramme(self.matrix, self.right, self.low, self.high, FAR, steps=steps)
 
-    def fitting_table(self, point: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    def witness_table(self, point: NDArray[np.float64]) -> NDArray[np.int64] | None:
         """Return a point of a solver's as a whole table that fits; None where it is none."""
         whole = np.rint(point)
         if (np.abs(point - whole) > NEAR_WHOLE * np.maximum(1.0, np.abs(whole))).any():

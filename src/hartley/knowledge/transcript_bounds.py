@@ -307,7 +307,7 @@ class Relaxation:
         >>> age = np.arange(4)
         >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
-        >>> Relaxation(pair).reach_of_one(0, age)  # one of two whose ages add up to 5
+        >>> Relaxation(pair).bound_one_row(0, age)  # one of two whose ages add up to 5
         (2, 3)
     """
 
@@ -391,7 +391,7 @@ class Relaxation:
             np.add.at(others[group], own_kinds, own_kind)
             self.statements.tables.append(tuple(others))
 
-    def reach_of_one(self, group: int, numbers: NDArray[np.int64]) -> tuple[int, int] | None:
+    def bound_one_row(self, group: int, numbers: NDArray[np.int64]) -> tuple[int, int] | None:
         """Bound a whole number of one row of a group.
 
         Args:

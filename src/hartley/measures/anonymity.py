@@ -21,7 +21,7 @@ from hartley.kernels.classes import count_tails, over_classes
 from hartley.ranges.distribution import CountedBeliefs, largest_ratio, to_frequencies
 from hartley.ranges.joint_range import counts_of
 from hartley.report import Panel, Series
-from hartley.text import noun_for
+from hartley.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -536,7 +536,7 @@ def sizes_panel(
     )
     if noun == "person":
         return Panel("people with the same keys", "people", (bars,), size=size)
-    there = f"records in {noun_for(2, noun)} of that size"
+    there = f"records in {plural(2, noun)} of that size"
     return Panel(f"records in a {noun}", there, (bars,), size=size)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hartley.errors import OptionError
 from hartley.exact import bits_at_least
 from hartley.ranges.outcomes import Outcomes
-from hartley.text import bits_up, counted, listed, noun_for
+from hartley.text import bits_up, count_of, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,7 @@ class LearnedByAnyone:
     def __str__(self) -> str:
         knows = f"the data of {_called(self.known)}" if self.known else "none of the other data"
         return (
-            f"Somebody who knows {knows} can tell {counted(self.classes, 'set')} of values of "
+            f"Somebody who knows {knows} can tell {count_of(self.classes, 'set')} of values of "
             f"{_called(self.person)} apart, and nobody can tell more: {bits_up(self.bits)}."
         )
 
@@ -76,7 +76,7 @@ class NoiselessPrivacy:
         bits = bits_up(self.bits)
         given = (
             f"Given everybody else's data, the output is one of at most "
-            f"{counted(self.outputs, 'value')} whatever the data of one person is: {bits} about "
+            f"{count_of(self.outputs, 'value')} whatever the data of one person is: {bits} about "
             f"anybody.{as_one}"
         )
         leakage = (
@@ -244,4 +244,4 @@ def _person(group: tuple[int, ...], names: tuple[int | str, ...]) -> Person:
 
 def _called(person: Person) -> str:
     places = person if isinstance(person, tuple) else (person,)
-    return f"{noun_for(len(places), 'coordinate')} {listed(places)}"
+    return f"{plural(len(places), 'coordinate')} {listed(places)}"

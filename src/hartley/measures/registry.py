@@ -13,7 +13,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.text import counted, percent_down, times
+from hartley.text import count_of, percent_down, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +135,7 @@ _ENTRIES = (
         SIZES,
         notation="H₀(X), h₀(X)",
         sentence=lambda facts: (
-            f"Before the release the secret can be any of {counted(facts.secrets, 'value')}."
+            f"Before the release the secret can be any of {count_of(facts.secrets, 'value')}."
         ),
     ),
     MeasureEntry(
@@ -148,7 +148,7 @@ _ENTRIES = (
         notation="H₀(X|Y), h₀(X|Y)",
         is_left=True,
         sentence=lambda facts: (
-            f"The least telling released value leaves {counted(facts.most, 'value')} possible."
+            f"The least telling released value leaves {count_of(facts.most, 'value')} possible."
         ),
     ),
     MeasureEntry(
@@ -160,7 +160,7 @@ _ENTRIES = (
         SIZES,
         is_left=True,
         sentence=lambda facts: (
-            f"The most telling released value leaves {counted(facts.least, 'value')} possible"
+            f"The most telling released value leaves {count_of(facts.least, 'value')} possible"
             + (": it gives the secret away." if facts.least == 1 < facts.secrets else ".")
         ),
     ),
@@ -239,7 +239,7 @@ _ENTRIES = (
         COUNTS,
         notation="L(U → Y)",
         sentence=lambda facts: (
-            f"Trying all possibilities takes up to {counted(facts.secrets, 'trial')} without the "
+            f"Trying all possibilities takes up to {count_of(facts.secrets, 'trial')} without the "
             f"release; after the most telling released value, up to {facts.least:,}."
         ),
     ),
@@ -255,7 +255,7 @@ _ENTRIES = (
             "No attribute of the secret is narrowed."
             if facts.least == facts.secrets
             else "An attribute of the secret with "
-            f"{counted(facts.secrets - facts.least + 1, 'value')} can be given away in one trial."
+            f"{count_of(facts.secrets - facts.least + 1, 'value')} can be given away in one trial."
         ),
     ),
     MeasureEntry(

@@ -13,7 +13,7 @@ from hartley.engines.cells import UniformCells
 from hartley.errors import OptionError
 from hartley.exact import parse_number, parse_step
 from hartley.tables.release_rules import Keep
-from hartley.text import counted, exactly
+from hartley.text import count_of, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -417,7 +417,7 @@ class KeptColumn(ColumnPolicy):
         if self.points is None or self.low is None or self.step is None:
             return super().sentence()
         return (
-            f"{self.name} is released exactly, as one of {counted(self.points, 'value')} from "
+            f"{self.name} is released exactly, as one of {count_of(self.points, 'value')} from "
             f"{exactly(self.low)} on in steps of {exactly(self.step)}; a value between two of them "
             "as the nearest one."
         )

@@ -22,7 +22,7 @@ from hartley.tables.counts import first_row_with
 from hartley.tables.opening import open_table
 from hartley.tables.reading import check_periods, is_period, period_name
 from hartley.tables.view import LARGEST_BIN, bin_numbers
-from hartley.text import counted, exact_text, listed, noun_for
+from hartley.text import count_of, exact_text, listed, plural
 
 if TYPE_CHECKING:
     import os
@@ -97,9 +97,7 @@ def nested_levels(
     _refuse_contradictions(
         [(value, *path) for value, path in every.items()],
         f"The hierarchy of column '{column}'",
-        lambda *places: (
-            f"its {noun_for(len(places), 'entry')} {listed(map('{:,}'.format, places))}"
-        ),
+        lambda *places: f"its {plural(len(places), 'entry')} {listed(map('{:,}'.format, places))}",
     )
     _refuse_lacking(column, [value for value in values if value not in every], table)
     paths = [every[value] for value in values]
@@ -138,7 +136,7 @@ def _refuse_contradictions(
     for number, path in zip(at, paths, strict=True):
         if len(path) == 1 or len(path) != depth:
             few, many = (
-                counted(n - 1, "group") if n > 1 else "no group" for n in (len(path), depth)
+                count_of(n - 1, "group") if n > 1 else "no group" for n in (len(path), depth)
             )
             raise ColumnError(
                 f"{what} gives {places(number)} {few}"
@@ -235,7 +233,7 @@ def read_hierarchy(
     what = f"The hierarchy {path} of column '{column}'"
 
     def places(*some: int) -> str:
-        return f"{noun_for(len(some), 'line')} {listed(map('{:,}'.format, some))}"
+        return f"{plural(len(some), 'line')} {listed(map('{:,}'.format, some))}"
 
     _refuse_contradictions(entries, what, places, numbers)
     written = [tuple(line) for _, line in lines]  # so that a value 5 and a group "5" are one name

@@ -31,7 +31,7 @@ from hartley.policies.quantizer import Aggregate, UniformQuantizer, parse_query
 from hartley.policies.vector import arithmetic_tree
 from hartley.report import Ruler
 from hartley.tables.release_rules import Quantized
-from hartley.text import counted, exactly, exactly_or_up, plain_decimal
+from hartley.text import count_of, exactly, exactly_or_up, plain_decimal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +116,7 @@ class CellColumn(ColumnPolicy):
             return f"Nothing is told about {name}: there is one cell."
         if self.lists_values and self.error == 0:
             return (
-                f"{name} is released exactly, as one of {counted(cells.levels, 'value')} from "
+                f"{name} is released exactly, as one of {count_of(cells.levels, 'value')} from "
                 f"{exactly(cells.low)} to {exactly(cells.high)}."
             )
         narrowest, widest = map(_about, cells.widths())
@@ -245,7 +245,7 @@ class QuantizedColumn(CellColumn):
             return super().sentence()
         return (
             f"{super().sentence()} No cell holds two values of its step, so that {self.name} is "
-            f"released exactly: as one of {counted(self._points, 'value')}."
+            f"released exactly: as one of {count_of(self._points, 'value')}."
         )
 
 

@@ -20,7 +20,7 @@ from hartley.policies.quantizer import (
     levels_for_outputs,
     read_outputs,
 )
-from hartley.text import counted, verb_for
+from hartley.text import conjugate, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -267,8 +267,8 @@ class CellBounds:
         if self.is_fewest:
             return f"The fewest cells are {self.at_most:,}."
         return (
-            f"{counted(self.at_most, 'cell')} of a grid {verb_for(self.at_most, 'is')} enough, and "
-            f"no release has fewer than {self.at_least:,}."
+            f"{count_of(self.at_most, 'cell')} of a grid {conjugate(self.at_most, 'is')} enough, "
+            f"and no release has fewer than {self.at_least:,}."
         )
 
 
@@ -543,7 +543,7 @@ def _check_size(items: Sequence[object], queries: Sequence[object], what: str) -
     _check_list(items, what)
     if len(items) != len(queries):
         raise OptionError(
-            f"There are {len(items)} {what} for {counted(len(queries), 'query')}",
+            f"There are {len(items)} {what} for {count_of(len(queries), 'query')}",
             hint="give one a query",
         )
 

@@ -22,7 +22,7 @@ from hartley.ranges.counting import (
     TableOrigin,
 )
 from hartley.ranges.joint_range import JointValues, Values, encode_list
-from hartley.text import counted, percent_at_most, verb_for
+from hartley.text import conjugate, count_of, percent_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -425,13 +425,13 @@ class ExposureCounts:
     def sentence(self) -> str:
         """The counts in one sentence."""
         few = (
-            f"{counted(self.among_few, 'person')} of {self.rows:,} "
-            f"({self._share(self.among_few)}) {verb_for(self.among_few, 'stands')} among fewer "
-            f"than {self.k}, and {self.unique:,} {verb_for(self.unique, 'is')} unique."
+            f"{count_of(self.among_few, 'person')} of {self.rows:,} "
+            f"({self._share(self.among_few)}) {conjugate(self.among_few, 'stands')} among fewer "
+            f"than {self.k}, and {self.unique:,} {conjugate(self.unique, 'is')} unique."
         )
         if self.given_away is not None:
             few = (
-                f"The secret of {counted(self.given_away, 'person')} of {self.rows:,} "
+                f"The secret of {count_of(self.given_away, 'person')} of {self.rows:,} "
                 f"({self._share(self.given_away)}) is given away; {few}"
             )
         sentences = [few]  # and what households and sampling weights add
@@ -439,7 +439,7 @@ class ExposureCounts:
             people = self.household_among_few
             sentences.append(
                 "If everybody is as exposed as the most exposed member of their household, "
-                f"{people:,} {verb_for(people, 'stands')} among fewer than {self.k} "
+                f"{people:,} {conjugate(people, 'stands')} among fewer than {self.k} "
                 f"({self._share(people)})."
             )
         if self.expected is not None:

@@ -35,12 +35,12 @@ from hartley.results.quote import (
 )
 from hartley.text import (
     bits_down,
+    bits_text,
     bits_up,
-    counted,
+    count_of,
     decimal_text,
     digits_up,
-    first_of,
-    marked_bits,
+    join_first,
     rounded,
 )
 
@@ -285,7 +285,9 @@ class Plan:
                 "No question of the workload is in the plan",
                 hint="raise the budget, or ask for coarser answers",
             )
-        head = f"-- {counted(len(self.questions), 'question')}, {bits_up(self.bits)} as one batch\n"
+        head = (
+            f"-- {count_of(len(self.questions), 'question')}, {bits_up(self.bits)} as one batch\n"
+        )
         entries = [self.questions[place].entry for place in self.best.places]
         return head + "".join(entry.to_sql() for entry in entries)
 
@@ -441,7 +443,7 @@ def _error_words(priced: PlannedQuestion | PricePoint) -> str:
         if isinstance(priced, PricePoint) and label in priced.vacuous:
             number = "no more than the schema"
         words.append(f"{label} {number}")
-    return first_of(words, MOST_NAMED, rest="...")
+    return join_first(words, MOST_NAMED, rest="...")
 
 
 # --- curve ----------------------------------------------------------------------------------------
@@ -588,12 +590,12 @@ class PriceCurve(Readable):
 
     def sentence(self) -> str:
         """Name the next useful price, or say that there is none."""
-        point, now = self.next_point, marked_bits(bits_at_least(self.asked))
+        point, now = self.next_point, bits_text(bits_at_least(self.asked))
         if point is not None:
             rows = None if point.errors == point.full_errors else self.rows
             words = useful_words([UsefulPrice(point.cells, point.full_errors, rows)])
             less = point.bits < point.bits_alone
-            charged = f", of which {marked_bits(point.bits)} would be charged now" if less else ""
+            charged = f", of which {bits_text(point.bits)} would be charged now" if less else ""
             return f"Next useful price after {now}: {words}{charged}."
         end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
         return f"Next useful price after {now}: {end}."
@@ -646,7 +648,7 @@ class PriceCurve(Readable):
         """Return the prices in sections: the question, and the errors that each price buys."""
         now = [_now_words(point) for point in self.points]
         columns = [
-            (Heading("price alone", "amount"), [marked_bits(p.bits_alone) for p in self.points]),
+            (Heading("price alone", "amount"), [bits_text(p.bits_alone) for p in self.points]),
             *([(Heading("price now", "amount"), now)] if any(now) else ()),
             (Heading("largest error"), [_error_words(p) for p in self.points]),
         ]
@@ -693,14 +695,14 @@ class PriceCurve(Readable):
         return Chart("", tuple(panels))
 
     def __str__(self) -> str:
-        head = f"{counted(len(self.points), 'price')} of {self.text}"
+        head = f"{count_of(len(self.points), 'price')} of {self.text}"
         lines = [f"{_price_words(point)}: {_error_words(point)}" for point in self.points]
         return "\n".join([head, *lines, self.sentence()])
 
 
 def _price_words(point: PricePoint) -> str:
     """Write both prices of a point, once where they are the same."""
-    alone, now = marked_bits(point.bits_alone), _now_words(point)
+    alone, now = bits_text(point.bits_alone), _now_words(point)
     if point.free:
         return f"{now.capitalize()} ({alone} alone)"
     return alone if now in {"", alone} else f"{now} now, {alone} alone"
@@ -712,7 +714,7 @@ def _now_words(point: PricePoint) -> str:
         return ""
     if point.free:
         return "already paid for" if point.paid else "nothing more is due"
-    return marked_bits(point.bits)
+    return bits_text(point.bits)
 
 
 def bits_for(cells: int) -> str:

@@ -21,7 +21,7 @@ from hartley.files import (
     require,
 )
 from hartley.results.answer import SLACK, check_same, read_promise, reading_reply
-from hartley.text import first_of, marked_bits, price_words, rounded
+from hartley.text import bits_text, join_first, price_words, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -174,9 +174,9 @@ class UsefulPrice:
             for label, error in self.errors
         ]
         words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
-        price = marked_bits(self.bits_alone)
+        price = bits_text(self.bits_alone)
         gives = "gives" if price == "1 bit" else "give"
-        return f"{price} {gives} {first_of(words, MOST_NAMED, joint=' and ', rest='...')}"
+        return f"{price} {gives} {join_first(words, MOST_NAMED, joint=' and ', rest='...')}"
 
 
 # --- quote ----------------------------------------------------------------------------------------
@@ -383,10 +383,10 @@ class Quote:
 
     @property
     def _caption(self) -> str:
-        now = marked_bits(self.bits)
+        now = bits_text(self.bits)
         if self.bits < self.bits_alone:
-            now = f"{now} now, {marked_bits(self.bits_alone)} alone"
-        rest = "" if self.remaining is None else f", {marked_bits(self.remaining, up=False)} left"
+            now = f"{now} now, {bits_text(self.bits_alone)} alone"
+        rest = "" if self.remaining is None else f", {bits_text(self.remaining, up=False)} left"
         return "\n".join([f"{now}{rest}", *self._remarks(), *self._refused()])
 
     def __str__(self) -> str:
@@ -400,7 +400,7 @@ class Quote:
         ]
         lines += self._remarks()
         if self.remaining is not None:
-            lines.append(f"Left: {marked_bits(self.remaining, up=False, words=True)}.")
+            lines.append(f"Left: {bits_text(self.remaining, up=False, words=True)}.")
         return "\n".join(lines + self._refused())
 
     def _refused(self) -> list[str]:
@@ -409,15 +409,13 @@ class Quote:
     def _remarks(self) -> list[str]:
         """Name the vacuous numbers, and the next prices at which some error changes."""
         vacuous = [
-            f"Vacuous: {first_of(labels, MOST_NAMED, rest='...')} would say no more than the schema"
-            + (f"; {useful_words(prices)}." if prices else ".")
+            f"Vacuous: {join_first(labels, MOST_NAMED, rest='...')} would say no more than the "
+            "schema" + (f"; {useful_words(prices)}." if prices else ".")
             for labels, prices in zip(self.vacuous, self.useful, strict=True)
             if labels
         ]
         firsts = [
-            f"First useful price: {marked_bits(some[0].bits_alone)}."
-            for some in self.useful
-            if some
+            f"First useful price: {bits_text(some[0].bits_alone)}." for some in self.useful if some
         ]
         nearby = [
             nearby.sentence(after_others=self.bits < self.bits_alone)

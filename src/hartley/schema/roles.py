@@ -22,7 +22,7 @@ from hartley.schema.schema import refuse_unknown, toml_key, toml_text
 from hartley.tables.opening import open_table
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions, check_periods, is_period
 from hartley.tables.view import as_texts, run
-from hartley.text import decimal_text, first_of, listed
+from hartley.text import decimal_text, join_first, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -162,7 +162,7 @@ def open_with_roles(
         if name not in hidden and name not in table.columns:
             raise ColumnError(
                 f"Column '{name}' of {confirmed.file} is not in {table.name}",
-                hint=f"the columns are {first_of(table.columns, 12)}",
+                hint=f"the columns are {join_first(table.columns, 12)}",
             )
     # Spelled in another case, the engine would find it all the same.
     lower = {name.lower() for name in hidden}
@@ -219,7 +219,7 @@ def _refuse_lost_identifiers(
     if lost and others:
         raise ColumnError(
             f"The identifier '{lost[0]}' of {roles.file} is not in {table.name}",
-            hint=f"give {first_of(others, 4)} a role, or leave '{lost[0]}' out of {roles.file}",
+            hint=f"give {join_first(others, 4)} a role, or leave '{lost[0]}' out of {roles.file}",
         )
 
 

@@ -48,7 +48,7 @@ from hartley.engines.table import refuse_doubled
 from hartley.errors import InputError, OptionError, printable
 from hartley.exact import LARGEST_EXACT_INTEGER, MOST_DIGITS, log_ratio, parse_number
 from hartley.files import parse_toml, read_text_file
-from hartley.text import EPOCH, decimal_text, noun_for
+from hartley.text import EPOCH, decimal_text, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -346,7 +346,7 @@ class Column:
             unit = f" {self.unit}" if self.unit else ""
             step = decimal_text(self.step)
             if self.date:
-                step += f" {noun_for(self.step, 'day')}"
+                step += f" {plural(self.step, 'day')}"
             words = f"{low} to {high}{unit} in steps of {step} ({self.points:,} points)"
         return words + (", may be missing" if self.nullable else "")
 

@@ -42,7 +42,7 @@ from hartley.tables.release_rules import (
     range_of,
 )
 from hartley.tables.view import as_texts, no_rows, rounded_texts
-from hartley.text import counted, exactly, verb_for
+from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Container, Generator, Iterable, Mapping, Sequence
@@ -205,7 +205,7 @@ def _refuse(column: str, rows: int, what: str, hint: str) -> None:
     """Raise an error for values of a column that do not fit, if there are any."""
     if rows:
         raise ColumnError(
-            f"{counted(rows, 'value')} of column '{column}' {verb_for(rows, 'is')} {what}",
+            f"{count_of(rows, 'value')} of column '{column}' {conjugate(rows, 'is')} {what}",
             hint=hint,
         )
 
@@ -681,7 +681,7 @@ class IndexFormula(ProgramRule):
         impossible = int(row.get(f"impossible{i}") or 0)
         if impossible:
             raise ColumnError(
-                f"{counted(impossible, 'record')} {verb_for(impossible, 'is')} impossible by the "
+                f"{count_of(impossible, 'record')} {conjugate(impossible, 'is')} impossible by the "
                 f"policy of column '{self.column}'",
                 hint="correct the records, or the condition in the field 'possible'",
             )

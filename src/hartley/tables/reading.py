@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hartley.engines.table import Kind, run
 from hartley.errors import ColumnError, OptionError
 from hartley.files import one_line
-from hartley.text import counted, listed
+from hartley.text import count_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -511,7 +511,7 @@ def near_misses(table: Table, declared: Mapping[str, Sequence[object]]) -> list[
     for name, rows in missed.items():
         shown = listed((f"'{one_line(value, 30)}'" for value in rows), joint="or")
         sentences.append(
-            f"Column '{name}' has {counted(sum(rows.values()), 'row')} whose value differs "
+            f"Column '{name}' has {count_of(sum(rows.values()), 'row')} whose value differs "
             f"from {shown} only by spaces or case"
         )
     return sentences

@@ -18,7 +18,7 @@ from hartley.engines.table import (
 )
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.files import one_line
-from hartley.text import BinnedNumber, counted, listed, verb_for
+from hartley.text import BinnedNumber, conjugate, count_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -174,7 +174,7 @@ def prepare(
 
 def missing_note(column: str, rows: int) -> str:
     """Return the sentence that missing is a value of a column."""
-    many = counted(rows, "row")
+    many = count_of(rows, "row")
     return f"Missing values of {column}, in {many}, count as one value of their own."
 
 
@@ -182,8 +182,8 @@ def left_out_sentence(rows: int, columns: Sequence[str], *, noun: str = "row", o
     """Return how many rows are left out because a value is missing; empty if none are."""
     if not rows:
         return ""
-    lacking = f"{counted(rows, noun)} in which {listed(columns, joint='or')} is missing"
-    return f"{lacking} {verb_for(rows, 'is')} left out{of}."
+    lacking = f"{count_of(rows, noun)} in which {listed(columns, joint='or')} is missing"
+    return f"{lacking} {conjugate(rows, 'is')} left out{of}."
 
 
 def no_rows(table: Table) -> TableError:
@@ -312,7 +312,7 @@ def _profile(table: Table, columns: Sequence[str], needed: Collection[str]) -> d
         facts |= run(table, query.to_pyarrow).to_pylist()[0]
     for i, name in enumerate(columns):
         if facts.get(f"far{i}"):
-            raise far_dates(name, table.name)
+            raise implausible_dates(name, table.name)
     missing = [facts["rows"] - facts[f"present{i}"] for i in range(len(columns))]
     facts |= {f"missing{i}": count for i, count in enumerate(missing)}
     facts["kept"] = facts["rows"]
@@ -331,7 +331,7 @@ def out_of_calendar(value: Any) -> Any:
     return (day < dt.date.min) | (day > dt.date.max)
 
 
-def far_dates(column: str, table: str) -> ColumnError:
+def implausible_dates(column: str, table: str) -> ColumnError:
     """Return the sentence for a column with such a date."""
     return ColumnError(
         f"Column '{column}' of {table} holds a date before the year 1 or after the year 9999",

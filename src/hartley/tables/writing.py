@@ -54,7 +54,7 @@ def write_arrow(
     import pyarrow.csv
     import pyarrow.parquet
 
-    is_csv = check_form(path, spreadsheet_safe=spreadsheet_safe) == "csv"
+    is_csv = output_format(path, spreadsheet_safe=spreadsheet_safe) == "csv"
     write = pyarrow.csv.write_csv if is_csv else pyarrow.parquet.write_table
     refuse_overwriting({"table": sources}, path)
     with whole_file(path) as half:
@@ -81,7 +81,7 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
     appears, and may raise an error.
     """
     target = Path(path)
-    form = check_form(target, spreadsheet_safe=spreadsheet_safe)
+    form = output_format(target, spreadsheet_safe=spreadsheet_safe)
     if spreadsheet_safe:
         first = change or (lambda rows: rows)
         change = lambda rows: quote_formulas(first(rows))  # noqa: E731 - composed
@@ -138,7 +138,7 @@ def write_record(
     import pyarrow as pa
 
     target = Path(path)
-    form = check_form(target, spreadsheet_safe=spreadsheet_safe)
+    form = output_format(target, spreadsheet_safe=spreadsheet_safe)
     row = pa.table({name: pa.array([value], pa.float64()) for name, value in record.items()})
     if spreadsheet_safe:
         row = quote_formulas(row)
@@ -146,7 +146,7 @@ def write_record(
         writer.write_table(row)
 
 
-def check_form(path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> str:
+def output_format(path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> str:
     """Return the format of a file to write, "parquet" or "csv", by its ending."""
     name = Path(path).name
     if name.lower().endswith(CSV_ENDINGS):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hartley.errors import OptionError
-from hartley.files import written_together
+from hartley.files import write_all_or_none
 from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizer import UniformQuantizer
@@ -136,7 +136,7 @@ def test_a_k_of_one_is_refused_before_anything_is_written(tmp_path):
 
 def test_a_file_that_waits_for_others_is_counted(tmp_path):
     policy = PolicyDocument((KeptColumn("sex"),))
-    with written_together():
+    with write_all_or_none():
         report = release({"sex": ["F", "F", "M"]}, policy, tmp_path / "out.csv")
         assert not (tmp_path / "out.csv").exists()
     assert report.people.counts.unique == 1

@@ -17,7 +17,7 @@ from hartley.files import read_text_file
 from hartley.policies.gaussian.certificate import Dyadic, minors
 from hartley.tables.column_map import refuse_no_rows
 from hartley.tables.view import run
-from hartley.text import counted, listed, verb_for
+from hartley.text import conjugate, count_of, listed
 
 if TYPE_CHECKING:
     import os
@@ -289,8 +289,8 @@ class NumericColumns:
         if not self.dropped:
             return ""
         return (
-            f"{counted(self.dropped, 'row')} in which {listed(self.names, joint='or')} is missing "
-            f"or infinite {verb_for(self.dropped, 'is')} left out."
+            f"{count_of(self.dropped, 'row')} in which {listed(self.names, joint='or')} is missing "
+            f"or infinite {conjugate(self.dropped, 'is')} left out."
         )
 
     def of(self, names: Sequence[str]) -> Floats:

@@ -34,7 +34,7 @@ from hartley.policies.hypotheses.sides import IntegerForm, substitute
 from hartley.policies.hypotheses.tables import TablePolicy, hiding_policy
 from hartley.tables.column_map import IndexFormula, RealSide
 from hartley.tables.release_rules import Formula
-from hartley.text import counted, exact_text, exactly, listed
+from hartley.text import count_of, exact_text, exactly, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -243,7 +243,7 @@ class MeetColumn(ColumnPolicy):
             which = "one of the hypotheses changes" if policy.also else "it changes"
             return f"Where {which}, records of either side are released as one, by a table."
         apart = [
-            f"{counted(distance, 'step')} of {name}"
+            f"{count_of(distance, 'step')} of {name}"
             for name, distance in zip(policy.move, policy.distances, strict=True)
             if distance
         ]
@@ -308,7 +308,7 @@ def _read_each(value: object, field: str, move: Sequence[str]) -> list[Fraction]
         return [numbers] * len(move)
     if len(numbers) != len(move):
         raise OptionError(
-            f"The field '{field}' has {len(numbers)} numbers for {counted(len(move), 'column')}",
+            f"The field '{field}' has {len(numbers)} numbers for {count_of(len(move), 'column')}",
             hint="give one for all, or one for each in the order of 'move'",
         )
     return numbers

@@ -26,7 +26,7 @@ from hartley.policies.hypotheses.sides import (
     evaluate,
     substitute,
 )
-from hartley.text import counted, exactly
+from hartley.text import count_of, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -521,7 +521,7 @@ def read_distances(
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * size
     if len(listed) != size:
         raise OptionError(
-            f"There are {len(listed)} numbers for {what} of {counted(size, 'column')}",
+            f"There are {len(listed)} numbers for {what} of {count_of(size, 'column')}",
             hint="give one for all, or one for each in the order of the moved columns",
         )
     numbers = tuple(parse_number(item, name=what) for item in listed)

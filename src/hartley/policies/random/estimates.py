@@ -17,7 +17,7 @@ from hartley.policies.distortion.problem import check_wish, read_distortion
 from hartley.policies.random.matrix import guessing_gain, without_dust, write_values
 from hartley.policies.random.pram import Pram, read_frequencies
 from hartley.report import Grid, Heading, Readable, Report, Section
-from hartley.text import counted, listed, value_text, verb_for
+from hartley.text import conjugate, count_of, listed, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,9 +124,9 @@ class FrequencyEstimate(Readable):
                 "are biased; the standard errors are those before that."
             )
         elif self.outside:
-            verb = verb_for(self.outside, "is")
+            verb = conjugate(self.outside, "is")
             note = (
-                f"{counted(self.outside, 'estimate')} {verb} below 0 or above 1: "
+                f"{count_of(self.outside, 'estimate')} {verb} below 0 or above 1: "
                 "unbiased as they are, not a mistake; projecting them would bias them."
             )
         else:

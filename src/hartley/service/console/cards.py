@@ -29,7 +29,7 @@ from hartley.service.console.pages import (
     left_number,
     zoomed,
 )
-from hartley.text import as_date, counted, decimal_text, rounded
+from hartley.text import as_date, count_of, decimal_text, rounded
 from hartley.trusted.questions.question import NumberKind
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def answer_words(answers: Sequence[Mapping[str, Any]]) -> str:
         number for answer in answers for row in answer["table"]["rows"] for number in row["numbers"]
     ]
     if len(numbers) != 1:
-        return counted(len(numbers), "number")
+        return count_of(len(numbers), "number")
     value, within, error = numbers[0]["shown"]
     return value if within == "exact" or not error else f"{value} {error}"
 
@@ -646,7 +646,7 @@ class DatasetCard:
 def dataset_card(schema: Schema, rows: int | None) -> DatasetCard:
     """Return the card of a dataset, from its public schema alone."""
     columns = [column for column in schema.columns.values() if column.name != schema.unit]
-    size = "the number of rows is private" if rows is None else counted(rows, "row")
+    size = "the number of rows is private" if rows is None else count_of(rows, "row")
     return DatasetCard(
         schema.name,
         f"{PREFIX}/d/{quote(schema.name, safe='')}",

@@ -22,7 +22,7 @@ from hartley.studies.check.check_report import (
     PlacedCell,
     effects_now,
 )
-from hartley.studies.check.judging import Judge
+from hartley.studies.check.judging import RuleChecker
 from hartley.studies.check.publication import (
     LedgerAnswers,
     PublishedNumbers,
@@ -146,7 +146,7 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     answers = _answers(against, known_schema, charge=charge or reserve)
     if table is not None and known_schema is not None and answers.conditions is not None:
         table = clamped_rows(table, known_schema, answers.conditions)
-    judge = Judge(wanted, left=left, exact=exact, insider=insider)
+    judge = RuleChecker(wanted, left=left, exact=exact, insider=insider)
     reads = insider != "none" or judge.rests_on_contributions
     publication = None
     if charge or reserve:
@@ -370,7 +370,7 @@ class _Job:
     tables: list[Crosstab]
     trees: Sequence[CategoryTree]
     schema: Schema | None
-    judge: Judge
+    judge: RuleChecker
     data: object
     contributor: str | None
     resolved: Mapping[str, Any] | None

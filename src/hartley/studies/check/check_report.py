@@ -23,7 +23,7 @@ from hartley.report import (
 from hartley.tables.crosstab import Rounding
 from hartley.tables.described import contributions
 from hartley.tables.view import condition_columns, evaluate_condition
-from hartley.text import bits_down, bits_up, counted, listed, noun_for
+from hartley.text import bits_down, bits_up, count_of, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -251,15 +251,15 @@ class CheckReport(Readable):
         """The check in one sentence."""
         if not self.outputs:
             return f"The publication {self.publication} is reserved, and no output was checked."
-        counts, tables = self.counts, counted(len(self.outputs), "output")
+        counts, tables = self.counts, count_of(len(self.outputs), "output")
         if counts["disclosed"]:
-            disclosed = counted(counts["disclosed"], "cell")
+            disclosed = count_of(counts["disclosed"], "cell")
             derived = sum(c.verdict == "disclosed" and c.derived for c in self.cells)
             by = f", {derived:,} of them published nowhere" if derived else ""
             verb = "is" if counts["disclosed"] == 1 else "are"
             more = ""
             if self.singled_out:
-                more = f" {counted(self.singled_out, 'derived cell')} "
+                more = f" {count_of(self.singled_out, 'derived cell')} "
                 more += f"{'is' if self.singled_out == 1 else 'are'} exactly one person."
             return f"{disclosed} of {tables} {verb} disclosed{by}.{more}"
         if counts["open"]:
@@ -268,7 +268,7 @@ class CheckReport(Readable):
             by = f", {suspected:,} of them disclosed under an assumption that fits"
             return (
                 f"No cell of {tables} is proved to be disclosed; "
-                f"{counted(counts['open'], 'cell')} {verb} open{by if suspected else ''}."
+                f"{count_of(counts['open'], 'cell')} {verb} open{by if suspected else ''}."
             )
         return f"No cell of {tables} is disclosed, and every protected one has its witnesses."
 
@@ -297,8 +297,8 @@ class CheckReport(Readable):
     def report(self, *, show_values: bool = False) -> Report:
         """Return the check in sections; pages always show numbers, terminals only on request."""
         counts = self.counts
-        outputs = f"published {noun_for(len(self.outputs), 'output')}"
-        people = f"{noun_for(self.singled_out, 'person')} singled out"
+        outputs = f"published {plural(len(self.outputs), 'output')}"
+        people = f"{plural(self.singled_out, 'person')} singled out"
         return Report(
             f"Check of {len(self.outputs)} {outputs}",
             self.headline,

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
-from hartley.text import counted
+from hartley.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -325,7 +325,7 @@ def junit_text(command: str, cases: Sequence[GateCase]) -> str:
         if case.passed:
             lines.append(f"{head}/>")
             continue
-        lines += [f"{head}>", f'    <failure message="{counted(len(case.findings), "finding")}">']
+        lines += [f"{head}>", f'    <failure message="{count_of(len(case.findings), "finding")}">']
         lines += [
             escape(printable(f"{finding.file}:{finding.line}: {finding.message}"))
             for finding in case.findings

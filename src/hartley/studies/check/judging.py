@@ -51,7 +51,7 @@ SINGLED_OUT = "singled out"
 
 
 @dataclass(frozen=True)
-class Judge:
+class RuleChecker:
     """The rules, and how thoroughly they are followed."""
 
     rules: tuple[Rule, ...]
@@ -311,7 +311,7 @@ class Judge:
             for cell in [c for c in cells if view.means.get(c, (0, None))[0] < k]:
                 if alone is None:
                     settled = exact_sums_alone(joint.system, low, high)
-                    first = inference.first_table() if inference.fitting else None
+                    first = inference.first_table() if inference.has_witness else None
                     alone = Inference(settled, first, joint.axes, narrow=False)
                 proof = {} if alone.reach(cell, k) else alone.proof(cell, HIGH)
                 found = known_union(joint, alone.system, proof) if proof else None

@@ -44,17 +44,17 @@ from hartley.studies.look.exposure import counts_more, record_exposure, with_exp
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prepare
 from hartley.text import (
-    counted,
+    conjugate,
+    count_of,
     direction,
-    noun_for,
     percent_at_most,
     percent_up,
+    plural,
     rounded,
     two_decimals_down,
     two_decimals_up,
     unit_of,
     value_text,
-    verb_for,
 )
 
 if TYPE_CHECKING:
@@ -127,10 +127,10 @@ class ConfidentialFindings:
 
     def sentences(self, unit: str) -> tuple[str, ...]:
         """Say in plain words which attacks on this column succeed."""
-        name, classes = self.column, counted(self.classes, "class")
+        name, classes = self.column, count_of(self.classes, "class")
         return (
             (
-                f"Every class has at least {counted(self.distinct, 'different value')} of {name}, "
+                f"Every class has at least {count_of(self.distinct, 'different value')} of {name}, "
                 f"as diverse as {_at_least(self.entropy)} equally frequent ones; "
                 f"one value makes up at most {percent_up(self.alpha)} of a class."
             ),
@@ -157,8 +157,8 @@ class ConfidentialFindings:
         return (
             f"Homogeneity attack on {self.column}: succeeds for {self.homogeneous_rows:,} of "
             f"{self.rows:,} records. {self.homogeneous_classes:,} of "
-            f"{counted(self.classes, 'class')} "
-            f"{verb_for(self.homogeneous_classes, 'has')} one value only."
+            f"{count_of(self.classes, 'class')} "
+            f"{conjugate(self.homogeneous_classes, 'has')} one value only."
         )
 
     def _exclusion(self, unit: str) -> str:
@@ -240,7 +240,7 @@ class AnonymityReport(Readable):
             findings.homogeneous_rows for findings in self.confidential if findings.values > 1
         )
         sure = max(broken, default=0)
-        tail = f", but still reveals a confidential value for {counted(sure, 'record')}"
+        tail = f", but still reveals a confidential value for {count_of(sure, 'record')}"
         return (
             f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}{tail * (sure > 0)}."
         )
@@ -250,10 +250,10 @@ class AnonymityReport(Readable):
         """What a reader should know, in plain words."""
         return (
             (
-                f"{counted(self.rows, 'record')} {verb_for(self.rows, 'falls')} into "
-                f"{counted(self.classes, 'class')} of equal keys, the smallest of "
-                f"{counted(self.k, 'record')}; "
-                f"{counted(self.unique, 'record')} {verb_for(self.unique, 'is')} unique."
+                f"{count_of(self.rows, 'record')} {conjugate(self.rows, 'falls')} into "
+                f"{count_of(self.classes, 'class')} of equal keys, the smallest of "
+                f"{count_of(self.k, 'record')}; "
+                f"{count_of(self.unique, 'record')} {conjugate(self.unique, 'is')} unique."
             ),
             self.people.sentence,
             (
@@ -287,7 +287,7 @@ class AnonymityReport(Readable):
             )
         return (
             f"{sure}; one who only knows that the person is among the "
-            f"{counted(self.population.rows, 'person')} of {self.population.table}, with a chance "
+            f"{count_of(self.population.rows, 'person')} of {self.population.table}, with a chance "
             f"of up to {percent_up(self.journalist)} (journalist); {everybody}."
         )
 
@@ -310,18 +310,18 @@ class AnonymityReport(Readable):
             (
                 Tile(
                     f"{self.k:,}",
-                    f"{noun_for(self.k, 'record')} in the smallest class (k)",
+                    f"{plural(self.k, 'record')} in the smallest class (k)",
                     self.k == 1,
                 ),
                 few_tile(self.people),
                 Tile(
                     f"{self.unique:,}",
-                    f"unique {noun_for(self.unique, 'record')} of {self.rows:,}",
+                    f"unique {plural(self.unique, 'record')} of {self.rows:,}",
                     self.unique > 0,
                 ),
                 Tile(
                     f"{sure:,}",
-                    f"{noun_for(sure, 'record')} whose confidential value is revealed",
+                    f"{plural(sure, 'record')} whose confidential value is revealed",
                     sure > 0,
                 )
                 if self.confidential
@@ -335,13 +335,13 @@ class AnonymityReport(Readable):
 
     def _sections(self) -> Iterator[Section]:
         hidden = ", ".join(findings.column for findings in self.confidential)
-        records = f"{counted(self.rows, 'record')} {verb_for(self.rows, 'falls')}"
+        records = f"{count_of(self.rows, 'record')} {conjugate(self.rows, 'falls')}"
         yield Section(
             "What was measured",
             (
                 f"Keys, by which a person could be recognised: {', '.join(self.keys)}.",
                 *((f"Confidential: {hidden}.",) if hidden else ()),
-                f"{records} into {counted(self.classes, 'class')} of equal keys.",
+                f"{records} into {count_of(self.classes, 'class')} of equal keys.",
                 self.people.sentence,
             ),
             self.notes,
@@ -519,7 +519,7 @@ def leaking_release(records: Sequence[object], k: int) -> list[object]:
     n = len(records)
     if k < 1 or n < k or k < n < 2 * k:
         raise OptionError(
-            f"{counted(n, 'record')} cannot be released this way with k = {k}",
+            f"{count_of(n, 'record')} cannot be released this way with k = {k}",
             hint="give k records, or at least 2k, and a k of 1 or more",
         )
     if any(record != records[0] for record in records[:k]):
@@ -663,7 +663,7 @@ def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
         _line(
             "k_anonymity",
             f"{report.k:,}",
-            f"Every record shares its keys with at least {counted(report.k - 1, 'other')}."
+            f"Every record shares its keys with at least {count_of(report.k - 1, 'other')}."
             if report.k > 1
             else "Some record shares its keys with no other.",
         ),
@@ -826,7 +826,7 @@ def attacks(report: AnonymityReport) -> tuple[Row, ...]:
 def _attacks(findings: ConfidentialFindings) -> tuple[Row, Row]:
     given_away = findings.homogeneous_rows if findings.values > 1 else 0
     alike, skewed = findings.homogeneous_classes, findings.skewed_classes
-    classes = counted(findings.classes, "class")
+    classes = count_of(findings.classes, "class")
 
     def tried(attack: str, records: int, why: str) -> Row:
         met = f"{records:,} of {findings.rows:,}"
@@ -837,7 +837,7 @@ def _attacks(findings: ConfidentialFindings) -> tuple[Row, Row]:
         tried(
             "homogeneity",
             given_away,
-            f"{alike:,} of {classes} {verb_for(alike, 'has')} one value only."
+            f"{alike:,} of {classes} {conjugate(alike, 'has')} one value only."
             if given_away
             else "No class has one value only."
             if findings.values > 1
@@ -897,7 +897,7 @@ def release_chart(
             sizes_panel(bands, noun, (4.5, height)),
             Panel(f"lost {lost} (%)", "", (bars,), sideways=True, size=(3.1, height)),
         ),
-        reading=f"The numbers above the bars on the left count the {noun_for(2, noun)}.",
+        reading=f"The numbers above the bars on the left count the {plural(2, noun)}.",
     )
 
 

@@ -35,7 +35,7 @@ from hartley.report import (
     Tile,
 )
 from hartley.tables.view import bin_numbers
-from hartley.text import direction, listed, rounded, two_decimals_up, unit_of, value_text, verb_for
+from hartley.text import conjugate, direction, listed, rounded, two_decimals_up, unit_of, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -310,7 +310,7 @@ SWEPT: tuple[tuple[str, str, int, Dash, float], ...] = (
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class NarrowedValue:
     """A released value and how far it narrows the secret."""
 
     released: Any
@@ -354,7 +354,7 @@ class AuditReport(Readable):
     pairs: int
     base: float
     findings: tuple[MeasureFinding, ...]
-    narrowest: tuple[Narrowing, ...]
+    narrowest: tuple[NarrowedValue, ...]
     worst_attribute: str
     hypothesis: HypothesisFinding | None
     sweep: tuple[SweepPoint, ...]
@@ -377,12 +377,12 @@ class AuditReport(Readable):
         released = _columns(self.released)
         noun = "record" if self.secret_is_record else "value"
         if fewest == self.secret_values:
-            tell = verb_for(len(self.released), "tells")
+            tell = conjugate(len(self.released), "tells")
             return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
         return (
             f"{released} can tell up to {leaked} of the {total} {self.unit} of {secret}: "
             f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
-            f"{verb_for(fewest, 'stays')} possible."
+            f"{conjugate(fewest, 'stays')} possible."
         )
 
     @property
@@ -724,7 +724,7 @@ def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
         )
 
 
-def _narrowest(relation: Relation, base: float) -> tuple[Narrowing, ...]:
+def _narrowest(relation: Relation, base: float) -> tuple[NarrowedValue, ...]:
     """Return the released values that leave fewest secrets possible, the rarest rows first."""
     summary = relation.summary
     key = summary.secret_sizes * (summary.rows + 1) + summary.released_rows
@@ -733,7 +733,7 @@ def _narrowest(relation: Relation, base: float) -> tuple[Narrowing, ...]:
     order = order[np.argsort(key[order], kind="stable")][:NARROWEST]
     values = relation.released_values.take(order)
     return tuple(
-        Narrowing(
+        NarrowedValue(
             released=value,
             secrets_left=int(summary.secret_sizes[code]),
             rows=int(summary.released_rows[code]),
@@ -789,7 +789,7 @@ def _notes(relation: Relation) -> list[str]:
     both = [name for name in relation.secret_names if name in relation.released_names]
     if both:
         notes.append(
-            f"Warning: {_columns(tuple(both))} {verb_for(len(both), 'is')} secret and also "
+            f"Warning: {_columns(tuple(both))} {conjugate(len(both), 'is')} secret and also "
             "released, so the release gives it away; hint: leave it out of one side."
         )
     if view is not None:

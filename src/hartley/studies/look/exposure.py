@@ -20,7 +20,7 @@ from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions, in_periods, is_period
 from hartley.tables.view import as_texts, prepare
 from hartley.tables.writing import write_arrow
-from hartley.text import counted, percent_at_most
+from hartley.text import count_of, percent_at_most
 
 if TYPE_CHECKING:
     import os
@@ -55,7 +55,7 @@ class RecordExposure:
     """The estimated number of records that are found, if everybody is looked for."""
 
     @property
-    def least_alike(self) -> NDArray[np.int64]:
+    def smallest_group(self) -> NDArray[np.int64]:
         """How many share what is known about the most exposed member of the household."""
         return self.alike if self.household_alike is None else self.household_alike
 
@@ -206,7 +206,7 @@ def _weights(
     if wrong:
         raise ColumnError(
             f"The sampling weight '{column}' of {table.name} is missing or not positive in "
-            f"{counted(wrong, 'row')}",
+            f"{count_of(wrong, 'row')}",
             hint='correct it, or give it another role than "weight"',
         )
     return weights
@@ -277,7 +277,7 @@ class RecordRisks:
         }
         if exposure.household_alike is not None:
             columns["household_alike"] = exposure.household_alike
-        columns["risk"] = 1 / exposure.least_alike
+        columns["risk"] = 1 / exposure.smallest_group
         if exposure.estimated_risk is not None:
             columns["estimated_risk"] = exposure.estimated_risk
         return cls(pa.table(columns | more), sources)
@@ -363,7 +363,7 @@ class ReleasedPeople:
         """The counts in sentences."""
         rows = max(self.counts.rows, 1)
         given = (
-            f"The other released columns give away {column} for {counted(people, 'person')} "
+            f"The other released columns give away {column} for {count_of(people, 'person')} "
             f"({percent_at_most(Fraction(people, rows))})."
             for column, people in self.given_away.items()
         )

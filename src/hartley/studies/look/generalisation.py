@@ -36,7 +36,7 @@ from hartley.studies.look.anonymity import (
 )
 from hartley.tables.view import keep_texts, prepare, run
 from hartley.tables.writing import write_arrow
-from hartley.text import counted, noun_for, verb_for
+from hartley.text import conjugate, count_of, plural
 
 if TYPE_CHECKING:
     import os
@@ -334,7 +334,7 @@ class AnonymizedTable(Readable):
             (
                 Tile(f"{again.k:,}", "records in the smallest class, counted again"),
                 Tile(f"{float(100 * self.loss):.2f} %", "of the keys' detail lost"),
-                Tile(f"{self.suppressed:,}", f"{noun_for(self.suppressed, 'record')} left out"),
+                Tile(f"{self.suppressed:,}", f"{plural(self.suppressed, 'record')} left out"),
                 few_tile(again.people),
             ),
             (
@@ -467,7 +467,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     k = int(k)
     if rows.num_rows < k:
         raise OptionError(
-            f"k = {k:,} is larger than the {counted(rows.num_rows, 'row')} of {opened.name}",
+            f"k = {k:,} is larger than the {count_of(rows.num_rows, 'row')} of {opened.name}",
             hint="choose a smaller k",
         )
     points, households = _points(rows, named), None
@@ -529,7 +529,7 @@ class _Source:
 
 
 def _withheld(columns: int) -> str:
-    many = f"{counted(columns, 'column')} of the table {verb_for(columns, 'was')}"
+    many = f"{count_of(columns, 'column')} of the table {conjugate(columns, 'was')}"
     return f"{many} named as neither key nor kept: not released."
 
 
@@ -620,7 +620,7 @@ def _with_households(
     amount = int(homes.max(initial=-1)) + 1
     if amount < k:
         raise OptionError(
-            f"k = {k:,} is larger than the {counted(amount, 'household')} of {name}",
+            f"k = {k:,} is larger than the {count_of(amount, 'household')} of {name}",
             hint="choose a smaller k",
         )
     together = np.unique(points.members * amount + homes)

@@ -29,7 +29,7 @@ from hartley.studies.look.anonymity import (
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
-from hartley.text import counted, percent
+from hartley.text import count_of, percent
 
 if TYPE_CHECKING:
     import os
@@ -144,7 +144,7 @@ class Microaggregation(Readable):
         groups = self.sizes.size
         made = (
             f"{self.rows:,} records of {self.table} were released as the averages of "
-            f"{counted(groups, 'group')} of {_between(self.sizes)}, which loses "
+            f"{count_of(groups, 'group')} of {_between(self.sizes)}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
         return f"{made} {self.singling.warning}".rstrip()
@@ -425,7 +425,7 @@ def read_records(
     if rows.num_rows < k:
         raise OptionError(
             f"The group size k = {k:,} is larger than the "
-            f"{counted(rows.num_rows, 'row')} of {opened.name}",
+            f"{count_of(rows.num_rows, 'row')} of {opened.name}",
             hint="choose a smaller k, or give more records",
         )
     numbers = [_numbers(rows.column(i), name, opened.name) for i, name in enumerate(asked)]

@@ -39,7 +39,7 @@ from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
 from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import counted, listed, noun_for, percent_at_most, verb_for
+from hartley.text import conjugate, count_of, listed, percent_at_most, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -109,16 +109,16 @@ class ScanReport(Readable):
     def headline(self) -> str:
         """The scan in one sentence."""
         what = (
-            f"{self.table}: {counted(self.rows, 'row')} of {counted(len(self.columns), 'column')}"
+            f"{self.table}: {count_of(self.rows, 'row')} of {count_of(len(self.columns), 'column')}"
         )
         if not self.keys:
             return f"{what}, none of which seems to be a key."
         return (
             f"{what}. As it is, {self.people.unique:,} "
-            f"{noun_for(self.people.unique, 'person')} "
+            f"{plural(self.people.unique, 'person')} "
             f"({percent_at_most(Fraction(self.people.unique, max(self.rows, 1)))}) "
-            f"{verb_for(self.people.unique, 'is')} unique by {_few(self.keys)}, and "
-            f"{self.people.among_few:,} {verb_for(self.people.among_few, 'stands')} among fewer "
+            f"{conjugate(self.people.unique, 'is')} unique by {_few(self.keys)}, and "
+            f"{self.people.among_few:,} {conjugate(self.people.among_few, 'stands')} among fewer "
             f"than {self.people.k}."
         )
 
@@ -131,32 +131,32 @@ class ScanReport(Readable):
             verb = "identifies" if len(hidden) == 1 else "identify"
             said.append(f"{_few(hidden)} {verb} people and must not be released.")
         said += [
-            f"The keys give away {column} for {counted(people, 'person')} "
+            f"The keys give away {column} for {count_of(people, 'person')} "
             f"({percent_at_most(Fraction(people, max(self.rows, 1)))})."
             for column, people in self.given_away.items()
             if people
         ]
         if self.uniques is not None:
-            few = counted(self.uniques.largest, "column")
+            few = count_of(self.uniques.largest, "column")
             said.append(
                 f"At most {few} of {len(self.uniques.columns)} "
-                f"{verb_for(self.uniques.largest, 'singles')} out "
-                f"{counted(self.uniques.singled_out, 'person')} "
+                f"{conjugate(self.uniques.largest, 'singles')} out "
+                f"{count_of(self.uniques.singled_out, 'person')} "
                 f"({percent_at_most(Fraction(self.uniques.singled_out, max(self.rows, 1)))})."
             )
         if self.not_combined:
             said.append(
-                f"{counted(len(self.not_combined), 'column')} more could single people out, but "
+                f"{count_of(len(self.not_combined), 'column')} more could single people out, but "
                 "there would be too many combinations; those with most values were looked at."
             )
         if self.duplicates:
             said.append(
-                f"{counted(self.duplicates, 'row')} {verb_for(self.duplicates, 'repeats')} an "
+                f"{count_of(self.duplicates, 'row')} {conjugate(self.duplicates, 'repeats')} an "
                 "earlier row in every column."
             )
         if self.without_role:
             said.append(
-                f"{counted(len(self.without_role), 'column')} would make too many keys: a draft "
+                f"{count_of(len(self.without_role), 'column')} would make too many keys: a draft "
                 "gives them no role, so that they are not released."
             )
         return (*said, CONFIDENTIAL_NOTE)

@@ -16,7 +16,7 @@ import numpy as np
 
 from hartley.kernels.uniques import narrow_codes
 from hartley.ranges.classes import as_counted
-from hartley.text import counted, listed, percent_at_most
+from hartley.text import count_of, listed, percent_at_most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -242,20 +242,20 @@ def _said_of_texts(
 
     said = []
     if stray_rows:
-        said.append(f"{counted(stray_rows, 'row')} with spaces around the value")
+        said.append(f"{count_of(stray_rows, 'row')} with spaces around the value")
     if marked.size:
         shown = listed(f"'{marker}'" for marker in markers) if markers else "spaces alone"
         verb = "seems" if len(markers) <= 1 else "seem"
         said.append(
-            f"{shown} {verb} to mark missing values, in {counted(int(marked.sum()), 'row')}"
+            f"{shown} {verb} to mark missing values, in {count_of(int(marked.sum()), 'row')}"
         )
     folded = pc.utf8_lower(values).dictionary_encode()
     variants = np.bincount(np.asarray(folded.indices), minlength=len(folded.dictionary)) > 1
     if variants.any():
         rows = int(counts[variants[np.asarray(folded.indices)]].sum())
         said.append(
-            f"{counted(int(variants.sum()), 'value')} written in capitals and in small letters, in "
-            f"{counted(rows, 'row')}"
+            f"{count_of(int(variants.sum()), 'value')} written in capitals and in small letters, "
+            f"in {count_of(rows, 'row')}"
         )
     return said
 
@@ -336,7 +336,7 @@ def _sentinels(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> list[
         )
         rows = int(counts[numbers == mark].sum())
         if far and rows >= SHOWN_FROM:
-            said.append(f"{mark} may mark missing values, in {counted(rows, 'row')}")
+            said.append(f"{mark} may mark missing values, in {count_of(rows, 'row')}")
     return said
 
 
@@ -632,11 +632,11 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
 
 
 def _judge_by_values(facts: _Facts) -> tuple[str, str]:
-    many = counted(facts.different, "different value")
+    many = count_of(facts.different, "different value")
     if facts.values.holds in ("texts", "truth values"):
         few = facts.different <= min(MOST_CODES, max(2, facts.present // 3))
         if few:
-            return CODES, f"{many} in {counted(facts.present, 'row')}"
+            return CODES, f"{many} in {count_of(facts.present, 'row')}"
         return KEY, f"{many}, of which {facts.once:,} occur once"
     if facts.different <= 20:
         return CODES, f"{facts.values.holds} with {many}"
@@ -671,14 +671,14 @@ def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reas
     many = facts.different >= max(FEW_ROWS, facts.present // 20)
     all_differ = facts.present < FEW_ROWS and facts.different == facts.present
     if named and (many or all_differ or facts.different == 1):
-        return f"its name says so, and it has {counted(facts.different, 'different value')}"
+        return f"its name says so, and it has {count_of(facts.different, 'different value')}"
     return None
 
 
 def _repeated_identifier(facts: _Facts) -> str | None:
     """Say why a column identifies people though several rows share its values."""
     values, about = facts.values, numbers_people(facts.name)
-    many = counted(facts.different, "different value")
+    many = count_of(facts.different, "different value")
     if about == "number" or (about == "people" and facts.different >= FEW_ROWS):
         return f"its name numbers people, and it has {many}"
     if facts.hint is not None or facts.present < FEW_ROWS:

@@ -22,7 +22,7 @@ from hartley.ranges.classes import encode_column
 from hartley.report import Readable, Report, Section
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
-from hartley.text import counted, listed, percent_at_most, verb_for
+from hartley.text import conjugate, count_of, listed, percent_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,26 +124,26 @@ class SpecialUniques(Readable):
         """The result in one sentence."""
         few = self.largest
         return (
-            f"{self.singled_out:,} of {counted(self.rows, 'record')} "
+            f"{self.singled_out:,} of {count_of(self.rows, 'record')} "
             f"({percent_at_most(Fraction(self.singled_out, self.rows))}) "
-            f"{verb_for(self.singled_out, 'is')} singled out by at most "
-            f"{counted(few, 'column')} of {len(self.columns)}."
+            f"{conjugate(self.singled_out, 'is')} singled out by at most "
+            f"{count_of(few, 'column')} of {len(self.columns)}."
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
         said = [
-            f"{counted(size, 'column')}{' or fewer' if size > 1 else ''} "
-            f"{verb_for(size, 'singles')} out {counted(self.singled_out_by(size), 'record')}."
+            f"{count_of(size, 'column')}{' or fewer' if size > 1 else ''} "
+            f"{conjugate(size, 'singles')} out {count_of(self.singled_out_by(size), 'record')}."
             for size in range(1, self.largest)
         ]
         said += [
             f"{listed(combination.columns)} together single out "
-            f"{counted(combination.records, 'record')}, and no part of them does."
+            f"{count_of(combination.records, 'record')}, and no part of them does."
             if len(combination.columns) > 1
             else f"{combination.columns[0]} alone singles out "
-            f"{counted(combination.records, 'record')}."
+            f"{count_of(combination.records, 'record')}."
             for combination in self.combinations[:5]
         ]
         return tuple(said)
@@ -255,7 +255,7 @@ def _reordered(found: FoundUniques, order: Sequence[int]) -> FoundUniques:
 def _check(names: Sequence[str], largest: int) -> None:
     if not names or len(names) > MOST_COLUMNS:
         raise OptionError(
-            f"{counted(len(names), 'column')} were named", hint=f"name 1 to {MOST_COLUMNS} columns"
+            f"{count_of(len(names), 'column')} were named", hint=f"name 1 to {MOST_COLUMNS} columns"
         )
     for at, name in enumerate(names):
         if name in names[:at]:

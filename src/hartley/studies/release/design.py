@@ -43,13 +43,13 @@ from hartley.studies.release.specification import Specification
 from hartley.studies.release.tradeoff import MISSING_COUNTS
 from hartley.text import (
     bits_up,
-    counted,
+    conjugate,
+    count_of,
     digits_down,
     exactly,
     exactly_or_up,
     listed,
-    noun_for,
-    verb_for,
+    plural,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Design(Readable):
             )
         (column,) = columns
         assert column.cells is not None  # what a query is quantized by
-        cells = counted(column.cells.levels, "cell")
+        cells = count_of(column.cells.levels, "cell")
         accuracy = (
             f"{wanted.query} is released in {cells}, never more than "
             f"{exactly_or_up(column.cells.error)} from the truth"
@@ -309,7 +309,7 @@ def _drawn(wanted: Specification, document: PolicyDocument) -> tuple[Panel | Gro
 
 def _rulers(ruler: Ruler) -> list[Panel]:
     """Return the cells as a strip; and those around one edge, with the reach of one person."""
-    cells = counted(ruler.levels, "cell")
+    cells = count_of(ruler.levels, "cell")
     strip = Panel(f"{ruler.name}: {cells}", "", ruler=replace(ruler, reach=None), size=(7.2, 1.5))
     if ruler.reach is None or ruler.levels == 1:
         return [strip]
@@ -492,7 +492,7 @@ def _hypotheses(wanted: Specification) -> str:
 
 def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
     """Say that nothing within the budget has a smaller error."""
-    asked = f"{exactly(bits)} {noun_for(bits, 'bit')} were asked for"
+    asked = f"{exactly(bits)} {plural(bits, 'bit')} were asked for"
     if wanted.query is not None:
         return [f"{asked}; more equal cells would break them."] if certificate.sound else []
     unused = float(bits) - certificate.value
@@ -589,7 +589,7 @@ def _line_headline(
 
 
 def _moved_so(names: list[str], furthest: Fraction, result: str) -> str:
-    moved = f"{listed(names)} {verb_for(len(names), 'is')} moved by up to {exactly(furthest)}"
+    moved = f"{listed(names)} {conjugate(len(names), 'is')} moved by up to {exactly(furthest)}"
     return f"{moved}, so that {result}."
 
 

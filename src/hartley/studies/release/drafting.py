@@ -21,7 +21,7 @@ from hartley.policies.optimal import optimal_quantizer
 from hartley.policies.quantized_column import CutColumn, QuantizedColumn, allocate_bits, in_cells
 from hartley.policies.quantizer import UniformQuantizer, largest_share, levels_for_share
 from hartley.policies.vector import CellBounds, VectorQuantizer, cells_needed
-from hartley.text import bits_up, counted, exactly, exactly_or_up, listed, noun_for
+from hartley.text import bits_up, count_of, exactly, exactly_or_up, listed, plural
 
 if TYPE_CHECKING:
     from hartley.boxes.expression import Expression
@@ -339,7 +339,7 @@ def headline_together(wanted: Specification, certificate: Certificate) -> str:
     shape = " × ".join(f"{levels:,}" for levels in grid.levels)  # noqa: RUF001 - a product
     whom = "any one person" if wanted.parts[0].aggregate is not None else "the person"
     return (
-        f"{queries_text(wanted)} are released together in {counted(grid.outputs, 'cell')} "
+        f"{queries_text(wanted)} are released together in {count_of(grid.outputs, 'cell')} "
         f"({shape}), never more than {_furthest(wanted, grid)} from the truth: at most "
         f"{bits_up(certificate.value)} about {whom}."
     )
@@ -360,7 +360,7 @@ def sentences_together(wanted: Specification, certificate: Certificate) -> list[
     assert wanted.bits is not None  # the objective needs it
     if not certificate.sound:
         return []
-    asked = f"{exactly(wanted.bits)} {noun_for(wanted.bits, 'bit')} were asked for"
+    asked = f"{exactly(wanted.bits)} {plural(wanted.bits, 'bit')} were asked for"
     error = "Euclidean error" if wanted.norm == "euclidean" else "largest error"
     weighted = f"weighted {error}" if wanted.weights else error
     if not _move_apart(wanted):
@@ -383,13 +383,13 @@ def _fewest(wanted: Specification, grid: VectorQuantizer) -> str:
     needed = f"any release {within} has {bounds.at_least:,} or more"
     if bounds.at_most < grid.outputs:
         return (
-            f"Of the {counted(grid.outputs, 'cell')} {bounds.at_most:,} can hold an answer, and "
+            f"Of the {count_of(grid.outputs, 'cell')} {bounds.at_most:,} can hold an answer, and "
             f"{needed}."
         )
     if wanted.norm == "euclidean":
         shapes = f"cells of other shapes are {bounds.at_least:,} or more"
         return f"No grid of equal cells {within} has fewer cells; {shapes}."
-    return f"This release has {counted(grid.outputs, 'cell')}, and {needed}."
+    return f"This release has {count_of(grid.outputs, 'cell')}, and {needed}."
 
 
 def _bounds(wanted: Specification, grid: VectorQuantizer) -> CellBounds:

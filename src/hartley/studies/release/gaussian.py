@@ -28,8 +28,8 @@ from hartley.policies.gaussian.rule import GaussianRule, check_seed
 from hartley.ranges.classes import Singling, single_out
 from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series, Tile
 from hartley.tables.opening import open_table
-from hartley.tables.writing import check_form, refuse_overwriting, write_arrow
-from hartley.text import few_digits, listed, six_decimals, verb_for
+from hartley.tables.writing import output_format, refuse_overwriting, write_arrow
+from hartley.text import conjugate, few_digits, listed, six_decimals
 
 if TYPE_CHECKING:
     import os
@@ -162,7 +162,7 @@ class GaussianReport(Readable):
         """The rule in one sentence, and one more where columns that are kept undo it."""
         bound = self.bound
         w, x = listed(self.confidential), listed(self.key)
-        tells = verb_for(len(self.key), "tells")
+        tells = conjugate(len(self.key), "tells")
         it = "it" if len(self.key) == 1 else "they"
         risk = (
             f"{tells} nothing"
@@ -501,7 +501,7 @@ def gaussian(  # noqa: PLR0913 - each is one choice of the user's
     rounding = _steps(steps, keys)
     opened = None if table is None else open_table(table)
     if out is not None:
-        check_form(out, spreadsheet_safe=spreadsheet_safe)
+        output_format(out, spreadsheet_safe=spreadsheet_safe)
         refuse_overwriting({"table": () if opened is None else opened.paths}, out)
     columns = None
     if opened is not None:

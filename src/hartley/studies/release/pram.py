@@ -15,7 +15,7 @@ import numpy as np
 
 from hartley.engines.table import Kind, names_of
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.files import check_files, read_text_file, written_together
+from hartley.files import check_files, read_text_file, write_all_or_none
 from hartley.policies.column import KeptColumn
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.document import PolicyDocument
@@ -49,8 +49,8 @@ from hartley.studies.release.release import as_matrices_say, release_drawn
 from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
-from hartley.tables.writing import check_form, refuse_overwriting
-from hartley.text import counted, two_decimals_up, verb_for
+from hartley.tables.writing import output_format, refuse_overwriting
+from hartley.text import conjugate, count_of, two_decimals_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -346,8 +346,8 @@ def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tup
     lost = next((column for column in view.columns if column.missing), None)
     if missing == "refuse" and lost is not None:
         raise ColumnError(
-            f"{counted(lost.missing, 'value')} of column '{lost.name}' "
-            f"{verb_for(lost.missing, 'is')} missing",
+            f"{count_of(lost.missing, 'value')} of column '{lost.name}' "
+            f"{conjugate(lost.missing, 'is')} missing",
             hint="drop such rows, or make missing a value that is perturbed too: --missing value",
         )
     combinations = distinct_counts(view)
@@ -765,7 +765,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             hint="leave out certificate, or reconstruct a rule by public frequencies with "
             "hartley.policies.reconstruct and pass that",
         )
-    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
+    output_format(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
     check_group_size(FEW if k is None else k)
     opened = open_table(table)
     path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
@@ -804,7 +804,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             hint='add a column of kind "pram", or use hartley.release',
         )
     promised = None if certificate is None else _promised(policy)
-    with written_together():
+    with write_all_or_none():
         report = _perturb(
             opened,
             policy,

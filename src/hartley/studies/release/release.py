@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.boxes.enclosure import range_bounds
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.files import check_files, written_together
+from hartley.files import check_files, write_all_or_none
 from hartley.guarantees.verify import conditions_of
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
@@ -32,8 +32,8 @@ from hartley.tables.release_rules import (
     look_for_step,
 )
 from hartley.tables.view import as_texts
-from hartley.tables.writing import check_form, refuse_overwriting, write_record, write_table
-from hartley.text import counted, exactly, verb_for
+from hartley.tables.writing import output_format, refuse_overwriting, write_record, write_table
+from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -117,8 +117,8 @@ def refuse_missing(what: str, counts: ColumnCounts) -> None:
     lost = counts.missing + counts.undefined
     if lost:
         raise ColumnError(
-            f"{counted(lost, 'value')} of '{what}' "
-            f"{verb_for(lost, 'is')} missing, which the promise of the policy does not "
+            f"{count_of(lost, 'value')} of '{what}' "
+            f"{conjugate(lost, 'is')} missing, which the promise of the policy does not "
             "allow for",
             hint="leave these rows out of the table, or design a release that counts them",
         )
@@ -240,8 +240,8 @@ class ReleasedColumn:
             (self.undefined, "without a value of the formula and {was} released as missing"),
         ]
         return tuple(
-            f"{counted(rows, 'value')} of {self._read} {verb_for(rows, 'is')} "
-            f"{what.format(was=verb_for(rows, 'was'))}."
+            f"{count_of(rows, 'value')} of {self._read} {conjugate(rows, 'is')} "
+            f"{what.format(was=conjugate(rows, 'was'))}."
             for rows, what in cases
             if rows
         )
@@ -268,13 +268,13 @@ class ReleaseReport(Readable):
         if self.is_answer:
             answers = [f"{column.of} over {column.people:,} people" for column in self.columns]
             return (
-                f"{' and '.join(answers)} of {self.table} {verb_for(len(answers), 'was')} "
+                f"{' and '.join(answers)} of {self.table} {conjugate(len(answers), 'was')} "
                 f"released to {Path(self.path).name}."
             )
-        columns = counted(len(self.columns), "column")
+        columns = count_of(len(self.columns), "column")
         return (
-            f"{counted(self.rows, 'row')} of {self.table} with {columns} "
-            f"{verb_for(self.rows, 'was')} released to {Path(self.path).name}."
+            f"{count_of(self.rows, 'row')} of {self.table} with {columns} "
+            f"{conjugate(self.rows, 'was')} released to {Path(self.path).name}."
         )
 
     @property
@@ -389,7 +389,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     if certificate is not None:
         check_files({"release": Path(out), "certificate": Path(certificate)}, read)
     draw = TableDraw(document.prams, seed=seed) if document.prams else None
-    with written_together():
+    with write_all_or_none():
         report = release_drawn(
             opened,
             document,
@@ -430,7 +430,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     confidential: Sequence[str] = (),
 ) -> ReleaseReport:
     """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
-    check_form(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
+    output_format(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
     opened = as_matrices_say(table, document)
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
@@ -540,8 +540,8 @@ def _refuse_crowded_ends(table: Table, line: LinePolicy) -> None:
     )
     if crowd:
         raise ColumnError(
-            f"{counted(crowd, 'value')} of column '{line.column}' of {table.name} "
-            f"{verb_for(crowd, 'lies')} at or beyond an end of the declared range that is "
+            f"{count_of(crowd, 'value')} of column '{line.column}' of {table.name} "
+            f"{conjugate(crowd, 'lies')} at or beyond an end of the declared range that is "
             "within reach of the line, where stretching shows the side",
             hint='declare a range that ends beyond all values, or kind = "blur"',
         )

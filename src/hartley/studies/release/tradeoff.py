@@ -45,7 +45,7 @@ from hartley.text import (
     cell_down,
     cell_exact,
     cell_up,
-    counted,
+    count_of,
     digits_down,
     exactly,
     tenth_percent_up,
@@ -545,7 +545,7 @@ class Tradeoff(Readable):
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         missed = sum(not _reached(point) for point in self.points)
-        points = f"{missed} of {counted(len(self.points), 'point')}"
+        points = f"{missed} of {count_of(len(self.points), 'point')}"
         rough = f"At {points} less may be told than is shown: {ROUGH}."
         return (*self._sentences[1:], *((rough,) if missed else ()), *self.notes)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.errors import EngineError, OptionError, Refused, Stale
 from hartley.exact import bits_at_least
-from hartley.text import bits_down, bits_up, verb_for
+from hartley.text import bits_down, bits_up, conjugate
 from hartley.trusted.ledger.chain import RowPlace, add_row, check_current, find
 from hartley.trusted.ledger.rows import (
     CELL_INDEX,
@@ -355,7 +355,7 @@ def check_charge(
     elif fits_own:  # open columns and allowances together exceed the budget
         problem = "the budget of the dataset no longer covers that"
     elif place.account.bits is None:
-        problem = f"{bits_down(remaining)} {verb_for(remaining, 'is')} left"
+        problem = f"{bits_down(remaining)} {conjugate(remaining, 'is')} left"
     else:
         problem = f"the analyst's allowance has {bits_down(remaining)} left"
     raise Refused(

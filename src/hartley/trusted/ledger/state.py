@@ -21,7 +21,7 @@ from hartley.exact import (
     read_integer,
     write_integer,
 )
-from hartley.text import bits_down, bits_up, exactly, noun_for, verb_for
+from hartley.text import bits_down, bits_up, conjugate, exactly, plural
 from hartley.trusted.ledger.rows import (
     LARGEST_SEQUENCE,
     STRANGE,
@@ -245,8 +245,8 @@ def period_words(period: Period | None) -> str:
         return "the budget has no parts by period"
     spent, remaining = period.balance.spent_bits, period.balance.remaining
     return (
-        f"at most {exactly(period.bits)} {noun_for(period.bits, 'bit')} in every {period.per}; "
-        f"of those for {period.name}, {bits_up(spent)} {verb_for(spent, 'is')} spent and "
+        f"at most {exactly(period.bits)} {plural(period.bits, 'bit')} in every {period.per}; "
+        f"of those for {period.name}, {bits_up(spent)} {conjugate(spent, 'is')} spent and "
         f"{bits_down(remaining)} left until {period.following}"
     )
 

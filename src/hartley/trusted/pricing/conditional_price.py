@@ -12,7 +12,7 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from hartley.exact import bits_at_least
-from hartley.text import bits_up, counted, first_of, noun_for
+from hartley.text import bits_up, count_of, join_first, plural
 from hartley.trusted.pricing.after_answers import PartPricing, cells_in_parts, known_counts
 from hartley.trusted.pricing.price import price, price_both_ways, price_by_public
 from hartley.trusted.pricing.regions import PublicParts
@@ -91,14 +91,14 @@ class ConditionalPrice:
 
 def discount_sentence(priced: ConditionalPrice, *, name_rows: bool = True) -> str:
     """Say which earlier rows lower a price, and from what to what."""
-    rows = first_of([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest="...")
-    named = f" ({noun_for(len(priced.rows), 'row')} {rows})" if name_rows else ""
+    rows = join_first([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest="...")
+    named = f" ({plural(len(priced.rows), 'row')} {rows})" if name_rows else ""
     before, now = (bits_up(bits_at_least(cells)) for cells in (priced.alone, priced.cells))
     # Where it is less only for types that do not cost most, the price is as before.
     lower = "less for some values of the public columns"
     if priced.cells < priced.alone:
         lower = f"{now} instead of {before}"
-    return f"Given {counted(len(priced.rows), 'earlier answer')}{named}: {lower}."
+    return f"Given {count_of(len(priced.rows), 'earlier answer')}{named}: {lower}."
 
 
 def conditional_price(questions: Sequence[Question], told: EarlierAnswers) -> ConditionalPrice:

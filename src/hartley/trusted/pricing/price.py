@@ -19,7 +19,7 @@ from hartley.errors import Refused
 from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
 from hartley.results.answer import LONG
-from hartley.text import bits_up, counted, decimals_up, noun_for
+from hartley.text import bits_up, count_of, decimals_up, plural
 from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
 from hartley.trusted.pricing.one_row import (
     PartPrice,
@@ -417,13 +417,13 @@ MOST_LISTED = 12
 
 def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
     """Explain in words the atoms and factors of a price."""
-    asked, answers = counted(questions, "question"), counted(cells, "different answer")
+    asked, answers = count_of(questions, "question"), count_of(cells, "different answer")
     lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
     for part in case.parts:
         lines += _part(part)
     if case.absence:
         lines.append("Being absent from the table adds one output.")
-    lines += [f"Further questions, bounded apart: {counted(f, 'output')}." for f in case.factors]
+    lines += [f"Further questions, bounded apart: {count_of(f, 'output')}." for f in case.factors]
     factors = [*(part.cells for part in case.parts), *case.factors]
     if len(factors) > 1:
         lines.append(f"Parts without a common private column multiply to {cells}.")
@@ -432,7 +432,7 @@ def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
 
 def _part(part: PartPrice) -> Iterator[str]:
     columns = ", ".join(part.columns) or "no private column"
-    yield f"{_questions(part.questions)} ({columns}): {counted(part.cells, 'output')}."
+    yield f"{_questions(part.questions)} ({columns}): {count_of(part.cells, 'output')}."
     bounds = {
         "the records of these columns": part.points,
         "the questions one by one, multiplied": part.singles,
@@ -448,7 +448,7 @@ def _part(part: PartPrice) -> Iterator[str]:
     for alive, outputs in part.atoms[:MOST_LISTED]:
         numbers = [part.questions[place] for place in alive]
         whom = f"counted by {_questions(numbers).lower()}" if alive else "counted by no question"
-        yield f"  records {whom}: {counted(outputs, 'output')}"
+        yield f"  records {whom}: {count_of(outputs, 'output')}"
     if len(part.atoms) > MOST_LISTED:
         yield f"  and {len(part.atoms) - MOST_LISTED} more kinds of records"
 
@@ -456,9 +456,7 @@ def _part(part: PartPrice) -> Iterator[str]:
 def _questions(numbers: Sequence[int]) -> str:
     shown = ", ".join(str(number + 1) for number in numbers[:MOST_LISTED])
     rest = len(numbers) - MOST_LISTED
-    return f"{noun_for(len(numbers), 'Question')} {shown}" + (
-        f" and {rest} more" if rest > 0 else ""
-    )
+    return f"{plural(len(numbers), 'Question')} {shown}" + (f" and {rest} more" if rest > 0 else "")
 
 
 BATCH_RULES = "1"

@@ -10,7 +10,7 @@ from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hartley.errors import Refused
-from hartley.text import first_of
+from hartley.text import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -565,7 +565,7 @@ class Scope:
 
     def _first_columns(self) -> str:
         names = [name for name in self.schema.columns if name != self.schema.unit]
-        return first_of(names, SHOWN_COLUMNS)
+        return join_first(names, SHOWN_COLUMNS)
 
     def refusal(self, problem: str, hint: str, node: Node = None) -> Refused:
         """Return a refusal that points at a part of the text."""

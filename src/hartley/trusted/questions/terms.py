@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.text import EPOCH, as_date, decimal_text, first_of
+from hartley.text import EPOCH, as_date, decimal_text, join_first
 from hartley.trusted.questions.parsing import shorten, unexpected
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def _undeclared(scope: Scope, node: Node, column: Column, value: object) -> Exce
 
 
 def _first_values(column: Column) -> str:
-    return first_of([quoted(value) for value in column.values or ()], SHOWN_VALUES)
+    return join_first([quoted(value) for value in column.values or ()], SHOWN_VALUES)
 
 
 def quoted(value: str | int) -> str:

@@ -10,15 +10,15 @@ from hypothesis import given, reject, settings, strategies as st
 from hartley import Box, Interval
 from hartley.boxes import intervals as outward, parse_expression, variables
 from hartley.boxes.enclosure import (
-    Frame,
+    UnitBox,
     attained_range,
     check_defined,
     enclose,
-    halve,
     linearise,
     natural_range,
     range_bounds,
     range_of,
+    split_boxes,
 )
 from hartley.boxes.expression import Expression
 from hartley.errors import OptionError
@@ -204,10 +204,10 @@ def test_an_expression_is_enclosed_in_many_boxes_at_once():
 
 
 def test_halves_cover_a_box_without_overlap():
-    start, size = halve(np.zeros((2, 1)), np.ones((2, 1)), np.array([0]))
-    start, size = halve(start, size, np.array([1, 0]))
+    start, size = split_boxes(np.zeros((2, 1)), np.ones((2, 1)), np.array([0]))
+    start, size = split_boxes(start, size, np.array([1, 0]))
     assert size.prod(axis=0).sum() == 1
-    frame = Frame(parse_expression("x + y"), Box({"x": (0, 1), "y": (0, 1)}))
+    frame = UnitBox(parse_expression("x + y"), Box({"x": (0, 1), "y": (0, 1)}))
     form, changes = frame.linearise(start, size)
     assert len(changes) == 2
     assert float(form.values[0].min()) <= 0

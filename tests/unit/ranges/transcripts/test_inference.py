@@ -100,7 +100,7 @@ def test_a_bound_holds_whatever_the_solver_says(made, poor):
             relaxed = Relaxation(told)
             start = 0
             for place, group in enumerate(told.groups):
-                low, high = relaxed.reach_of_one(place, AGES[group.records])
+                low, high = relaxed.bound_one_row(place, AGES[group.records])
                 assert all(low <= table[start] <= high for table in tables)
                 start += group.rows
             weights = told.weights[:, 0]
@@ -143,8 +143,8 @@ def test_one_row_is_replaced_by_every_record_and_all_is_answered_again(made):
 def test_nothing_told_rules_nothing_out():
     blank = Transcript(("age",), AGES[:, None], (), (Group(3, AGES),), 1)
     assert possible_records(blank)[0].all()
-    assert Relaxation(blank).reach_of_one(0, AGES) == (0, 4)
-    assert Relaxation(blank).reach_of_one(0, np.full(RECORDS, -1)) is None
+    assert Relaxation(blank).bound_one_row(0, AGES) == (0, 4)
+    assert Relaxation(blank).bound_one_row(0, np.full(RECORDS, -1)) is None
 
 
 def test_too_many_steps_are_given_up():
