@@ -163,6 +163,8 @@ class Tally:
     """Sum over the pairs of count * log2(count)."""
     peak_share: float
     """Sum over the released codes of the largest count(pair) / count(secret)."""
+    likely: NDArray[np.int64]
+    """For each released code, the row of ``Summary.likely``."""
 
 
 def table_changed() -> EngineError:
@@ -243,12 +245,14 @@ class PairTally:
         layout = self._layout
         # Arrays over the released codes and over the parts, shared by the workers.
         width = layout.parts << layout.low_bits
-        rows, seen, first = (
+        rows, seen, first, likely = (
             np.zeros(width, np.int64),
             np.zeros(width, np.int64),
             np.full(width, -1, np.int32),
+            np.zeros((width, 5), np.int64),
         )
         row_bits, peaks = np.zeros((2, layout.parts))
+        total = int(self._secret_rows.sum())
 
         def count(worker: int) -> NDArray[np.int32]:
             secrets = np.zeros((1 << layout.secret_bits, RECORD), np.int32)
@@ -267,7 +271,9 @@ class PairTally:
                     rows[here],
                     seen[here],
                     first[here],
+                    likely[here],
                     secrets,
+                    total,
                 )
             return secrets
 
@@ -287,6 +293,7 @@ class PairTally:
             first_secret=first[: self._released],
             row_bits=math.fsum(row_bits),
             peak_share=math.fsum(peaks),
+            likely=likely[: self._released].T,
         )
 
 
@@ -344,7 +351,9 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
     rows: NDArray[np.int64],
     seen: NDArray[np.int64],
     first: NDArray[np.int32],
+    likely: NDArray[np.int64],
     secrets: NDArray[np.int32],
+    total: int,
 ) -> tuple[float, float]:
     """Count the distinct pairs of one part; return its row bits and the sum of its peaks."""
     grouped, parent = _group(keys, secret_bits, rows), secrets[:, PARENT]
@@ -354,6 +363,7 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
         if start == end:
             continue
         distinct, root, fewest = start, find_root(parent, grouped[start]), np.int64(1) << 62
+        moved, absent, size = np.int64(0), np.int64(total), np.int64(end - start)
         for i in range(start, end):
             secret = grouped[i]
             # The stamp names the released code that was seen last beside the secret, so that
@@ -365,7 +375,10 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
             secrets[secret, STAMP] = base + code + 1
             secrets[secret, COUNT] = 1
             secrets[secret, SEEN] += 1
-            fewest = min(fewest, secrets[secret, ROWS])
+            held = np.int64(secrets[secret, ROWS])
+            fewest = min(fewest, held)
+            moved += abs(total - held * size)  # as if it occurred here once
+            absent -= held
             if parent[secret] != root:
                 root = join(parent, root, secret)
             grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
@@ -374,12 +387,21 @@ def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all 
         # The largest count over rows of the secret. A pair that occurs once is largest for the
         # rarest secret, which the loop above knows already.
         best = 1.0 / fewest  # of the pairs that occur once; the others follow
+        most, of_most = np.int64(1), np.int64(secrets[grouped[start], ROWS])
+        gained, of_gained = np.int64(1), fewest
         if distinct < end:
             for i in range(start, distinct):
-                times = secrets[grouped[i], COUNT]
+                times = np.int64(secrets[grouped[i], COUNT])
                 if times > 1:
+                    held = np.int64(secrets[grouped[i], ROWS])
                     row_bits += times * np.log2(times)
-                    best = max(best, times / secrets[grouped[i], ROWS])
+                    best = max(best, times / held)
+                    moved += abs(times * total - held * size) - abs(total - held * size)
+                    if times > most:
+                        most, of_most = times, held
+                    if times * of_gained > gained * held:
+                        gained, of_gained = times, held
+        likely[code] = most, of_most, gained, of_gained, moved + absent * size
         peaks += best
     return row_bits, peaks
 
@@ -399,6 +421,7 @@ class PairCounter:
         self._parent = np.arange(secrets, dtype=np.int32)
         self._first = np.zeros(released, np.int32)
         self._peak = np.zeros(released, np.float64)
+        self._likely = np.zeros((released, 5), np.int64)
         self._row_bits: list[float] = []
 
     def add(
@@ -418,6 +441,9 @@ class PairCounter:
     ) -> None:
         """Take the same pairs again in the second pass."""
         np.maximum.at(self._peak, released, counts / self._secret_rows[secrets])
+        if (total := int(self._secret_rows.sum())) <= MOST_ROWS:
+            sides = self._secret_rows, self._released_rows
+            _add_likely(secrets, released, counts, *sides, total, self._likely)
 
     def finish(self) -> Tally:
         """Return what was counted."""
@@ -430,7 +456,31 @@ class PairCounter:
             first_secret=self._first - 1,
             row_bits=math.fsum(self._row_bits),
             peak_share=math.fsum(self._peak),
+            likely=self._likely.T,
         )
+
+
+@compiled
+def _add_likely(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
+    secrets: NDArray[np.int64],
+    released: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    secret_rows: NDArray[np.int64],
+    released_rows: NDArray[np.int64],
+    total: int,
+    likely: NDArray[np.int64],
+) -> None:
+    """Add distinct pairs to the rows of ``Summary.likely``."""
+    for i in range(counts.size):
+        count, held, size = counts[i], secret_rows[secrets[i]], released_rows[released[i]]
+        ours = likely[released[i]]
+        if ours[0] == 0:
+            ours[3], ours[4] = 1, total * size  # as if all values were absent
+        ours[4] += abs(count * total - held * size) - held * size
+        if count > ours[0]:
+            ours[0], ours[1] = count, held
+        if count * ours[3] > ours[2] * held:
+            ours[2], ours[3] = count, held
 
 
 @compiled

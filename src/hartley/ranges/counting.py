@@ -112,6 +112,10 @@ class Summary:
     """Sum over the pairs of count * log2(count)."""
     peak_share: float
     """Sum over the released values of the largest count(pair) / count(secret)."""
+    likely: NDArray[np.int64]
+    """For every released value: the count and the total of its commonest secret, those of the
+    secret whose share it raises most, and 2 n_i n times the share of it that has to move to be like
+    the table; zeros in tables of more than 2^31 - 1 rows."""
 
     @property
     def secrets(self) -> int:
@@ -161,6 +165,7 @@ class Summary:
             released_labels=labels[pairs.secret[pairs.offsets[:-1]]],
             row_bits=float(pairs.counts @ np.log2(pairs.counts)),
             peak_share=math.fsum(peak),
+            likely=_likely(pairs, secret_rows),
         )
 
     @classmethod
@@ -181,6 +186,7 @@ class Summary:
             released_labels=by_code[tally.first_secret[released]],
             row_bits=tally.row_bits,
             peak_share=tally.peak_share,
+            likely=tally.likely[:, released],
         )
         return summary, secrets, released
 
@@ -201,6 +207,7 @@ class Summary:
             released_labels=classes,
             row_bits=0.0,
             peak_share=float(released),
+            likely=np.stack([np.ones_like(counts)] * 4 + [2 * counts * (rows - counts)]),
         )
 
 
@@ -261,6 +268,23 @@ def _renumbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     ranks = np.empty(first.size, np.int32)
     ranks[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
     return ranks[places]
+
+
+def _likely(pairs: Pairs, secret_rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what ``Summary.likely`` holds, from listed pairs."""
+    counts, totals, starts = pairs.counts, secret_rows[pairs.secret], pairs.offsets[:-1]
+    rows, sizes = int(counts.sum()), np.add.reduceat(counts, starts)
+    # The share count / total in two digits of 31 bits: different shares of numbers below 2^31
+    # differ by more than 2^-62, so their order is exact.
+    first, left = np.divmod(counts << 31, totals)
+    order = np.lexsort(((left << 31) // totals, first, pairs.released))
+    raised = order[pairs.offsets[1:] - 1]
+    common = np.lexsort((counts, pairs.released))[pairs.offsets[1:] - 1]
+    held = sizes[pairs.released]
+    moved = np.add.reduceat(np.abs(counts * rows - totals * held) - totals * held, starts)
+    return np.stack(
+        [counts[common], totals[common], counts[raised], totals[raised], moved + rows * sizes]
+    )
 
 
 def _sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -1,0 +1,400 @@
+"""The verdict: what a release makes certain about people, what nearly certain, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hartley.errors import OptionError
+from hartley.exact import parse_number
+from hartley.ranges.distribution import largest_ratio
+from hartley.text import conjugate, count_of, listed, rounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from hartley.ranges.counting import Summary
+
+    Codes = NDArray[np.int64]
+
+Word = Literal["tells", "nearly tells", "rules out", "shifts", "nothing"]
+CERTAINTIES = (Fraction(9, 10), Fraction(19, 20), Fraction(99, 100))
+"""Shares of a class with the same secret from which on it is nearly certain."""
+CERTAINTY = Fraction(19, 20)
+MOST_PAIRS = 5_000_000
+"""As many pairs of people and values are listed at once."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a release tells about one secret, counted in people, for whoever knows the table's shares.
+
+    A class is all people with the same released values. Whether something is certain is a question
+    of which values occur in it; how likely it is, of how often they do. All numbers are exact.
+    """
+
+    released: tuple[str, ...]
+    secret: tuple[str, ...]
+    people: int
+    groups: int
+    """The classes."""
+    values: int
+    """The secrets that occur."""
+    told: int
+    """People whose secret is certain."""
+    told_alone: int
+    """Of these, people with whom nobody shares a class."""
+    told_uncommon: int
+    """Of these, people whose secret is not a commonest one of the table."""
+    known: Mapping[Fraction, int]
+    """For shares: people whose secret is certain, or held by at least that share of their class
+    and by less of the table."""
+    certainty: Fraction
+    """The share of ``known`` that the sentence speaks of."""
+    ruled_out: int
+    """People for whom some secret of the table is impossible."""
+    left: int
+    """The fewest secrets that stay possible for somebody."""
+    guess_right: Fraction
+    """The share of people of whom a guess from the released values is right."""
+    guess_right_before: Fraction
+    """The same without them."""
+    largest_share: Fraction
+    """The largest share of one secret in a class."""
+    gain: Fraction
+    """How many times as likely as in the table a class makes a secret, at most."""
+    shift: Fraction
+    """The largest share of a class that would have to change for it to be like the table."""
+    secret_is_record: bool = False
+
+    @classmethod
+    def of_summary(
+        cls,
+        summary: Summary,
+        released: Sequence[str],
+        secret: Sequence[str],
+        certainty: object = CERTAINTY,
+        *,
+        secret_is_record: bool = False,
+    ) -> Verdict:
+        """Return the verdict of a joint range in which one row counts as one person.
+
+        Example:
+            >>> from hartley import Relation
+            >>> ward = [("flu", "A")] * 19 + [("hiv", "A"), ("hiv", "B")] + [("flu", "B")] * 9
+            >>> verdict = Verdict.of_summary(Relation.from_pairs(ward).summary, ["ward"], ["ill"])
+            >>> verdict.word, verdict.known[Fraction(19, 20)], verdict.largest_share
+            ('nearly tells', 20, Fraction(19, 20))
+        """
+        people, sizes, left = summary.rows, summary.released_rows, summary.secret_sizes
+        most, of_most, raised, of_raised, moved = summary.likely
+        commonest = int(summary.secret_rows.max())
+        told = (left == 1) & (summary.secrets > 1)
+
+        def known(share: Fraction) -> int:
+            a, b = share.numerator, share.denominator
+            return int(sizes[told | (most * b >= a * sizes) & (of_most * b < a * people)].sum())
+
+        return cls(
+            released=tuple(released),
+            secret=tuple(secret),
+            people=people,
+            groups=summary.released,
+            values=summary.secrets,
+            told=int(sizes[told].sum()),
+            told_alone=int(sizes[told & (sizes == 1)].sum()),
+            told_uncommon=int(sizes[told & (of_most < commonest)].sum()),
+            ruled_out=int(sizes[left < summary.secrets].sum()),
+            left=int(left.min()),
+            guess_right=Fraction(int(most.sum()), people),
+            guess_right_before=Fraction(commonest, people),
+            largest_share=largest_ratio(most, sizes),
+            gain=largest_ratio(raised * people, of_raised * sizes),
+            shift=largest_ratio(moved, sizes) / (2 * people),
+            secret_is_record=secret_is_record,
+            **_certainties(known, certainty),
+        )
+
+    @classmethod
+    def of_people(  # noqa: PLR0913, PLR0917 - three columns and what they are called
+        cls,
+        persons: Codes,
+        classes: Codes,
+        secrets: Codes,
+        released: Sequence[str],
+        secret: Sequence[str],
+        certainty: object = CERTAINTY,
+    ) -> Verdict:
+        """Return the verdict where a person may have several rows, given the codes of the rows.
+
+        A class counts its different people, and so does a secret in it. Somebody's secret is told
+        where the others of a class cannot hold all rows of its commonest secret, so that one at
+        least is theirs. Nobody is assumed to know which rows belong together.
+
+        Example:
+            >>> persons, classes, secrets = np.array([[1, 1, 1, 2], [0, 0, 0, 0], [0, 0, 1, 1]])
+            >>> Verdict.of_people(persons, classes, secrets, ["ward"], ["ill"]).told
+            1
+        """
+        persons, classes, secrets = (
+            np.unique(codes, return_inverse=True)[1] for codes in (persons, classes, secrets)
+        )
+        people, groups, values = (int(codes.max()) + 1 for codes in (persons, classes, secrets))
+        cells, of_cell, rows = _distinct(classes, secrets, values)
+        holders = _distinct(persons, of_cell, cells[0].size)[0][1]
+        held = np.bincount(holders, minlength=cells[0].size)
+        cell_class, cell_secret = cells
+        starts = np.flatnonzero(np.diff(cell_class, prepend=-1))
+        (who, where), _, stay_rows = _distinct(persons, classes, groups)
+        sizes = np.bincount(where, minlength=groups)
+        totals = np.bincount(_distinct(persons, secrets, values)[0][1], minlength=values)
+
+        commonest_rows = np.maximum.reduceat(rows, starts)
+        others = np.add.reduceat(rows, starts) - commonest_rows
+        told = (stay_rows > others[where]) & (values > 1)
+        rarest = np.where(rows == commonest_rows[cell_class], totals[cell_secret], people)
+        uncommon = np.minimum.reduceat(rarest, starts) < int(totals.max())
+        left = _values_left(who, where, np.diff(np.append(starts, rows.size)), cell_secret, starts)
+
+        def count(stays: NDArray[np.bool_]) -> int:
+            return int(np.unique(who[stays]).size)
+
+        def known(share: Fraction) -> int:
+            a, b = share.numerator, share.denominator
+            near = (held * b >= a * sizes[cell_class]) & (totals[cell_secret] * b < a * people)
+            return count(told | np.logical_or.reduceat(near, starts)[where])
+
+        most = np.maximum.reduceat(held, starts)
+        apart = np.abs(held * people - totals[cell_secret] * sizes[cell_class])
+        absent = (int(totals.sum()) - np.add.reduceat(totals[cell_secret], starts)) * sizes
+        return cls(
+            released=tuple(released),
+            secret=tuple(secret),
+            people=people,
+            groups=groups,
+            values=values,
+            told=count(told),
+            told_alone=count(told & (sizes == 1)[where]),
+            told_uncommon=count(told & uncommon[where]),
+            ruled_out=int((left < values).sum()),
+            left=int(left.min()),
+            guess_right=Fraction(int(most.sum()), int(sizes.sum())),
+            guess_right_before=Fraction(int(totals.max()), people),
+            largest_share=largest_ratio(most, sizes),
+            gain=largest_ratio(held * people, totals[cell_secret] * sizes[cell_class]),
+            shift=largest_ratio(np.add.reduceat(apart, starts) + absent, sizes) / (2 * people),
+            **_certainties(known, certainty),
+        )
+
+    # --- what it says -----------------------------------------------------------------------------
+
+    @property
+    def word(self) -> Word:
+        """What the release does, the worst first."""
+        if self.told:
+            return "tells"
+        if self._known:
+            return "nearly tells"
+        if self.ruled_out:
+            return "rules out"
+        return "shifts" if self.shift else "nothing"
+
+    @property
+    def _known(self) -> int:
+        """The people whose secret is nearly certain."""
+        return self.known[self.certainty]
+
+    @property
+    def exposed(self) -> tuple[int, int, int]:
+        """What verdicts are compared by: the larger, the worse."""
+        return self.told, self._known, self.ruled_out
+
+    @property
+    def next(self) -> str:
+        """What to do; empty where nothing has to be done."""
+        released = _columns(self.released)
+        match self.word:
+            case "tells":
+                return (
+                    "Coarsen or drop a released column (hartley anonymize), or release bins "
+                    "(--bins)."
+                )
+            case "nearly tells":
+                return (
+                    "More people in a group do not help here: merge groups until their shares are "
+                    f"closer, or leave {released} out."
+                )
+            case "nothing":
+                return ""
+        return f"If this is too much, coarsen {released}; --sweep shows what each step buys."
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence or two."""
+        return " ".join(filter(None, (self._first, self._second)))
+
+    @property
+    def _first(self) -> str:
+        released, secret = _columns(self.released), _columns(self.secret)
+        share, known = _percent(self.certainty), self._known
+        match self.word:
+            case "tells":
+                what = "who it is" if self.secret_is_record else f"the {secret}"
+                alone = (
+                    f", of {self.told_alone:,} of them because nobody else has their values"
+                    if self.told_alone and not self.secret_is_record
+                    else ""
+                )
+                more = known > self.told
+                return (
+                    f"From {released}, {what} of {_people(self.told, self.people)} is certain"
+                    f"{alone}"
+                    + (
+                        f", and of {known:,} it is known with at least {share} certainty."
+                        if more
+                        else "."
+                    )
+                )
+            case "nearly tells":
+                return (
+                    f"From {released}, nobody's {secret} is certain, but that of "
+                    f"{_people(known, self.people)} is known with at least {share} certainty: in "
+                    f"the surest group {_percent(self.largest_share)} have the same value."
+                )
+            case "rules out":
+                return (
+                    f"From {released}, nobody's {secret} is known with {share} certainty, but some "
+                    f"value is ruled out for {_people(self.ruled_out, self.people)}: at worst "
+                    f"{self.left:,} of {self.values:,} values stay possible."
+                )
+            case "shifts":
+                factor = (
+                    f"one is up to {rounded(self.gain, 2)} times as likely as in the whole table; "
+                    if self.gain > 1
+                    else ""
+                )
+                return (
+                    f"From {released}, every value of {secret} stays possible for everybody, but "
+                    f"not equally likely: {factor}in the surest group "
+                    f"{_percent(self.largest_share)} have the same."
+                )
+        return (
+            f"From {released}, nothing follows about {secret}: in each of its "
+            f"{count_of(self.groups, 'group')} every value is as likely as in the whole table."
+        )
+
+    @property
+    def _second(self) -> str:
+        if self.word == "nothing":
+            return ""
+        right, before = _percent(self.guess_right), _percent(self.guess_right_before)
+        return (
+            f"A guess from {_columns(self.released)} is right for {right} of people, without it "
+            f"for {before}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values, ready for JSON; fractions as exact text."""
+        return {
+            "word": self.word,
+            "people": self.people,
+            "told": self.told,
+            "told_alone": self.told_alone,
+            "told_uncommon": self.told_uncommon,
+            "known": {_decimal(share): people for share, people in self.known.items()},
+            "ruled_out": self.ruled_out,
+            "left": self.left,
+            "values": self.values,
+            **{
+                name: str(getattr(self, name))
+                for name in ("guess_right", "guess_right_before", "largest_share", "gain", "shift")
+            },
+            "sentence": self.sentence,
+            "next": self.next,
+        }
+
+
+def _certainties(known: Callable[[Fraction], int], certainty: object) -> dict[str, Any]:
+    """Return the people whose secret is known, for each share, and the share to speak of."""
+    wanted = parse_number(certainty, name="the certainty")
+    if not Fraction(1, 2) < wanted < 1:
+        raise OptionError(
+            f"A certainty of {certainty} is not between one half and one",
+            hint="write a share between 0.5 and 1, such as 0.95",
+        )
+    counts = {share: known(share) for share in sorted({*CERTAINTIES, wanted})}
+    # Few people reach a high certainty in a table whose commonest secret is nearly as common: it
+    # is told all the same where a class goes beyond the table.
+    spoken = wanted if counts[wanted] or not counts[CERTAINTIES[-1]] else CERTAINTIES[-1]
+    return {"known": counts, "certainty": spoken}
+
+
+def _distinct(
+    first: Codes, second: Codes, width: int
+) -> tuple[tuple[Codes, Codes], Codes, Codes]:
+    """Return the distinct pairs of two codes in order, which one each row has, and their rows."""
+    keys, which, rows = np.unique(first * width + second, return_inverse=True, return_counts=True)
+    return (keys // width, keys % width), which, rows
+
+
+def _values_left(
+    who: Codes, where: Codes, distinct: Codes, cell_secret: Codes, starts: Codes
+) -> Codes:
+    """Return how many secrets the classes of each person hold together.
+
+    ``who`` and ``where`` list the classes of each person, person by person.
+    """
+    first = np.flatnonzero(np.diff(who, prepend=-1))
+    classes = np.diff(np.append(first, who.size))
+    left = distinct[where[first]]  # right for people in one class
+    several = np.flatnonzero(classes > 1)
+    widths = np.add.reduceat(distinct[where], first)[several]
+    for part in np.split(several, np.flatnonzero(np.diff(np.cumsum(widths) // MOST_PAIRS)) + 1):
+        stays = np.flatnonzero(np.isin(who, part))
+        long = distinct[where[stays]]
+        ends = np.cumsum(long)
+        cells = np.arange(int(long.sum())) + np.repeat(starts[where[stays]] - (ends - long), long)
+        (person, _), _, _ = _distinct(
+            np.repeat(who[stays], long), cell_secret[cells], int(cell_secret.max()) + 1
+        )
+        left[part] = np.bincount(person, minlength=left.size)[part]
+    return left
+
+
+def _columns(names: Sequence[str]) -> str:
+    """Name up to three columns, or count them."""
+    if len(names) <= 3:
+        return listed(names)
+    return f"the {len(names)} columns {names[0]} to {names[-1]}"
+
+
+def _people(number: int, people: int) -> str:
+    if number == people:
+        return "all people" if people != 1 else "the only person"
+    return f"{number:,} of {count_of(people, 'person')}"
+
+
+def _percent(share: Fraction) -> str:
+    """Write a share of people to the nearest hundredth of a percent; 0 % and 100 % are exact."""
+    percent = 100 * share
+    if 0 < percent < Fraction(1, 100):
+        return "under 0.01 %"
+    if Fraction(9999, 100) < percent < 100:
+        return "over 99.99 %"
+    return f"{rounded(percent, 2).rstrip('0').rstrip('.')} %"
+
+
+def _decimal(share: Fraction) -> str:
+    """Write 0.9 as 0.90: the keys of JSON have two decimals at least."""
+    text = rounded(share)
+    return text if len(text) > 3 else f"{text}0"
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict that says most: of most people told, then nearly told."""
+    return max(verdicts, key=lambda verdict: verdict.exposed)
