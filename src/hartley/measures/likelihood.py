@@ -6,7 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.exact import log_ratio
+from hartley.kernels.dependence import goodman_kruskal
+from hartley.ranges.classes import encode_column
 from hartley.ranges.distribution import largest_ratio
+from hartley.tables.opening import open_table
+from hartley.tables.view import prepare, run
 
 if TYPE_CHECKING:
     from hartley.ranges.counting import CountedRange
@@ -66,3 +70,26 @@ def guessing_success(relation: CountedRange) -> tuple[Fraction, Fraction]:
     summary = relation.summary
     guessed, rows = int(summary.likely[0].sum()), summary.rows
     return Fraction(guessed, rows), Fraction(int(summary.secret_rows.max()), rows)
+
+
+def dependence(table: object, first: str, second: str) -> Fraction:
+    r"""Return how well one column foretells another, missing being a value.
+
+    .. math:: \lambda = \frac{\sum_a \max_b n_{ab} - \max_b n_b}{n - \max_b n_b}
+
+    Goodman and Kruskal's lambda (1954): the share of the wrong guesses of the second column that
+    the first one mends. 1 where the second follows from the first. Exact.
+
+    Args:
+        table: anything that ``open_table`` opens.
+        first: the column that is known.
+        second: the column that is guessed.
+
+    Example:
+        >>> people = {"school": ["a", "b", "b", "c"], "years": [9, 12, 12, 13]}
+        >>> dependence(people, "school", "years"), dependence(people, "years", "school")
+        (Fraction(1, 1), Fraction(1, 1))
+    """
+    view = prepare(open_table(table), [first, second], missing="value")
+    data = run(view.table, view.expression.to_pyarrow)
+    return goodman_kruskal(*(encode_column(data.column(at))[0] for at in ("c0", "c1")))

@@ -334,9 +334,7 @@ def _certainties(known: Callable[[Fraction], int], certainty: object) -> dict[st
     return {"known": counts, "certainty": spoken}
 
 
-def _distinct(
-    first: Codes, second: Codes, width: int
-) -> tuple[tuple[Codes, Codes], Codes, Codes]:
+def _distinct(first: Codes, second: Codes, width: int) -> tuple[tuple[Codes, Codes], Codes, Codes]:
     """Return the distinct pairs of two codes in order, which one each row has, and their rows."""
     keys, which, rows = np.unique(first * width + second, return_inverse=True, return_counts=True)
     return (keys // width, keys % width), which, rows
