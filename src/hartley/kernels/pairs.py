@@ -344,7 +344,7 @@ def _group(
 
 
 @compiled
-def _count_part(  # noqa: PLR0913, PLR0917 - one pass over the cache counts all at once
+def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache counts all at once
     keys: NDArray[np.unsignedinteger],
     secret_bits: int,
     base: int,

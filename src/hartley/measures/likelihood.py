@@ -1,4 +1,4 @@
-"""How likely a release makes a secret: for whoever knows how often its values occur in the table."""
+"""How likely a release makes a secret, for whoever knows how often its values occur."""
 
 from __future__ import annotations
 

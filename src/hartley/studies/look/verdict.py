@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.ranges.distribution import largest_ratio
-from hartley.text import conjugate, count_of, listed, rounded
+from hartley.text import count_of, listed, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ MOST_PAIRS = 5_000_000
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a release tells about one secret, counted in people, for whoever knows the table's shares.
+    """What a release tells whoever knows the shares of the table about one secret, in people.
 
     A class is all people with the same released values. Whether something is certain is a question
     of which values occur in it; how likely it is, of how often they do. All numbers are exact.
