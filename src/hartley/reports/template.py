@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hartley.text import two_decimals_up, value_text
+from hartley.text import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,6 @@ def render_page(template: str, **content: Any) -> str:  # noqa: ANN401 - the val
     environment.filters |= {
         "shown": value_text,
         "bar": bar,
-        "up": two_decimals_up,
         "words": unbroken_words,
     }
     page: str = environment.get_template(template).render(

@@ -21,7 +21,7 @@ from hartley.files import (
     require,
 )
 from hartley.results.answer import SLACK, check_same, read_promise, reading_reply
-from hartley.text import bits_text, join_first, price_words, rounded
+from hartley.text import bits_text, join_first, number, price_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +111,7 @@ def _roughly(error: Fraction) -> str:
         size *= 10
     whole = math.ceil(error * size)
     cut = 10 ** (len(str(whole)) - 2)
-    return rounded(Fraction(-(-whole // cut) * cut, size))
+    return number(Fraction(-(-whole // cut) * cut, size), round="nearest")
 
 
 def useful_words(prices: Sequence[UsefulPrice]) -> str:
@@ -365,7 +365,10 @@ class Quote:
 
     def _lines(self) -> list[tuple[str, str]]:
         return [
-            (label, (f"±{rounded(error, up=True)}" if error else "exact") + self._if_rows(k, label))
+            (
+                label,
+                (f"±{number(error, round='up')}" if error else "exact") + self._if_rows(k, label),
+            )
             for k, errors in enumerate(self.errors)
             for label, error in errors
         ]
@@ -373,7 +376,7 @@ class Quote:
     def _if_rows(self, text: int, label: str) -> str:
         """Say which error a number has if at least so many rows count."""
         words = [
-            f"{rounded(error, up=True)} if {'' if place else 'at least '}{some.rows:,}"
+            f"{number(error, round='up')} if {'' if place else 'at least '}{some.rows:,}"
             f"{'' if place else ' rows count'}"
             for place, some in enumerate(self.errors_if[text])
             for name, error in some.errors
@@ -393,7 +396,7 @@ class Quote:
         lines = [price_words(self.bits, self.bits_alone)]
         lines += [
             f"{label}: "
-            + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
+            + (f"within {number(error, round='up')} of the truth" if error else "exact")
             + self._if_rows(k, label)
             for k, errors in enumerate(self.errors)
             for label, error in errors

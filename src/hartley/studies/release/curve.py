@@ -27,7 +27,7 @@ from hartley.report import (
     Tile,
 )
 from hartley.tables.opening import open_table
-from hartley.text import decimals_down, decimals_up, listed, two_digits_up, unit_of
+from hartley.text import listed, number, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -177,7 +177,7 @@ class CurveReport(Readable):
     @property
     def shown_gap(self) -> str:
         """The largest certified gap, rounded up."""
-        return two_digits_up(self.curve.gap)
+        return number(self.curve.gap, 2, round="up", short=True)
 
     @property
     def headline(self) -> str:
@@ -266,11 +266,11 @@ class CurveReport(Readable):
             (Heading("distortion", "number"), [f"{p.distortion:.6g}" for p in self.curve.points]),
             (
                 Heading(f"{self.words.column} ({self.unit}), at most", "number"),
-                [decimals_up(point.risk, 5) for point in self.curve.points],
+                [number(point.risk, round="up", places=5) for point in self.curve.points],
             ),
             (
                 Heading("lower bound", "number"),
-                [decimals_down(point.lower, 5) for point in self.curve.points],
+                [number(point.lower, round="down", places=5) for point in self.curve.points],
             ),
         ]
         for name, sign, values, digits in (
@@ -285,7 +285,7 @@ class CurveReport(Readable):
             (Heading("lam", "number"), [f"{point.lam:.4g}" for point in self.curve.points]),
             (
                 Heading("certified gap", "number", "gap"),
-                [two_digits_up(point.gap) for point in self.curve.points],
+                [number(point.gap, 2, round="up", short=True) for point in self.curve.points],
             ),
             (
                 Heading("released values used", "number", "values"),
