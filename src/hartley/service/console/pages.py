@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.template import page_environment
+from hartley.reports.render import page_environment
 from hartley.text import bits_down, bits_up, decimal_text, number
 
 if TYPE_CHECKING:
