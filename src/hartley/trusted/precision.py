@@ -623,8 +623,11 @@ class PriceDesk:
             raise OptionError("The batch has no question", hint="ask at least one")
         plans = []
         for item in listed:
-            wish = item if isinstance(item, Wish) else Wish(item)
-            plans.append(self._selection(wish.or_else(error, bits, min_rows)))
+            if isinstance(item, Wish):
+                wish = item.or_else(error, bits, min_rows)
+            else:
+                wish = Wish(item, error, bits, min_rows)
+            plans.append(self._selection(wish))
         return plans
 
     def _selection(self, wish: Wish) -> Selection:

@@ -16,7 +16,7 @@ from hartley.engines.codes import ColumnCoding
 from hartley.engines.dialect import Store
 from hartley.engines.duckdb import DuckDB, EmbeddedStore
 from hartley.engines.registry import EMBEDDED
-from hartley.trusted import scans, scans as ranks
+from hartley.trusted import statistics
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.trusted.questions.condition import about_nobody
@@ -169,19 +169,17 @@ def test_totals_are_those_of_plain_python(rows, asked):
     assert totals(coded_table(rows), asked) == [plain_total(question, rows) for question in asked]
 
 
+SMALL = {"MOST_CELLS": 30, "SMALL_CELLS": 4, "MOST_VALUES": 2, "MOST_COUNTS": 64, "FEW_COUNTS": 4}
+SMALL |= {"STRETCHES": 32, "MOST_GROUPS": 12, "MOST_STRETCHES": 2}
+
+
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(tables, st.lists(questions(), min_size=1, max_size=8))
 def test_totals_do_not_depend_on_how_scans_are_split(rows, asked):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scans, "MOST_CELLS", 30)
-        patch.setattr(scans, "SMALL_CELLS", 4)
-        patch.setattr(scans, "MOST_VALUES", 2)
-        patch.setattr(ranks, "MOST_COUNTS", 64)
-        patch.setattr(ranks, "FEW_COUNTS", 4)
-        patch.setattr(ranks, "STRETCHES", 32)
-        patch.setattr(ranks, "MOST_GROUPS", 12)
-        patch.setattr(ranks, "MOST_STRETCHES", 2)
+        for limit, small in SMALL.items():
+            patch.setattr(statistics, limit, small)
         found = totals(coded_table(rows), asked)
     assert found == [plain_total(question, rows) for question in asked]
 
@@ -228,7 +226,7 @@ def test_conditions_without_a_column_share_no_scan_of_ranks(conditions_of_one_fo
         Question(Statistic.ORDER, All(), Form((("b", 1),), 0, Fraction(1)), Fraction(1, 2), 0, 6),
         ROWS,
     )
-    assert ranks.select_ranks(coded_table(ROWS), (("b", 1),), wanted) == [
+    assert statistics.select_ranks(coded_table(ROWS), (("b", 1),), wanted) == [
         everybody if passes(where, {}) else None for where in conditions_of_one_form
     ]
 
@@ -374,15 +372,15 @@ def test_groups_take_one_scan_however_many_they_are():
 
 
 def test_a_median_over_a_wide_range_narrows_in_few_scans(monkeypatch):
-    monkeypatch.setattr(ranks, "MOST_COUNTS", 100)
+    monkeypatch.setattr(statistics, "MOST_COUNTS", 100)
     coded = counting(ROWS)
     form = Form((("wide", -3),), 0, Fraction(1))
     shares = [Fraction(k, 60) for k in range(1, 60)]
     asked = [Question(Statistic.ORDER, All(), form, share, 0, 1) for share in shares]
     assert totals(coded, asked) == [plain_total(question, ROWS) for question in asked]
     coded.store.texts.clear()
-    monkeypatch.setattr(ranks, "MOST_COUNTS", 2**19)
-    monkeypatch.setattr(ranks, "FEW_COUNTS", 0)
+    monkeypatch.setattr(statistics, "MOST_COUNTS", 2**19)
+    monkeypatch.setattr(statistics, "FEW_COUNTS", 0)
     coded = CodedTable(coded.codings, 2**20, coded.version, coded.store)
     assert totals(coded, asked[:1]) == [plain_total(asked[0], ROWS)]
     assert len(coded.store.texts) <= 2

@@ -82,7 +82,7 @@ class PostgresLedgerStore(LedgerStore):
         self._psycopg: Any = psycopg
         try:
             self._options = str(psycopg.conninfo.conninfo_to_dict(url).get("options") or "")
-            self._url, self.name = url, shown(url)
+            self._url, self.name = url, address_without_password(url)
         except (psycopg.ProgrammingError, ValueError):
             raise OptionError(
                 "The address of the ledger cannot be read",
@@ -233,11 +233,11 @@ def _transact(
     return result
 
 
-def shown(url: str) -> str:
+def address_without_password(url: str) -> str:
     """Return the address of a database without user, password and options.
 
     Example:
-        >>> shown("postgresql://me:secret@example.org:5433/ledgers?sslmode=require")
+        >>> address_without_password("postgresql://me:secret@example.org:5433/ledgers?sslmode=require")
         "'ledgers' on example.org"
     """
     parts = urlsplit(without_password(url))
