@@ -65,12 +65,6 @@ def cell_bounds(question: Question, cell: int) -> tuple[int, int]:
     return low, high
 
 
-def read(selection: Selection, totals: Sequence[int | None]) -> Reading:
-    """Turn the totals of a selection's questions into intervals, through their cells."""
-    pairs = zip(selection.questions, totals, strict=True)
-    return read_cells(selection, [cell_of(question, total) for question, total in pairs])
-
-
 def read_cells(selection: Selection, cells: Sequence[int | None]) -> Reading:
     """Turn the cells of a selection's questions into intervals that contain the truth."""
     bounds = [

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import floor_power, parse_number
@@ -467,15 +467,15 @@ def _capped(question: Question, width: int) -> Fraction:
 
 def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
     """Return steps that reveal nothing."""
-    questions = [(place, selection.questions[place]) for place in item.parts]
-    return [
-        (place, _capped(question, question.most - question.least)) for place, question in questions
-    ]
+    asked = selection.questions
+    return [(place, Fraction(asked[place].most - asked[place].least + 1)) for place in item.parts]
 
 
 # --- quotes ---------------------------------------------------------------------------------------
 # Plans for questions, made from public things alone before any data is read.
 
+K = TypeVar("K")
+V = TypeVar("V")
 MOST_PLANS, MOST_KEPT = 1000, 100
 """The number of cached plans, and the largest number of statistics of a cached plan."""
 MOST_LARGE = 2
@@ -587,9 +587,7 @@ class PriceDesk:
         if known is None or known.told != told.size:
             known = RefinedPlans.of(plans, told)
             if len(known.questions) <= MOST_KEPT:
-                if len(self._known) >= MOST_PLANS:
-                    self._known.clear()
-                self._known[key] = known
+                remember(self._known, key, known, MOST_PLANS)
         return known
 
     def prices(
@@ -637,9 +635,7 @@ class PriceDesk:
             known = self._resolved(wish)
             large = len(known.questions) > MOST_KEPT
             kept, most = (self._large, MOST_LARGE) if large else (self.plans, MOST_PLANS)
-            if len(kept) >= most:
-                kept.clear()
-            kept[key] = known
+            remember(kept, key, known, most)
         return known
 
     def _resolved(self, wish: Wish) -> Selection:
@@ -712,9 +708,7 @@ class PriceDesk:
         known = self._labels.get(id(plan))
         if known is None or known[0] is not plan:
             known = plan, vacuous_labels(plan, public_count=self.public_count)
-            if len(self._labels) >= MOST_PLANS:
-                self._labels.clear()
-            self._labels[id(plan)] = known
+            remember(self._labels, id(plan), known, MOST_PLANS)
         return known[1]
 
     def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[UsefulPrice, ...]:
@@ -786,6 +780,13 @@ def _is_asked(question: object) -> bool:
     return isinstance(question, str) or (
         isinstance(question, Wish) and isinstance(question.text, str)
     )
+
+
+def remember(known: dict[K, V], key: K, value: V, most: int) -> None:
+    """Keep a value under its key, and forget all others if there are too many."""
+    if len(known) >= most:
+        known.clear()
+    known[key] = value
 
 
 def refine_to_known_cells(plan: Selection, told: EarlierAnswers) -> Selection:

@@ -553,7 +553,7 @@ class SeveralRowsPricer:
     def _side(self, asked: Asked, amount: int) -> _Side:
         atoms = self._form((asked,))
         if atoms is None:
-            span = _everywhere(asked, self.schema)
+            span = everywhere(asked, self.schema)
             return _Side(asked, amount, inside=True, outside=True, span=span)
         spans = [seen_by(atom, atoms, (0,))[0].span for atom in atoms.atoms if atom.alive]
         hull = (min((low for low, _ in spans), default=0), max((h for _, h in spans), default=0))
@@ -573,7 +573,7 @@ def _order(sides: Sequence[_Side], grid: CellGrid) -> int:
     return min(total, grid.levels + empty)
 
 
-def _everywhere(asked: Asked, schema: Schema) -> IntRange:
+def everywhere(asked: Asked, schema: Schema) -> IntRange:
     """Return the range of a direction over all records."""
     ends = [sorted((0, t * (schema.columns[c].points - 1))) for c, t in asked.direction]
     return sum(low for low, _ in ends), sum(high for _, high in ends)

@@ -277,16 +277,12 @@ def reading(text: str) -> Iterator[Statement]:
     else:
         tree = known.filled(tokens)
     try:
-        yield _statement(text, tokens, tree)
+        statement = Statement(text, tokens, tree)
+        _check_clauses(statement)
+        yield statement
     finally:
         if known is not None and shape is not None:
             keep_tree(shape, known)
-
-
-def _statement(text: str, tokens: Sequence[Token], tree: exp.Select) -> Statement:
-    statement = Statement(text, tokens, tree)
-    _check_clauses(statement)
-    return statement
 
 
 def shorten(text: str, length: int = 60) -> str:
@@ -534,7 +530,14 @@ class Scope:
                 f"the columns are {self._first_columns()}",
                 node,
             )
-        return self._allowed(self._named(name, node), node)
+        column = self._named(name, node)
+        if self.schema.rows == "private" and column.kind == "public":
+            raise self.refusal(
+                f"The column '{column.name}' is public row by row, which shows who is in the table",
+                "where the number of rows is private, use open and private columns",
+                node,
+            )
+        return column
 
     def _named(self, name: str, node: Node) -> Column:
         columns = self.schema.columns
@@ -553,15 +556,6 @@ class Scope:
             f"{guess}the columns are {self._first_columns()}",
             node,
         )
-
-    def _allowed(self, column: Column, node: Node) -> Column:
-        if self.schema.rows == "private" and column.kind == "public":
-            raise self.refusal(
-                f"The column '{column.name}' is public row by row, which shows who is in the table",
-                "where the number of rows is private, use open and private columns",
-                node,
-            )
-        return column
 
     def _first_columns(self) -> str:
         names = [name for name in self.schema.columns if name != self.schema.unit]
