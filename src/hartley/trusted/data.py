@@ -54,10 +54,6 @@ if TYPE_CHECKING:
     from hartley.trusted.questions.question import Selection
 
 
-NAMED_DIGITS = 12
-"""Digits of the first row's hash in the name of the note; several ledgers may share a folder."""
-
-
 class LedgerHeadFile:
     """The note in a folder that records where a ledger ended."""
 
@@ -76,7 +72,7 @@ class LedgerHeadFile:
             if first is None:
                 return None
             self._first = first.hash
-        return self._folder / f"hartley.{self._first[:NAMED_DIGITS]}.head"
+        return self._folder / f"hartley.{self._first[:12]}.head"  # several may share a folder
 
     def check(self) -> None:
         """Raise an error if the ledger lacks the row that was noted last."""

@@ -115,7 +115,7 @@ def steps_for_error(
 
 
 def with_min_rows(selection: Selection, error: object, min_rows: object) -> Selection:
-    """Return a selection that promises an error only if at least so many rows count.
+    """Return a selection that promises an error only if at least this many rows count.
 
     Marks the averages and spreads whose number of rows does not follow from the schema. Their steps
     are then chosen for that number, before the data is read: more rows make an error smaller, and
@@ -210,8 +210,7 @@ def _spread_steps(
     assert item.squares is not None
     total, squares = selection.questions[item.sum], selection.questions[item.squares]
     width = 2 * wish / item.scale**2
-    assert item.bounds is not None
-    largest = item.bounds[1]
+    largest = item.ends[1]
     if item.kind is NumberKind.DEVIATION:
         root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
         if root < 0:
@@ -379,8 +378,7 @@ def _tells(
     """Whether each question of one of these ways has more than one possible cell."""
     rows = item.rows[1]
     if item.kind not in (NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER):
-        assert item.bounds is not None
-        width = item.bounds[1] - item.bounds[0]
+        width = item.ends[1] - item.ends[0]
         if any(selection.questions[place].step > width for place in way):
             # Perhaps enough for all rows, but not for the few that publicly count.
             rows = _known_rows(selection, item, public_count) or rows
@@ -397,12 +395,11 @@ def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
     """Return the range of a total; with a number of rows, for a total that is divided by it."""
     if question.statistic is Statistic.COUNT:
         return item.rows
-    assert item.bounds is not None
     if question.statistic is Statistic.ORDER:
-        return item.bounds
+        return item.ends
     power = 2 if question.statistic is Statistic.SQUARES else 1
     numbers = item.rows if item.kind is NumberKind.SUM else (rows,)
-    ends = [number * end**power for number in numbers for end in item.bounds]
+    ends = [number * end**power for number in numbers for end in item.ends]
     return min(ends), max(ends)
 
 
@@ -415,10 +412,9 @@ def _spread_width(selection: Selection, item: Item, rows: int) -> Fraction:
     """Return the largest width of a variance or a deviation, in units of its form."""
     assert item.sum is not None
     assert item.squares is not None
-    assert item.bounds is not None
     off = _width(selection.questions[item.sum])
     squares_off = _width(selection.questions[item.squares])
-    largest = item.bounds[1]  # of a form that begins at 0
+    largest = item.ends[1]  # of a form that begins at 0
     off = min(off, rows * largest)
     width = Fraction(squares_off, rows) + _squared_mean_width(off, rows, largest)
     if item.sample:
@@ -433,8 +429,7 @@ def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
 
 def _range_width(item: Item) -> Fraction:
     """Return the width of the answer by the range of the values alone, in units of the form."""
-    assert item.bounds is not None
-    width = Fraction(item.bounds[1] - item.bounds[0])
+    width = Fraction(item.ends[1] - item.ends[0])
     if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
         return width
     variance = width**2 / 4 * (2 if item.sample else 1)
@@ -634,8 +629,8 @@ class PriceDesk:
         if known is None:
             known = self._resolved(wish)
             large = len(known.questions) > MOST_KEPT
-            kept, most = (self._large, MOST_LARGE) if large else (self.plans, MOST_PLANS)
-            remember(kept, key, known, most)
+            cache, most = (self._large, MOST_LARGE) if large else (self.plans, MOST_PLANS)
+            remember(cache, key, known, most)
         return known
 
     def _resolved(self, wish: Wish) -> Selection:

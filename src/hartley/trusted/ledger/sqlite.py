@@ -707,10 +707,10 @@ def _transact(
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return which file is at a path; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - in half the time
+        state = os.stat(path)  # noqa: PTH116 - in half the time
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return state.st_dev, state.st_ino
 
 
 def _no_ledger(name: str) -> InputError:

@@ -154,14 +154,14 @@ class EarlierAnswers:
 
 
 class RecordedLookups(EarlierAnswers):
-    """What was told before, with a note of all that a price looked up in it.
+    """Earlier answers, recording which of them a price used.
 
     A price is a function of its questions and of what it looks up here. So it is the same after
     other rows exactly if these give the same.
     """
 
     def __init__(self, told: EarlierAnswers) -> None:
-        """Watch what is looked up in ``told``, which may not grow meanwhile."""
+        """Record what is looked up in ``told``, which may not grow meanwhile."""
         self.schema, self._told = told.schema, told
         self._seen: list[tuple[str, tuple[Any, ...], object]] = []
 
@@ -171,7 +171,7 @@ class RecordedLookups(EarlierAnswers):
         return result
 
     def add(self, question: Question, row: int) -> None:
-        """Refuse it: what is watched stays as it is."""
+        """Refuse to add anything."""
         raise NotImplementedError
 
     def steps(self, question: Question) -> list[tuple[Fraction, int]]:
@@ -362,7 +362,7 @@ def _group(
         for k in range(len(questions), len(questions) + len(counts))
     ]
     taken = laminar(places)
-    of_taken = [count for count, some in zip(counts, places, strict=True) if some in taken]
+    of_taken = [count for count, atom_set in zip(counts, places, strict=True) if atom_set in taken]
     key = (tuple(questions), frozenset(counts), frozenset(of_taken))
     if key not in memory:
         memory[key] = _in_parts(questions, atoms, taken, schema)
@@ -382,7 +382,7 @@ def _in_parts(
         parts.setdefault(around, []).append(kind)
     if schema.rows == "private":
         parts[frozenset()].append(TypedAtom("absent", 1, {}))
-    kinds = [some for some in parts.values() if some]
+    kinds = [atoms_of_part for atoms_of_part in parts.values() if atoms_of_part]
     r = schema.rows_per_unit
     ways = comb(len(kinds) + r - 1, r)
     if ways > MOST_VECTORS:
@@ -403,9 +403,9 @@ def laminar(sets: Sequence[frozenset[int]]) -> list[frozenset[int]]:
     told apart from one in both and one in neither by no count of A and of B.
     """
     taken: list[frozenset[int]] = []
-    for some in sets:
-        if all(some <= other or other <= some or not some & other for other in taken):
-            taken.append(some)
+    for members in sets:
+        if all(members <= other or other <= members or not members & other for other in taken):
+            taken.append(members)
     return taken
 
 

@@ -766,7 +766,7 @@ class PartedAtoms:
 def covering_ranges(
     asked: Sequence[Asked], windows: Windows, schema: Schema
 ) -> Iterator[dict[str, IntRange]]:
-    """Yield ranges of columns of which one certainly holds the record, where windows hold anywhere.
+    """Yield column ranges such that every record lies in at least one of them.
 
     A column that varies by L at most stays in a run of its classes: from the last code of the first
     class to the first code of the last one it is no further than L.

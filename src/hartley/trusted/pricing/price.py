@@ -278,12 +278,12 @@ class Pricer:
                 numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
             )
         if id(group) not in self._parts_of:
-            self._parts_of[id(group)] = [self._group(some) for some in _buckets(group.pairs)]
+            self._parts_of[id(group)] = [self._group(pairs) for pairs in _buckets(group.pairs)]
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
         points = prod([self.schema.columns[c].size for c in columns]) + absent
 
-        def price(some: _Group) -> int:
-            return self._part(some, grids, priced, absent=absent).cells
+        def price(part: _Group) -> int:
+            return self._part(part, grids, priced, absent=absent).cells
 
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf

@@ -86,7 +86,7 @@ class CellGrid:
         return -(-length * self.under // self.over)
 
     def counted(self, rows: int) -> int:
-        """Return how many boundaries a count can pass with so many rows."""
+        """Return how many boundaries a count can pass with a number of rows."""
         # A count has one boundary a row at most. Lengths of counts are not collected: no search
         # scales their steps.
         return min(rows, -(-rows * self.under // self.over))
@@ -375,8 +375,8 @@ class PublicParts:
         if len(cuts) == 1:  # as below, without blocks: most prices depend on one column
             ((name, starts),) = cuts
             firsts = [run for run, c in enumerate(cells) if not run or c != cells[run - 1]]
-            left = ((name, tuple([starts[run] for run in firsts])),) if len(firsts) > 1 else ()
-            return cls(left, tuple([cells[run] for run in firsts]))
+            short = ((name, tuple([starts[run] for run in firsts])),) if len(firsts) > 1 else ()
+            return cls(short, tuple([cells[run] for run in firsts]))
         runs, numbers = dict(cuts), cells
         for name, starts in cuts:
             later = prod([len(runs[other]) for other, _ in cuts if other > name])
@@ -584,7 +584,7 @@ def vectors_of_counts(counts: Iterable[tuple[int, int]], rows: int) -> int:
                 more[used] += more[used - step]
             if (beyond := used - 1 - passed * step) >= 0:
                 more[used] -= ways[beyond]
-        ways = [none + some for none, some in zip(ways, more, strict=True)]
+        ways = [none + several for none, several in zip(ways, more, strict=True)]
     return sum(ways)
 
 

@@ -459,7 +459,6 @@ def unexpected(node: Node, *allowed: str) -> bool:
 # --- scope ----------------------------------------------------------------------------------------
 # The scope of a question: which table and which columns its names mean.
 
-SHOWN_COLUMNS = 20
 FUNCTION_HINT = (
     "in SELECT: COUNT, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, MIN, MAX, MEDIAN and "
     "QUANTILE; in GROUP BY: FLOOR(column / width) and BIN(column, width); in WHERE: none"
@@ -559,7 +558,7 @@ class Scope:
 
     def _first_columns(self) -> str:
         names = [name for name in self.schema.columns if name != self.schema.unit]
-        return join_first(names, SHOWN_COLUMNS)
+        return join_first(names, 20)
 
     def refusal(self, problem: str, hint: str, node: Node = None) -> Refused:
         """Return a refusal that points at a part of the text."""

@@ -104,6 +104,12 @@ class Item:
         places = (self.sum, self.squares, self.count, self.order)
         return tuple(place for place in places if place is not None)
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The bounds of the form, where there are any."""
+        assert self.bounds is not None
+        return self.bounds
+
 
 @dataclass(frozen=True)
 class Selection:

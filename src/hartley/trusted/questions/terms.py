@@ -186,7 +186,6 @@ def read_day(node: Node) -> int | None:
 # --- values ---------------------------------------------------------------------------------------
 # Values in a question as codes of a column.
 
-SHOWN_VALUES = 8
 PLACES = 12
 """A number with more decimals than this is written as a fraction."""
 
@@ -335,7 +334,7 @@ def _undeclared(scope: Scope, node: Node, column: Column, value: object) -> Exce
 
 
 def _first_values(column: Column) -> str:
-    return join_first([quoted(value) for value in column.values or ()], SHOWN_VALUES)
+    return join_first([quoted(value) for value in column.values or ()], 8)
 
 
 def quoted(value: str | int) -> str:
