@@ -14,11 +14,12 @@ from hypothesis import given, settings, strategies as st
 from random_questions import EPOCH, Case, assert_contains, holds, random_steps
 from rich.console import Console
 
+from agents import read
 from hartley import Column, Estimate, Schema
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.results.answer import float_above, float_below
 from hartley.text import number
-from hartley.trusted.cells import cell_bounds, cell_of, read, read_cells, root_down, root_up
+from hartley.trusted.cells import cell_bounds, cell_of, read_cells, root_down, root_up
 from hartley.trusted.precision import steps_for_error, worst_errors
 from hartley.trusted.questions.batch import All, Statistic
 from hartley.trusted.questions.question import parse
