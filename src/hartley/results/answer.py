@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hartley.errors import EngineError, OptionError
+from hartley.exact import float_above, float_below
 from hartley.files import as_exact, as_text, as_truth, each, require
 from hartley.results import codec
 from hartley.text import as_date, bits_down, bits_up, distinct, interval_words
@@ -26,22 +27,6 @@ if TYPE_CHECKING:
 
 
 # --- estimate -------------------------------------------------------------------------------------
-
-
-def float_below(number: Fraction) -> float:
-    """Return the largest double that is not above a number.
-
-    Example:
-        >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_above(Fraction(1, 3))
-        True
-    """
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
-
-
-def float_above(number: Fraction) -> float:
-    """Return the smallest double that is not below a number."""
-    return 0.0 - float_below(-number)  # turns -0.0 into 0.0
 
 
 @dataclass(frozen=True)
