@@ -363,7 +363,7 @@ class Differencing:
         rows: a total is called isolating if it is about at most this many rows.
 
     Example:
-        >>> from hartley.knowledge.transcript import Group, AnswerCell, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> pay, who = np.tile(np.arange(51), 3), np.repeat([0, 1, 2], 51)
         >>> def told(total, inside):
         ...     return AnswerCell("SUM", inside, pay * inside, total, (total, total), least=0,

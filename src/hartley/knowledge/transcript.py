@@ -550,7 +550,7 @@ def possible_records(
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, AnswerCell, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
         >>> total = AnswerCell("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
@@ -673,7 +673,7 @@ def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneR
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, AnswerCell, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
         >>> total = AnswerCell("SUM(age)", age >= 0, age, 2, (4, 5), least=0, step=Fraction(2))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 3,

@@ -303,7 +303,7 @@ class Relaxation:
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, AnswerCell, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
         >>> total = AnswerCell("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
