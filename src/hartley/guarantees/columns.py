@@ -668,11 +668,7 @@ def promise_lines(document: PolicyDocument) -> Promise:
     if len(promises) == 1:
         return replace(weakest, claim=f"{weakest.claim} {rest}")
     consequences = [
-        replace(
-            consequence,
-            name=f"{consequence.name} of {name}",
-            sentence=f"Of {name}: {consequence.sentence}",
-        )
+        consequence.about(name, "Of")
         for promise, name in zip(promises, names, strict=True)
         for consequence in promise.consequences
     ]

@@ -17,7 +17,7 @@ from rich.console import Console
 from agents import read
 from hartley import Column, Estimate, Schema
 from hartley.errors import EngineError, OptionError, Refused
-from hartley.results.answer import float_above, float_below
+from hartley.exact import float_above, float_below
 from hartley.text import number
 from hartley.trusted.cells import cell_bounds, cell_of, read_cells, root_down, root_up
 from hartley.trusted.precision import steps_for_error, worst_errors

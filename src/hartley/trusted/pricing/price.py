@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import LONG
+from hartley.results.codec import LONG
 from hartley.text import bits_up, count_of, number, plural
 from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
 from hartley.trusted.pricing.one_row import (
