@@ -1,19 +1,120 @@
-"""Extreme values of polynomials, compared with grids from within and intervals from outside."""
+"""Polynomials agree with their expressions everywhere; their extremes lie between two bounds."""
 
 import random
 from fractions import Fraction
+from itertools import product
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from hartley import Box, Interval
+from hartley.boxes import parse_expression
 from hartley.boxes.polynomial import (
     Bracket,
-    Polynomial,
+    components,
     curve_extremes,
+    enclosed,
+    fraction,
     largest,
     least,
+    multiplied_out,
     quadratic_extremes,
+    rational,
+    slope_signs,
 )
+from queries import queries
+
+NAMES = ("x", "y", "z")
+numbers = st.fractions(-3, 3, max_denominator=4)
+
+
+def at(polynomial, values):
+    return fraction(polynomial(*(rational(values[name]) for name in polynomial.context().names())))
+
+
+@pytest.mark.slow
+@given(
+    tree=queries((["+", "-", "*"], ["neg"]), numbers, names=NAMES, leaves=8),
+    divisor=numbers,
+    point=st.tuples(numbers, numbers, numbers),
+)
+@settings(max_examples=120, deadline=None)
+def test_a_polynomial_has_the_values_of_its_expression(tree, divisor, point):
+    tree = tree * (tree - 1) / (divisor or 1)
+    values = dict(zip(NAMES, point, strict=True))
+    polynomial = multiplied_out(tree)
+    truth = tree.at(values)
+    assert at(polynomial, values) == truth
+    constant = at(polynomial, dict.fromkeys(NAMES, Fraction(0)))
+    assert sum((at(part, values) for part in components(polynomial)), constant) == truth
+    low, high = enclosed(polynomial, {n: Interval(v - 1, v + 2) for n, v in values.items()})
+    assert low <= truth <= high
+
+
+@pytest.mark.parametrize("query", ["exp(x)", "1/x", "x/(1 + y)", "abs(x)", "min(x, y)", "x**64*x"])
+def test_other_queries_are_no_polynomials(query):
+    assert multiplied_out(parse_expression(query)) is None
+
+
+def test_a_query_that_multiplies_out_to_too_many_terms_is_left_as_it_is():
+    many = " + ".join(f"x{i}" for i in range(80))
+    assert multiplied_out(parse_expression(f"({many})**2")) is None
+    assert multiplied_out(parse_expression(f"({many})**3")) is None
+    assert len(multiplied_out(parse_expression(f"({many}) + 1"))) == 81
+
+
+def test_terms_that_cancel_are_gone():
+    whole = multiplied_out(parse_expression("(x + y)**2 - (x - y)**2 - 4*x*y + z"))
+    assert [str(part) for part in components(whole)] == ["z"]
+
+
+# --- slopes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "signs"),
+    [
+        ("x*y", (0, 1)),  # y lies in [-1, 1], x in [1, 2]
+        ("x**3 - y", (1, -1)),
+        ("x**2 + abs(x)", (1,)),
+        ("abs(y)", (0,)),
+        ("-exp(y)*x", (-1, -1)),
+        ("log(x)/x**4", (0,)),
+        ("1/x + min(x, 3 + y)", (0, 1)),
+        ("sqrt(y + 1) + y", (1,)),  # without bound at its low end, and rising all the same
+        ("sqrt(y + 1) - y", (0,)),
+        ("max(x, 2*x) - y**0", (1, 1)),  # what does not occur never falls
+        ("5 - sqrt(x)", (-1,)),
+    ],
+)
+def test_signs_of_slopes(query, signs):
+    expression = parse_expression(query)
+    found = slope_signs(expression, {"x": Interval(1, 2), "y": Interval(-1, 1)})
+    assert found == dict(zip(sorted(expression.names), signs, strict=True))
+
+
+@pytest.mark.slow
+@given(
+    tree=queries((["+", "-", "*", "min", "max"], ["neg", "abs"]), numbers, leaves=6).filter(
+        lambda tree: tree.names
+    ),
+    low=st.integers(-2, 1),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_certain_sign_is_never_contradicted(tree, low):
+    sides = {"x": Interval(low, low + 1), "y": Interval(-1, 2)}
+    steps = [Fraction(k, 6) for k in range(7)]
+    for name, sign in slope_signs(tree, sides).items():
+        other = "y" if name == "x" else "x"
+        for fixed in (sides[other].low + sides[other].length * k for k in steps):
+            values = [
+                sign * tree.at({other: fixed, name: sides[name].low + sides[name].length * k})
+                for k in steps
+            ]
+            assert values == sorted(values)
+
+
+# --- critical values ------------------------------------------------------------------------------
 
 
 def horner(coefficients, x):
@@ -102,49 +203,44 @@ def test_repeated_roots_of_the_slope_are_isolated_once(power):
 
 
 def random_quadratic(rng, names):
-    terms = {}
+    terms = [f"{rng.randint(-2, 2)}"]
     for i, one in enumerate(names):
-        terms[((one, 1),)] = Fraction(rng.randint(-4, 4), rng.randint(1, 3))
-        terms[((one, 2),)] = Fraction(rng.randint(-3, 3))
-        for other in names[i + 1 :]:
-            terms[((one, 1), (other, 1))] = Fraction(rng.randint(-3, 3))
-    terms[()] = Fraction(rng.randint(-2, 2))
-    return Polynomial({term: by for term, by in terms.items() if by})
+        terms.append(f"({rng.randint(-4, 4)})*{one}/{rng.randint(1, 3)}")
+        terms += [f"({rng.randint(-3, 3)})*{one}*{other}" for other in names[i:]]
+    return parse_expression(" + ".join(terms))
 
 
-def on_grid(polynomial, sides, names, parts):
-    points = [()]
-    for name in names:
-        side = sides[name]
-        steps = [side.low + side.length * k / parts for k in range(parts + 1)]
-        points = [(*point, x) for point in points for x in steps]
-    return [polynomial.at(dict(zip(names, point, strict=True))).constant for point in points]
+def on_grid(query, sides, names, parts):
+    steps = [
+        [sides[name].low + sides[name].length * k / parts for k in range(parts + 1)]
+        for name in names
+    ]
+    return [query.at(dict(zip(names, point, strict=True))) for point in product(*steps)]
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_quadratics_lie_between_a_grid_and_an_interval_enclosure(seed):
     rng = random.Random(1000 + seed)  # noqa: S311 - seeded test cases
     names = ("x", "y", "z")[: rng.randint(1, 3)]
-    polynomial = random_quadratic(rng, names)
+    query = random_quadratic(rng, names)
+    polynomial = multiplied_out(query)
     sides = {}
     for name in names:
         low = Fraction(rng.randint(-3, 2))
         sides[name] = Interval(low, low + Fraction(rng.randint(1, 4), 2))
-    if not polynomial.names:
-        return
     bottom, top = quadratic_extremes(polynomial, sides)
     parts = {1: 60, 2: 16, 3: 8}[len(names)]
-    grid = on_grid(polynomial, sides, names, parts)
+    grid = on_grid(query, sides, names, parts)
     assert bottom <= min(grid)
     assert max(grid) <= top
-    outer = polynomial.enclosed(sides)
+    outer = enclosed(polynomial, sides)
     assert outer[0] <= bottom
     assert top <= outer[1]
     # Half a step from a grid point an extreme point in a face differs by the bend alone.
     bend = sum(
-        abs(by) * max(side.length for side in sides.values()) ** 2
-        for term, by in polynomial.terms.items()
-        if sum(power for _, power in term) == 2
+        abs(fraction(by)) * max(side.length for side in sides.values()) ** 2
+        for powers, by in polynomial.terms()
+        if sum(powers) == 2
     ) / (parts * parts)
     assert min(grid) - bottom <= bend
     assert top - max(grid) <= bend
@@ -152,11 +248,8 @@ def test_quadratics_lie_between_a_grid_and_an_interval_enclosure(seed):
 
 def test_a_singular_face_is_left_through_a_smaller_one_with_the_same_value():
     # (x - y)^2 is least all along the diagonal, where the system of the whole square is singular.
-    square = Polynomial(
-        {(("x", 2),): Fraction(1), (("y", 2),): Fraction(1), (("x", 1), ("y", 1)): Fraction(-2)}
-    )
     sides = Box({"x": (0, 3), "y": (1, 2)}).sides
-    assert quadratic_extremes(square, sides) == (0, 4)
+    assert quadratic_extremes(multiplied_out(parse_expression("(x - y)**2")), sides) == (0, 4)
 
 
 def test_the_least_and_the_largest_of_brackets_need_not_say_which():
