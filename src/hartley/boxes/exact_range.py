@@ -255,7 +255,7 @@ def known_range(expression: Expression, box: Box) -> KnownRange:
         )
     check_defined(expression, box)
     fixed = {name: box[name].low for name in expression.names if not box[name].length}
-    return _ends(_put_in(expression, fixed) if fixed else expression, box.sides)
+    return _ends(expression.put_in(fixed) if fixed else expression, box.sides)
 
 
 def _ends(expression: Expression, sides: Sides) -> KnownRange:
@@ -275,13 +275,9 @@ def _ends(expression: Expression, sides: Sides) -> KnownRange:
 def _without_repetition(expression: Expression, sides: Sides) -> KnownRange | None:
     """Use natural interval arithmetic where it is exact: no variable twice, rational values."""
     if expression.linear() is None:
-        nodes, times = expression.nodes(), dict[int, int]()
-        for node in nodes:
-            times[id(node)] = sum(times[id(part)] for part in node.parts) + (
-                node.operation == "var"
-            )
-        rounded = any(node.operation in ("exp", "log", "sqrt") for node in nodes)
-        if rounded or times[id(expression)] > len(expression.names):
+        times = expression.fold(lambda node, parts: sum(parts) + int(node.operation == "var"))
+        rounded = any(node.operation in ("exp", "log", "sqrt") for node in expression.nodes())
+        if rounded or times > len(expression.names):
             return None
     ends = natural_range(expression, sides)
     return None if ends is None else KnownRange(*map(Bracket.exactly, ends))
@@ -496,21 +492,9 @@ def _at_corners(expression: Expression, sides: Sides) -> KnownRange | None:
     if not certain:
         return None
     lowest, highest = (
-        _ends(_put_in(expression, _corner(certain, sides, way)), sides) for way in (-1, 1)
+        _ends(expression.put_in(_corner(certain, sides, way)), sides) for way in (-1, 1)
     )
     return KnownRange(lowest.low, highest.high)
-
-
-def _put_in(expression: Expression, values: Mapping[str, Fraction]) -> Expression:
-    """Return an expression with numbers in the place of some variables."""
-    made: dict[int, Expression] = {}
-    for node in expression.nodes():
-        if node.operation == "var" and node.arguments[0] in values:
-            made[id(node)] = Expression("const", (values[node.arguments[0]],))
-        else:
-            parts = (made[id(a)] if isinstance(a, Expression) else a for a in node.arguments)
-            made[id(node)] = Expression(node.operation, tuple(parts))
-    return made[id(expression)]
 
 
 def _enclosed(expression: Expression, sides: Sides) -> KnownRange:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
@@ -200,18 +201,12 @@ def slope_ranges(expression: Expression, sides: Sides) -> dict[str, Ends | None]
         >>> print(low, high)
         2 6
     """
-    values, nodes = natural_ranges(expression, sides), expression.nodes()
-    ranges = {}
-    for name in expression.names:
-        slopes: dict[int, Ends | None] = {}
-        for node in nodes:
-            slopes[id(node)] = _slope(node, [slopes[id(part)] for part in node.parts], name, values)
-        ranges[name] = slopes[id(expression)]
-    return ranges
+    values = natural_ranges(expression, sides)
+    return {name: expression.fold(partial(_slope, name, values)) for name in expression.names}
 
 
 def _slope(
-    node: Expression, slopes: list[Ends | None], name: str, ranges: Mapping[int, Ends | None]
+    name: str, ranges: Mapping[int, Ends | None], node: Expression, slopes: list[Ends | None]
 ) -> Ends | None:
     """Enclose the derivative of one operation; None where it has no bounds."""
     operation = node.operation
