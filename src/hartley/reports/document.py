@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from hartley.attacks.finding import Finding
     from hartley.report import Readable
     from hartley.studies.check.check_report import CheckReport
 
-    Result = Readable | CheckReport | Finding
+    Result = Readable | CheckReport
     """All results that have a page."""
 
 PAGES: dict[str, tuple[str, str]] = {}
