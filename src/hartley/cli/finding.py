@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from hartley.attacks.finding import Finding
+    from hartley.attacks.finding import AttackResult
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FindingGate:
 
             check_condition(self.fail_on, FAIL_ON_SUCCESS)
 
-    def test(self, finding: Finding) -> None:
+    def test(self, finding: AttackResult) -> None:
         """Exit with 3 if the number of a finding is above the limit, or a condition holds."""
         from hartley.studies.check.gate import attack_condition, number_case, with_condition
 
@@ -53,7 +53,7 @@ def check_page(html: Path | None, read: Iterable[str | Path] = ()) -> None:
 
 
 def tell_finding(
-    finding: Finding, *, html: Path | None, json: bool | None, gate: FindingGate | None = None
+    finding: AttackResult, *, html: Path | None, json: bool | None, gate: FindingGate | None = None
 ) -> None:
     """Write the page if asked for, print the finding of an attack, and let the gate decide."""
     from hartley.reports import write_html
