@@ -8,6 +8,8 @@ from itertools import product
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
+from hartley.files import write_whole
+from hartley.inputs import formerly
 from hartley.report import (
     Cell,
     Chart,
@@ -26,7 +28,9 @@ from hartley.tables.view import condition_columns, evaluate_condition
 from hartley.text import bits_down, bits_up, count_of, listed, plural
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from hartley.knowledge.cover import Cover, Selections
     from hartley.knowledge.hidden_sums import Change, HullPoint, OneTable
@@ -356,7 +360,14 @@ class CheckReport(Readable):
             )
         yield Section("What the verdicts mean", (MEANINGS,), page_only=True)
 
-    def to_dict(self, *, values: bool = True) -> dict[str, Any]:
+    def write_certificate(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proofs of the verdicts."""
+        from hartley.studies.check.certificate import certify_tables
+
+        return write_whole(path, certify_tables(self).to_json() + "\n")
+
+    @formerly(show_values="values")
+    def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
         return {
             "format": 1,
@@ -385,7 +396,7 @@ class CheckReport(Readable):
                     "statistic": part.statistic,
                     "outputs": list(part.outputs),
                     "decimals": part.places,
-                    "cells": [cell.to_dict(values=values) for cell in part.cells],
+                    "cells": [cell.to_dict(values=show_values) for cell in part.cells],
                 }
                 for part in self.statistics
             ],
