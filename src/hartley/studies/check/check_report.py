@@ -8,7 +8,6 @@ from itertools import product
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
-from hartley.files import write_whole
 from hartley.inputs import formerly
 from hartley.report import (
     Cell,
@@ -28,9 +27,7 @@ from hartley.tables.view import condition_columns, evaluate_condition
 from hartley.text import bits_down, bits_up, count_of, listed, plural
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from hartley.knowledge.cover import Cover, Selections
     from hartley.knowledge.hidden_sums import Change, HullPoint, OneTable
@@ -359,12 +356,6 @@ class CheckReport(Readable):
                 table=Grid(headings, tuple(cell.row(part.places) for part, cell in bad), most=40),
             )
         yield Section("What the verdicts mean", (MEANINGS,), page_only=True)
-
-    def write_certificate(self, path: str | os.PathLike[str]) -> Path:
-        """Write the proofs of the verdicts."""
-        from hartley.studies.check.certificate import certify_tables
-
-        return write_whole(path, certify_tables(self).to_json() + "\n")
 
     @formerly(show_values="values")
     def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:

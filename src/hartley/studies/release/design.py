@@ -232,9 +232,7 @@ class Design(Readable):
         """Write the policy."""
         self.document.save(path)
 
-    def write_certificate(
-        self, path: str | os.PathLike[str], out: str | os.PathLike[str]
-    ) -> None:
+    def write_certificate(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
         """Write the certificate of the policy in the file ``out``."""
         self.certificate.bind(out).save(path)
 
