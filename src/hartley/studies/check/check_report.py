@@ -8,6 +8,7 @@ from itertools import product
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
+from hartley.inputs import formerly
 from hartley.report import (
     Cell,
     Chart,
@@ -356,7 +357,8 @@ class CheckReport(Readable):
             )
         yield Section("What the verdicts mean", (MEANINGS,), page_only=True)
 
-    def to_dict(self, *, values: bool = True) -> dict[str, Any]:
+    @formerly(show_values="values")
+    def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
         return {
             "format": 1,
@@ -385,7 +387,7 @@ class CheckReport(Readable):
                     "statistic": part.statistic,
                     "outputs": list(part.outputs),
                     "decimals": part.places,
-                    "cells": [cell.to_dict(values=values) for cell in part.cells],
+                    "cells": [cell.to_dict(values=show_values) for cell in part.cells],
                 }
                 for part in self.statistics
             ],

@@ -14,13 +14,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
+from hartley.inputs import formerly
 from hartley.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.attacks.differencing import DifferencingFinding
-    from hartley.attacks.finding import AttackEstimate
+    from hartley.attacks.finding import AttackEstimate, Finding
     from hartley.ranges.relation import ExposureCounts
     from hartley.studies.check.check_report import CheckedCell, CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
@@ -89,6 +90,41 @@ def leakage_of(report: AuditReport | AnonymityReport) -> tuple[int, int]:
     if narrowest:
         return int(getattr(report, "secret_values", 0)), int(narrowest[0].secrets_left)
     return report.rows, int(getattr(report, "k", 1))
+
+
+def audit_gate(
+    report: AuditReport, fail_on: str = "never", fail_above: object = None
+) -> list[GateCase]:
+    """Test whom an audited release singles out or gives away, and the bits that it reveals."""
+    cases = above_cases(report.table, leakage_of(report), fail_above)
+    return with_condition(cases, people_condition(report.people, fail_on))
+
+
+def anonymity_gate(
+    report: AnonymityReport, fail_on: str = "never", fail_above: object = None
+) -> list[GateCase]:
+    """Test whom the keys of a table single out or give away, and the bits that they reveal."""
+    cases = above_cases(report.table, leakage_of(report), fail_above)
+    return with_condition(cases, anonymity_condition(report, fail_on))
+
+
+def attack_gate(
+    finding: Finding, names: Sequence[str], fail_on: str = "never", fail_above: object = None
+) -> list[GateCase]:
+    """Test the number of an attack on the files of these names."""
+    cases = [number_case(name, finding.number.high, fail_above) for name in names]
+    return with_condition(cases, attack_condition(finding.number, fail_on))
+
+
+def differencing_gate(
+    finding: DifferencingFinding,
+    names: Sequence[str],
+    fail_on: str = "never",
+    fail_above: object = None,
+) -> list[GateCase]:
+    """Test what combinations of the answers in a ledger settle about few rows."""
+    cases = above_cases(names[0], worst_difference(finding), fail_above)
+    return with_condition(cases, differencing_condition(finding, fail_on))
 
 
 def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
@@ -225,8 +261,8 @@ def with_condition(cases: Sequence[GateCase], reason: str | None) -> list[GateCa
     ]
 
 
-def check_cases(
-    report: CheckReport, fail_on: str, fail_above: object = None, *, values: bool = False
+def check_gate(
+    report: CheckReport, fail_on: str, fail_above: object = None, *, show_values: bool = False
 ) -> list[GateCase]:
     """Test every output of a check: one case an output, and one for the bits of a person."""
     check_condition(fail_on, FAIL_ON)
@@ -238,7 +274,7 @@ def check_cases(
                 continue
             for output, file, line in _places(cell, list(findings), part.tables):
                 message = f"{cell.name} is {cell.verdict} under {cell.rule}"
-                if values:
+                if show_values:
                     message += f": {cell.interval(part.places)}"
                 rule = "singled-out" if cell.singled_out and cell.certain else cell.verdict
                 findings[output].append(GateFinding(rule, message, file, line, cell.name))
@@ -263,9 +299,10 @@ def _places(
     return places or [(last, paths.get(last, last), 1)]
 
 
+@formerly(rule="rules")
 def assert_safe(
     *paths: object,
-    rules: tuple[str, ...] = ("frequency<10",),
+    rule: Sequence[str] = ("frequency<10",),
     fail_on: str = "disclosed",
     **more: object,
 ) -> None:
@@ -275,7 +312,7 @@ def assert_safe(
 
     Args:
         paths: what ``hartley.check`` takes.
-        rules: the rules.
+        rule: the rules.
         fail_on: "disclosed" or "open".
         more: further arguments of ``hartley.check``.
 
@@ -289,8 +326,8 @@ def assert_safe(
     """
     from hartley.studies.check.check import check
 
-    report = check(*paths, rules=rules, **more)  # type: ignore[arg-type]  # checked there
-    cases = check_cases(report, fail_on)
+    report = check(*paths, rule=rule, **more)  # type: ignore[arg-type]  # checked there
+    cases = check_gate(report, fail_on)
     messages = [f"{f.file}:{f.line}: {f.message}" for case in cases for f in case.findings]
     if messages:
         raise AssertionError("\n".join([report.headline, *messages]))

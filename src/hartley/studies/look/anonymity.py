@@ -14,6 +14,7 @@ import numpy as np
 from hartley.engines.table import Kind
 from hartley.errors import OptionError
 from hartley.exact import check_base
+from hartley.inputs import formerly
 from hartley.kernels.classes import ClassCounts
 from hartley.measures import anonymity as measures, anonymity as risks
 from hartley.measures.anonymity import (
@@ -41,7 +42,7 @@ from hartley.report import (
     Tile,
 )
 from hartley.schema.roles import chosen_columns, open_for
-from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
+from hartley.studies.look.exposure import counts_more, key_risks, record_exposure, with_exposure
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prepare
 from hartley.text import (
@@ -55,10 +56,13 @@ from hartley.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import os
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from hartley.inputs import Columns, Few, Groups, MoreRows, Progress, PythonOnly, Rows
     from hartley.measures.anonymity import SizeBand
     from hartley.policies.hierarchy import Level
     from hartley.ranges.classes import KeyClasses
@@ -66,7 +70,6 @@ if TYPE_CHECKING:
     from hartley.schema.roles import RolesSource
     from hartley.tables.view import View, ViewColumn
 
-    Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
 
 
@@ -355,6 +358,15 @@ class AnonymityReport(Readable):
             )
         yield Section("What this does not say", (IDENTITY_ALONE,), page_only=True)
 
+    def write_risks(
+        self,
+        path: str | os.PathLike[str],
+        table: object,
+        roles: RolesSource | None = None,
+    ) -> Path:
+        """Write the risk of every record of the table that was measured."""
+        return key_risks(table, self.keys, roles=roles).write(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
@@ -379,16 +391,17 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
 # --- anonymity ------------------------------------------------------------------------------------
 
 
+@formerly(few="k")
 def anonymity(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    keys: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None = None,
-    hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
-    population: object = None,
-    base: float = 2,
-    k: int = FEW,
+    keys: Columns | None = None,
+    confidential: Columns | None = None,
+    ordered: Columns | Mapping[str, Sequence[object]] | None = None,
+    hierarchy: Groups | None = None,
+    population: MoreRows | None = None,
+    base: PythonOnly[float] = 2,
+    few: Few = FEW,
     roles: RolesSource | None = None,
     progress: Progress | None = None,
 ) -> AnonymityReport:
@@ -405,20 +418,22 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     with the number of rows.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        keys: the columns by which somebody could be recognised; with roles, by default the keys.
-        confidential: the columns whose values should stay unknown; with roles, by default the
-            confidential ones.
-        ordered: confidential columns whose values have an order, or for each such column its
-            values in order; numbers and times are ordered if it is left out.
-        hierarchy: for confidential columns, the groups of every value from narrow to wide.
-        population: a table of everybody who could be in the table, with the same keys written in
-            the same way; without one the journalist's risk is bounded by the prosecutor's.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        keys: The columns by which a person could be recognised. In Python, by default the keys of
+            the roles.
+        confidential: The confidential columns. In Python, by default those of the roles.
+        ordered: Confidential columns whose values have an order; default: numbers and times. In
+            Python, also a mapping from such a column to its values in order.
+        hierarchy: CSV file; each line has a confidential value and its groups, from narrow to wide.
+            In Python, for a column the groups of every value.
+        population: Parquet or CSV file of everybody who could be in the table, with the same key
+            columns. In Python, any table; without one the journalist's risk is bounded by the
+            prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
-        k: people who share their keys with fewer, themselves included, are counted.
+        few: Count the people in groups of fewer than this many with the same values.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
-            household or a sampling weight among them, people are counted by these too, and the
-            keys are held in memory.
+            household or a sampling weight among them, people are counted by these too, and the keys
+            are held in memory.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -431,7 +446,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         (1.0, Fraction(1, 6))
     """
     check_base(base)
-    check_group_size(k)
+    check_group_size(few)
     opened, known_roles = open_for(table, roles)
     named = (
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
@@ -460,7 +475,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
-    people = ExposureCounts.of_classes(classes.sizes, k)
+    people = ExposureCounts.of_classes(classes.sizes, few)
     if counts_more(known_roles):
         people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
     tell("count", 1.0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio, parse_step
+from hartley.inputs import formerly
 from hartley.measures.guessing import maximal_guessing_leakage, worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import (
@@ -38,16 +39,28 @@ from hartley.tables.view import bin_numbers
 from hartley.text import conjugate, direction, listed, number, unit_of, value_text
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import (
+        Columns,
+        Condition,
+        Few,
+        Progress,
+        PythonOnly,
+        Rows,
+        Settings,
+        Size,
+        Sweeps,
+    )
     from hartley.measures.registry import Certainty
     from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
 
-    Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
 
 
@@ -404,6 +417,17 @@ class AuditReport(Readable):
             hint=f"it has {', '.join(finding.name for finding in self.findings)}",
         )
 
+    def write_risks(
+        self,
+        path: str | os.PathLike[str],
+        table: object,
+        roles: RolesSource | None = None,
+    ) -> Path:
+        """Write the risk of every record of the table that was audited."""
+        from hartley.studies.look.exposure import audit_risks
+
+        return audit_risks(table, self, roles=roles).write(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
@@ -590,41 +614,43 @@ class AuditReport(Readable):
         )
 
 
+@formerly(few="k")
 def audit(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    secret: str | Sequence[str] | RowType | None = None,
-    released: str | Sequence[str] | None = None,
-    bins: Mapping[str, object] | None = None,
-    missing: str = "released",
-    hypothesis: str | None = None,
-    sweep: Mapping[str, str | Sequence[object]] | None = None,
-    base: float = 2,
-    k: int = FEW,
+    secret: Columns | RowType | None = None,
+    released: Columns | None = None,
+    bins: Settings | None = None,
+    missing: Literal["released", "value", "drop"] = "released",
+    hypothesis: Condition | None = None,
+    sweep: Sweeps | None = None,
+    base: PythonOnly[float] = 2,
+    few: Few = FEW,
     roles: RolesSource | None = None,
-    memory_limit: int | str | None = None,
+    memory_limit: Size | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Measure what released columns tell about secret ones.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        secret: the column or columns that should stay secret, or ``hartley.ROW``; with roles, by
-            default the confidential ones.
-        released: the column or columns that are released; with roles, by default the keys.
-        bins: for numeric columns, the width of the bins in which they are released; for dates a
-            period such as "month" or "year".
-        missing: "released" makes missing a released value, since a reader of the release sees it,
-            and leaves out rows whose secret is missing; "value" makes it a value of both sides;
-            "drop" leaves out every row with a missing value.
-        hypothesis: a condition over the secret columns, such as "age >= 50".
-        sweep: for one released numeric column the steps to try, as "1:50" or as a list.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        secret: The secret columns, or ROW for the record itself; default: the confidential ones of
+            the roles.
+        released: The released columns; default: the keys of the roles.
+        bins: Put a numeric column into bins of this width. In Python, a period such as "month" or
+            "year" does the same for dates.
+        missing: How to treat missing values. released: a missing released value is a value, rows
+            with a missing secret are left out; value: missing is a value on both sides; drop: every
+            row with a missing value is left out.
+        hypothesis: Also measure for whom the release decides a condition such as "age >= 50".
+        sweep: Also trace privacy against utility while a released column is binned in these steps.
+            In Python, a mapping from the column to the steps, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
-        k: people who share their released values with fewer, themselves included, are counted.
+        few: Count the people in groups of fewer than this many with the same values.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
             household or a sampling weight among them, people are counted by these too, and the
             columns are held in memory.
-        memory_limit: above this, for example "1GB", the engine counts and spills to disk.
+        memory_limit: Use disk above this much memory, for example 1GB.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -647,6 +673,8 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         if not isinstance(secret, RowType):
             secret = chosen_columns(named, secret, "confidential", what="secret")
         released = chosen_columns(named, released, "key", what="released")
+    if secret in ("ROW", ["ROW"]) and "ROW" not in opened.columns:
+        secret = ROW
     wish = Sweep.parse(sweep)
 
     def relate(steps: dict[str, object]) -> Relation:
@@ -659,7 +687,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             memory_limit=memory_limit,
         )
 
-    check_group_size(k)
+    check_group_size(few)
     relation = relate(dict(bins or {}))
     _check_sweep(relation, wish)
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
@@ -673,11 +701,11 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, base=base, k=k, progress=progress
+            lambda steps: relate(others | steps), wish, base=base, k=few, progress=progress
         )
     view = relation.view
     assert view is not None
-    people = people_of(relation, k)
+    people = people_of(relation, few)
     if named is not None:
         people = _by_roles(people, opened, relation, named, bins or {}, missing)
     return AuditReport(

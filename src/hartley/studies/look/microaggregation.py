@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.engines.table import Kind, names_of
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER, log_ratio
+from hartley.inputs import formerly
 from hartley.measures.anonymity import size_bands
 from hartley.ranges.classes import Singling, rows_as_counted, single_out
 from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import Columns, Rows
     from hartley.measures.anonymity import SizeBand
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
@@ -268,6 +271,7 @@ class Microaggregation(Readable):
             "losses": [asdict(loss) for loss in self.losses],
             "unchanged": self.unchanged,
             "singled_out": self.singling.to_dict(),
+            "check": self.checked.to_dict(),
         }
 
     def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
@@ -620,30 +624,30 @@ METHODS: dict[str, Callable[..., Microaggregation]] = {
 }
 
 
+@formerly(operator.not_, raw="standardise")
 def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     k: int,
-    columns: str | Sequence[str] | None = None,
+    columns: Columns | None = None,
     *,
-    method: str = "mdav",
-    standardise: bool = True,
-    keep: str | Sequence[str] | None = None,
+    method: Literal["mdav", "mu-approx", "univariate"] = "mdav",
+    raw: bool = False,
+    keep: Columns | None = None,
     roles: RolesSource | None = None,
 ) -> Microaggregation:
     """Replace the records of a table by averages of groups of at least k similar ones.
 
     Args:
-        table: anything that ``open_table`` opens.
-        k: the least size of a group, at least 2.
-        columns: numeric columns to group by and to replace; None for all that are not kept, or
-            with roles for the keys that are numbers.
-        method: how to form groups: "mdav", "mu-approx", or "univariate", the optimum of one
-            column. Each is a function of its own too, which says how it works.
-        standardise: give every column the standard deviation 1 first, so that units do not count;
-            of no effect on the univariate optimum.
-        keep: columns to release as they are; all others are left out. With roles, by default the
-            confidential columns and those with the role "kept".
-        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file; an identifier
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        k: The smallest size of a group. In Python, at least 2.
+        columns: The numeric columns to group by and to replace; default: all that are not kept. In
+            Python, with roles the keys that are numbers.
+        method: How to form groups; univariate is optimal for a single column. In Python, each is a
+            function of its own too, which says how it works.
+        raw: Measure distances in the columns' own units, without standardising them.
+        keep: Columns to release unchanged; columns that are not named are not released. In Python,
+            with roles by default the confidential columns and those whose role is "kept".
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. An identifier
             is never released.
 
     Example:
@@ -668,10 +672,10 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
             )
     keep = () if keep is None else keep
     if method != "univariate":
-        return METHODS[method](table, k, columns, standardise=standardise, keep=keep)
-    if not standardise:
+        return METHODS[method](table, k, columns, standardise=not raw, keep=keep)
+    if raw:
         raise OptionError(
             "Units make no difference to the univariate optimum",
-            hint="leave out standardise=False (--raw)",
+            hint="leave out raw (--raw)",
         )
     return METHODS[method](table, k, columns, keep=keep)

@@ -42,17 +42,17 @@ from hartley.tables.row_files import is_csv, suspected_encoding
 from hartley.text import conjugate, count_of, listed, percent, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import Few, OutputFile, Progress, PythonOnly, Rows
     from hartley.measures.anonymity import SizeBand
     from hartley.studies.look.scanned_column import ScannedColumn
     from hartley.studies.look.special_uniques import SpecialUniques
     from hartley.tables.reading import ReadingOptions
 
-    Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
 
 
@@ -232,6 +232,10 @@ class ScanReport(Readable):
             columns.append((role, "; ".join((why, *column.suspicions))))
         return write_roles(columns, self.reading, without_role=self.without_role)
 
+    def write_risks(self, path: str | os.PathLike[str]) -> Path:
+        """Write the risk of every record."""
+        return self.risks.write(path)
+
     def write_draft(self, path: str | os.PathLike[str]) -> Path:
         """Write a draft of the roles to a new file."""
         refuse_existing(path)
@@ -392,13 +396,14 @@ MOST_COMBINATIONS = 20_000
 
 
 def scan(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    k: int = FEW,
-    largest: int = LARGEST,
-    null: str | Sequence[str] = (),
-    names: Sequence[str] | None = None,
-    reading: ReadingOptions = AS_WRITTEN,
+    k: Few = FEW,
+    draft: OutputFile | None = None,
+    largest: PythonOnly[int] = LARGEST,
+    null: PythonOnly[str | Sequence[str]] = (),
+    names: PythonOnly[Sequence[str] | None] = None,
+    reading: PythonOnly[ReadingOptions] = AS_WRITTEN,
     progress: Progress | None = None,
 ) -> ScanReport:
     """Scan a raw table: its columns, whom it gives away, and what to do next.
@@ -412,8 +417,9 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     held in memory; one pass over the rows for every combination.
 
     Args:
-        table: anything that ``open_table`` opens.
-        k: whoever shares the keys with fewer, themselves included, stands among few.
+        table: a table, in all forms that ``open_table`` takes.
+        k: Count the people in groups of fewer than this many with the same values.
+        draft: Write a draft of the roles of all columns to this new file, for you to confirm.
         largest: the most columns of a combination.
         null: text that stands for a missing value in CSV files, besides the empty field.
         names: names of the columns of CSV files that have no header line.
@@ -433,6 +439,8 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         (2, {'diagnosis': 4})
     """
     check_group_size(k)
+    if draft is not None:
+        refuse_existing(Path(draft))
     tell = progress or (lambda _what, _share: None)
     reading = _suspected(table, reading.with_marks(null, names))
     opened, coded, rows = _looked_at(table, reading, tell)
@@ -450,7 +458,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
             largest=largest,
             progress=lambda share: tell("combine", share),
         )
-    return ScanReport(
+    report = ScanReport(
         table=opened.name,
         rows=rows,
         columns=tuple(scanned),
@@ -469,7 +477,11 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         class_sizes=sizes[classes],
         source=_source(table),
         sources=opened.paths,
+        draft=None if draft is None else str(draft),
     )
+    if draft is not None:
+        report.write_draft(draft)
+    return report
 
 
 def _looked_at(

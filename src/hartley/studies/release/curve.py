@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -30,10 +30,11 @@ from hartley.tables.opening import open_table
 from hartley.text import listed, number, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from hartley.inputs import Columns, Progress, PythonOnly, Rows, Settings
     from hartley.policies.distortion.curve import Objective, TradeoffCurve
     from hartley.policies.distortion.problem import Sees
 
@@ -371,20 +372,22 @@ class CurveReport(Readable):
 
 
 def curve(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    confidential: str | Sequence[str],
-    key: str | Sequence[str],
-    distortion: str = "squared",
-    objective: Objective = "mutual_information",
-    bins: Mapping[str, object] | None = None,
-    missing: str = "released",
-    sees: Sees = "key",
+    confidential: Columns,
+    key: Columns,
+    distortion: Literal["squared", "absolute", "zero_one"] = "squared",
+    objective: Literal[
+        "mutual_information", "t_closeness", "delta_disclosure", "maximal_leakage"
+    ] = "mutual_information",
+    bins: Settings | None = None,
+    missing: Literal["released", "value", "drop"] = "released",
+    sees: Literal["key", "both"] = "key",
     reconstruct: bool = False,
     points: int = 24,
-    base: float = 2,
-    tolerance: float = 1e-6,
-    progress: Callable[[str, float], None] | None = None,
+    base: PythonOnly[float] = 2,
+    tolerance: PythonOnly[float] = 1e-6,
+    progress: Progress | None = None,
 ) -> CurveReport:
     """Return the least that a perturbed key can tell about a confidential side, by distortion.
 
@@ -394,20 +397,22 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
     covariances, which is a comparison for discrete data.
 
     Args:
-        table: anything that ``hartley.open_table`` takes.
-        confidential: the column or columns to protect.
-        key: the column or columns that are released perturbed; they may be confidential, too.
-        distortion: "squared", "absolute" or "zero_one".
-        objective: what the risk measures: "mutual_information", the average of the paper; or a
-            worst case, "t_closeness", "delta_disclosure" or "maximal_leakage".
-        bins: the width of the bins of numeric columns, by name.
-        missing: as of ``audit``: "released", "value" or "drop". Numbers have no distance to a
-            missing one, so that squared and absolute distortion need "drop" where a key is missing.
-        sees: what a rule draws from: the "key" alone, or "both" sides, which is never worse but
-            needs the confidential value of every record when it is released.
-        reconstruct: also work out the squared distortion if E[X|Q] is released for what a rule
-            released, which tells no more.
-        points: how many rules to compute.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        confidential: The confidential columns to protect.
+        key: The key columns, to be released perturbed. In Python, they may be confidential, too.
+        distortion: How the distance between a released value and the truth is measured.
+        objective: The measure of risk: mutual_information averages, the others are worst cases.
+        bins: Put a numeric column into bins of this width.
+        missing: How to treat missing values. released: a missing released value is a value, rows
+            with a missing secret are left out; value: missing is a value on both sides; drop: every
+            row with a missing value is left out. In Python, squared and absolute distortion need
+            "drop" where a key is missing: a number has no distance to a missing one.
+        sees: What a rule draws from: the key alone, or the key and the confidential columns. In
+            Python, "both" is never worse, but needs the confidential value of every record when it
+            is released.
+        reconstruct: Also show the squared distortion of releasing the mean of the values behind
+            each released value. In Python, this tells no more.
+        points: The number of points to compute.
         base: of the logarithms.
         tolerance: of each rule, as a share of the distortion of a constant release.
         progress: called with the share of the points that is done.

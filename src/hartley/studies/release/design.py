@@ -53,13 +53,14 @@ from hartley.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    import os
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from hartley.boxes.box import Box
     from hartley.guarantees.promise import Certificate
+    from hartley.inputs import DesignFile, Progress
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.quantizer import Quantizer
 
@@ -227,6 +228,14 @@ class Design(Readable):
         )
         yield Section("The policy file", (policy,), page_only=True)
 
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy."""
+        self.document.save(path)
+
+    def write_certificate(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
+        """Write the certificate of the policy in the file ``out``."""
+        self.certificate.bind(out).save(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, ready for JSON; exact numbers become text."""
         return {
@@ -245,9 +254,9 @@ class Design(Readable):
 
 
 def design(
-    spec: Specification | Mapping[str, Any] | str | Path,
+    spec: DesignFile,
     *,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Design:
     """Design the release that serves an objective best, and certify it.
 
@@ -264,7 +273,8 @@ def design(
     volumes of the cells.
 
     Args:
-        spec: the path of a TOML file, its content, or a specification that was read before.
+        spec: The design specification: a TOML file, see docs/commands.md. In Python, also its
+            content, or a specification that was read before.
         progress: called with "measure" and the share of the cells whose volumes are computed; for
             the least leakage first with "search" and the share of the places for their edges.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import Columns, Document, OutputFile, PythonOnly, Rows, Settings
     from hartley.policies.gaussian.bound import GaussianBound
     from hartley.policies.gaussian.model import NumericColumns
 
@@ -435,22 +436,22 @@ FROM_TABLE = (
 
 
 def gaussian(  # noqa: PLR0913 - each is one choice of the user's
-    table: object = None,
+    table: Rows | None = None,
     *,
-    confidential: str | Sequence[str],
-    key: str | Sequence[str],
+    confidential: Columns,
+    key: Columns,
     distortion: float | None = None,
     share: float | None = None,
-    covariance: Mapping[str, Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    covariance: Document | None = None,
     standardise: bool = False,
     entropy: float | None = None,
-    missing: str = "refuse",
-    out: str | os.PathLike[str] | None = None,
-    keep: str | Sequence[str] = (),
+    missing: Literal["refuse", "drop"] = "refuse",
+    out: OutputFile | None = None,
+    keep: Columns = (),
     seed: int | None = None,
-    steps: Mapping[str, object] | None = None,
-    points: int = 17,
-    base: float = 2,
+    steps: Settings | None = None,
+    points: PythonOnly[int] = 17,
+    base: PythonOnly[float] = 2,
     spreadsheet_safe: bool = False,
 ) -> GaussianReport:
     r"""Return the Gaussian rule that tells least about confidential columns, with its certificate.
@@ -465,25 +466,29 @@ def gaussian(  # noqa: PLR0913 - each is one choice of the user's
     which. A column may be on both sides.
 
     Args:
-        table: whatever ``open_table`` opens; may be left out where covariances are given.
-        confidential: the numeric column or columns to protect.
-        key: the numeric column or columns to release with noise.
-        distortion: the mean squared distance of key and release, in all key columns together; in
-            variances where they are standardised.
-        share: instead, that distance as a share of the key's total variance, from 0 to 1.
-        covariance: covariances of the columns, as a mapping from each column to its covariances or
-            the path of a CSV file: an empty field and the columns in the first line, then a column
-            and its covariances in each. A row "mean" holds means, which a table needs.
-        standardise: give every key column the variance 1 first, so that units do not count.
-        entropy: the differential entropy of the confidential side, if it is not Gaussian.
-        missing: "refuse" missing and infinite values, or "drop" such rows.
-        out: also write the table with its key perturbed, a Parquet or CSV file.
-        keep: columns to release as they are, besides; others are left out.
-        seed: a whole number to draw the same again; fresh random bytes of the system if left out.
-        steps: round key columns of the release to multiples of these.
+        table: Parquet or CSV files; several are read as one table. Not needed with covariances. In
+            Python, whatever ``open_table`` takes.
+        confidential: The numeric columns to protect.
+        key: The numeric columns to release with noise.
+        distortion: The mean squared distance of key and release, all key columns together. In
+            Python, in variances where they are standardised.
+        share: The same as a share of the key's variance, from 0 to 1.
+        covariance: A CSV file of covariances to use instead of the table's: columns in the first
+            line and the first column; a row called mean holds means. In Python, also a mapping from
+            each column to its covariances; a table needs means.
+        standardise: Give every key column the variance 1 first, whatever its unit.
+        entropy: The differential entropy of the confidential columns in bits, if they have a
+            density that is not Gaussian.
+        missing: refuse: refuse missing and infinite numbers; drop: leave out such rows.
+        out: Also write the table with noise: a .parquet or .csv file.
+        keep: Columns to release unchanged; columns that are not named are not released.
+        seed: Make the noise repeatable; anybody who knows N can remove it. Default: fresh random
+            bytes.
+        steps: Round a released key column to multiples of this step.
         points: how many rules to compute for the curve beside it.
         base: of the logarithms.
-        spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
+        spreadsheet_safe: Put a single quote before texts in a CSV file that a spreadsheet would run
+            as a formula.
 
     Example:
         >>> known = {"w": {"w": 1, "x": 0.95}, "x": {"w": 0.95, "x": 1}}

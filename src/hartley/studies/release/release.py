@@ -15,6 +15,7 @@ from hartley.boxes.enclosure import range_bounds
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, write_all_or_none
 from hartley.guarantees.verify import conditions_of
+from hartley.inputs import formerly
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
@@ -36,17 +37,17 @@ from hartley.tables.writing import output_format, refuse_overwriting, write_reco
 from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
+    from hartley.inputs import Few, OutputFile, PolicyFile, Progress, PythonOnly, Rows
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.random.pram import Seed
     from hartley.tables.column_map import ColumnCounts, MapCounts
     from hartley.tables.counts import ColumnTotal
 
-    Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
 
 
@@ -261,6 +262,8 @@ class ReleaseReport(Readable):
     """The columns of the table that the policy does not name."""
     people: ReleasedPeople | None = None
     """Whom the released rows single out or leave among few; None for an answer."""
+    certificate: Certificate | None = None
+    """What was promised, where a certificate was written."""
 
     @property
     def headline(self) -> str:
@@ -318,26 +321,29 @@ class ReleaseReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
         head = {"format": 1, "headline": self.headline, "sentences": list(self.sentences)}
-        content = asdict(self) | {"withheld": list(self.withheld)}
+        content = asdict(replace(self, certificate=None)) | {"withheld": list(self.withheld)}
         content["columns"] = [
             column | {"error": None if column["error"] is None else str(column["error"])}
             for column in content["columns"]
         ]
         content["people"] = None if self.people is None else self.people.to_dict()
-        return head | content
+        del content["certificate"]
+        promise = {} if self.certificate is None else {"promise": self.certificate.to_dict()}
+        return head | content | promise
 
 
+@formerly(few="k")
 def release(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
-    policy: PolicyDocument | str | os.PathLike[str] | Mapping[str, Any],
-    out: str | os.PathLike[str],
+    table: Rows,
+    policy: PolicyFile,
+    out: OutputFile,
     *,
-    certificate: str | os.PathLike[str] | None = None,
+    certificate: OutputFile | None = None,
     strict: bool = False,
-    seed: Seed = None,
+    seed: PythonOnly[Seed] = None,
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
-    k: int | None = FEW,
+    few: Few | None = FEW,
 ) -> ReleaseReport:
     r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
@@ -350,20 +356,22 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     ``.NAME.*.part``, beside the file that it was writing.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        policy: a policy, the path of its file, or a dict of what stands in one.
-        out: the Parquet or CSV file to write.
-        certificate: also write what the policy promises, tied to its file, which must be given by
-            its path; both files are written, or none.
-        strict: refuse a table with a value that is missing, outside its declared range, off its
-            declared step or list, in no group or without a value of a formula, instead
-            of clamping and counting.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        policy: The policy file. In Python, also a policy, or a dict of what stands in its file.
+        out: The .parquet or .csv file to write.
+        certificate: Also write the certificate of the policy, once the release is written. In
+            Python, the policy must be given by the path of its file; both files are written, or
+            none.
+        strict: Refuse a table with values that are missing or outside the declared ranges. In
+            Python, they are clamped and counted otherwise, and so are values off a declared step or
+            list, in no group, or without a value of a formula.
         seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
         progress: called with the name of the current step and the share of it that is done.
-        spreadsheet_safe: put a single quote before texts of a CSV file that a spreadsheet would
-            take for formulas: those that begin with = + - @, a tab or the end of a line.
-        k: people who share their released values with fewer, themselves included, are counted in
-            the file that was written, which is read once more; None counts nobody.
+        spreadsheet_safe: Put a single quote before texts in a CSV file that a spreadsheet would run
+            as a formula. In Python, those that begin with = + - @, a tab or the end of a line.
+        few: Count the people in groups of fewer than this many with the same values. In Python,
+            they are counted in the file that was written, which is read once more; None counts
+            nobody.
 
     Example:
         >>> import tempfile
@@ -382,7 +390,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     promised = None if certificate is None else _bound_certificate(document, policy)
-    check_group_size(FEW if k is None else k)
+    check_group_size(FEW if few is None else few)
     opened = open_table(table)
     read = {"table": opened.paths, "policy": _paths(policy)}
     refuse_overwriting(read, out)
@@ -398,11 +406,11 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
             strict=strict,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
-            k=k,
+            few=few,
         )
         if certificate is not None and promised is not None:
             promised.save(certificate)
-    return report
+    return replace(report, certificate=promised)
 
 
 def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
@@ -426,7 +434,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     strict: bool = False,
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
-    k: int | None = None,
+    few: int | None = None,
     confidential: Sequence[str] = (),
 ) -> ReleaseReport:
     """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
@@ -476,9 +484,9 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             ),
         )
         assert rows == before.rows
-        if k is not None:
+        if few is not None:
             drawn = [name for pram in document.prams for name in pram.columns]
-            people = released_people(out, k, confidential=confidential, drawn=drawn)
+            people = released_people(out, few, confidential=confidential, drawn=drawn)
     return ReleaseReport(
         table=opened.name,
         path=str(out),

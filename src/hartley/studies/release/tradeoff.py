@@ -43,13 +43,12 @@ from hartley.studies.release.tradeoff_points import (
 from hartley.text import bits_up, count_of, exactly, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
+    from hartley.inputs import DesignFile, Errors, Progress, PythonOnly
     from hartley.report import Dash
     from hartley.studies.release.tradeoff_points import CellFacts
 
-    Progress = Callable[[str, float], None]
     """Called with the name of the current step and the share of it that is done."""
 
 
@@ -733,10 +732,10 @@ def plain_values(value: Any) -> Any:  # noqa: ANN401 - any part of a point
 
 
 def tradeoff(
-    spec: Specification | Mapping[str, Any] | str | Path,
+    spec: DesignFile,
     *,
-    errors: str | Sequence[object] | None = None,
-    gap: float = 1e-4,
+    errors: Errors | None = None,
+    gap: PythonOnly[float] = 1e-4,
     progress: Progress | None = None,
 ) -> Tradeoff:
     """Measure how much releases within larger and smaller errors tell.
@@ -750,9 +749,10 @@ def tradeoff(
     safe side. Costs the volumes of the cells of every point.
 
     Args:
-        spec: the path of a TOML file, its content, or a specification that was read before.
-        errors: the errors to look at, largest to smallest or not, or text such as "0.1:10" or
-            "0.1:10:20"; sensible ones by default.
+        spec: The design specification: a TOML file, see docs/commands.md. In Python, also its
+            content, or a specification that was read before.
+        errors: The errors to evaluate; default: a range that suits the design. In Python, a list of
+            them, or text such as "0.1:10" or "0.1:10:20".
         gap: how far apart the bounds of a volume may be, as a part of it, where it is not exact.
         progress: called with the share of the points that is done.
 
