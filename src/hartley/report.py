@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import html
 import io
+import math
 import textwrap
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 # --- report ---------------------------------------------------------------------------------------
@@ -135,6 +137,34 @@ class Readable:
         from hartley.reports.render import notebook
 
         return notebook(self.report())
+
+
+def plain_values(
+    value: Any,  # noqa: ANN401 - nested values
+    *,
+    endless: Callable[[float], str | None] = lambda _: None,
+) -> Any:  # noqa: ANN401 - likewise
+    """Return nested values as JSON holds them: exact numbers as doubles, other things as text.
+
+    Args:
+        value: data classes, mappings, lists and what they hold.
+        endless: what stands for a number that is not finite.
+
+    Example:
+        >>> plain_values({"error": Fraction(1, 2), "privacy": math.inf})
+        {'error': 0.5, 'privacy': None}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain_values(item, endless=endless) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain_values(item, endless=endless) for item in value]
+    if isinstance(value, Fraction):
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return endless(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 # --- chart ----------------------------------------------------------------------------------------

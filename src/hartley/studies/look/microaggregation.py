@@ -28,6 +28,7 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
@@ -144,10 +145,11 @@ class Microaggregation(Readable):
     @property
     def headline(self) -> str:
         """The release in one sentence, and a warning if kept columns undo it."""
-        groups = self.sizes.size
+        low, high = int(self.sizes.min()), int(self.sizes.max())
         made = (
             f"{self.rows:,} records of {self.table} were released as the averages of "
-            f"{count_of(groups, 'group')} of {_between(self.sizes)}, which loses "
+            f"{count_of(self.sizes.size, 'group')} of "
+            f"{low:,}{f' to {high:,}' if low < high else ''}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
         return f"{made} {self.singling.warning}".rstrip()
@@ -180,8 +182,7 @@ class Microaggregation(Readable):
                 f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
                 *self.singling.sentences,
             )
-        order = "The rows keep their order: if that tells something, the release tells it too."
-        return (*sentences, order)
+        return (*sentences, ORDER)
 
     @cached_property
     def checked(self) -> AnonymityReport:
@@ -374,11 +375,6 @@ def _averages(
     return np.clip(average, low, high) + 0.0, np.asarray((low == high).all(axis=1))
 
 
-def _between(sizes: NDArray[np.int64]) -> str:
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
 # --- points ---------------------------------------------------------------------------------------
 
 
@@ -393,11 +389,6 @@ class Records:
     """An Arrow table of the columns that are released as they are."""
     paths: tuple[str, ...] = ()
     """The files that they were read from."""
-
-    @property
-    def rows(self) -> int:
-        """How many records there are."""
-        return int(self.values.shape[0])
 
     def points(self, *, standardise: bool) -> NDArray[np.float64]:
         """Return the records around their mean, every column of standard deviation 1 if wished."""

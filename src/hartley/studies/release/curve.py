@@ -96,21 +96,11 @@ VERBS = ("tell", "take", "make", "rule")
 def faithful_sentence(
     objective: Objective, w: str, x: str, *, singular: bool, amount: str | None
 ) -> str:
-    """Say what releasing the key as it is would do; without an amount, where there is no end.
-
-    Example:
-        >>> faithful_sentence("mutual_information", "weight", "age", singular=True, amount="1 bit")
-        'age tells 1 bit about weight on average'
-    """
+    """Say what releasing the key as it is would do; without an amount, where there is no end."""
     words = RISKS[objective]
     verbs = {f"{verb}s": f"{verb}s" if singular else verb for verb in VERBS}
     form = words.endless if amount is None else words.faithful
     return form.format(w=w, x=x, amount=amount, **verbs)
-
-
-def shown_risk(risk: float, unit: str) -> str | None:
-    """Return an amount of risk with its unit, or None if it is infinite."""
-    return None if math.isinf(risk) else f"{risk:.4f} {unit}"
 
 
 CSV_COLUMNS = (
@@ -176,11 +166,6 @@ class CurveReport(Readable):
         return RISKS[self.curve.objective]
 
     @property
-    def shown_gap(self) -> str:
-        """The largest certified gap, rounded up."""
-        return two_digits_up(self.curve.gap)
-
-    @property
     def headline(self) -> str:
         """The curve in one sentence."""
         largest, singular = self.curve.largest_risk, len(self.key) == 1
@@ -189,7 +174,7 @@ class CurveReport(Readable):
             listed(self.confidential),
             listed(self.key),
             singular=singular,
-            amount=shown_risk(largest, self.unit),
+            amount=None if math.isinf(largest) else f"{largest:.4f} {self.unit}",
         )
         mean = f"at a mean {self.distortion} distortion of"
         last = f"{self.curve.points[-1].distortion:.4g}"
@@ -259,7 +244,7 @@ class CurveReport(Readable):
             f"Key, released perturbed: {key}, {self.key_values:,} values.",
             f"Distortion: {self.distortion}, on average.",
             f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
-            f"Certified to {self.shown_gap}.",
+            f"Certified to {two_digits_up(self.curve.gap)}.",
         )
 
     def _table(self) -> Grid:
@@ -329,7 +314,7 @@ class CurveReport(Readable):
         reading = (
             "Further right is less useful; further down is more private. No rule that draws from "
             f"the {drawn_from} and releases values of the key reaches below the dashed red line: "
-            f"this is proved for every point, to {self.shown_gap}."
+            f"this is proved for every point, to {two_digits_up(curve.gap)}."
         )
         if self.mixture:
             reading += (

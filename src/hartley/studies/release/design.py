@@ -232,9 +232,7 @@ class Design(Readable):
         """Write the policy."""
         self.document.save(path)
 
-    def write_certificate(
-        self, path: str | os.PathLike[str], out: str | os.PathLike[str]
-    ) -> None:
+    def write_certificate(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
         """Write the certificate of the policy in the file ``out``."""
         self.certificate.bind(out).save(path)
 
@@ -457,7 +455,8 @@ def _written(number: Fraction) -> str:
 
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
-        return f"{listed(wanted.columns)} that hides whether {_hypotheses(wanted)}"
+        hypotheses = listed([wanted.hypothesis, *wanted.also], joint="or")
+        return f"{listed(wanted.columns)} that hides whether {hypotheses}"
     if wanted.parts:
         return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
@@ -495,11 +494,6 @@ def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
         )
     grid = "up to the grid on which edges were looked for"
     return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
-
-
-def _hypotheses(wanted: Specification) -> str:
-    assert wanted.hypothesis is not None  # the objective needs it
-    return listed([wanted.hypothesis, *wanted.also], joint="or")
 
 
 def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
