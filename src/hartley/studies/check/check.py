@@ -572,8 +572,6 @@ def _judged(
         places=tables[0].places,
         dims=joint.dims,
         cells=tuple(cells),
-        unknown=int((inference.outer_low < inference.outer_high).sum()),
-        size=joint.system.size,
         joint=joint,
         views=tuple(views),
         known=known,

@@ -181,9 +181,6 @@ class CheckedStatistic:
     places: int
     dims: tuple[str, ...]
     cells: tuple[CheckedCell, ...]
-    unknown: int
-    """Cells that are not settled."""
-    size: int
     joint: Cover
     views: tuple[CheckedView, ...]
     """What anybody sees, and then what each insider does."""

@@ -54,11 +54,6 @@ class RecordExposure:
     expected: float | None = None
     """The estimated number of records that are found, if everybody is looked for."""
 
-    @property
-    def smallest_group(self) -> NDArray[np.int64]:
-        """How many share what is known about the most exposed member of the household."""
-        return self.alike if self.household_alike is None else self.household_alike
-
 
 def record_exposure(
     table: object,
@@ -235,7 +230,9 @@ class RecordRisks:
         }
         if exposure.household_alike is not None:
             columns["household_alike"] = exposure.household_alike
-        columns["risk"] = 1 / exposure.smallest_group
+        # Of the most exposed member of the household, where there are households.
+        alike = exposure.household_alike
+        columns["risk"] = 1 / (exposure.alike if alike is None else alike)
         if exposure.estimated_risk is not None:
             columns["estimated_risk"] = exposure.estimated_risk
         return cls(pa.table(columns | more), sources)

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.inputs import Columns, Rows
-    from hartley.measures.anonymity import SizeBand
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
 
@@ -124,11 +123,6 @@ class Microaggregation(Readable):
         return np.bincount(self.groups)
 
     @property
-    def bands(self) -> tuple[SizeBand, ...]:
-        """How many groups, and records in them, there are of every size."""
-        return size_bands(self.sizes)
-
-    @property
     def information_loss(self) -> float:
         r"""The share of the variation that is lost: SSE / SST, from 0 to 1."""
         return self.sse / self.sst
@@ -191,7 +185,7 @@ class Microaggregation(Readable):
 
     def report(self) -> Report:
         """Return what was averaged and what counting again gives; its picture shows the groups."""
-        again, bands = self.checked, self.bands
+        again, bands = self.checked, size_bands(self.sizes)
         sizes = f"{bands[0].low}" + (f" to {bands[-1].high}" if len(bands) > 1 else "")
         units = "standardised" if self.standardised else "in their own units"
         averaged = f"Averaged by {self.method}, k = {self.k}: {', '.join(self.columns)}, {units}."

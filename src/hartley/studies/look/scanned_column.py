@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -548,7 +548,6 @@ class _Facts:
     different: int = 0
     present: int = 0
     once: int = 0
-    suspicions: list[str] = field(default_factory=list)
 
     @property
     def nearly_all_differ(self) -> bool:

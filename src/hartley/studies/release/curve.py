@@ -218,6 +218,14 @@ class CurveReport(Readable):
     def report(self) -> Report:
         """Return the curve in sections: what was compared, its picture, and its points."""
         largest, last = self.curve.largest_risk, self.curve.points[-1].distortion
+        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
+        compared = (
+            f"Confidential: {hidden}, {self.confidential_values:,} values.",
+            f"Key, released perturbed: {key}, {self.key_values:,} values.",
+            f"Distortion: {self.distortion}, on average.",
+            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
+            f"Certified to {two_digits_up(self.curve.gap)}.",
+        )
         finite = math.isfinite(largest)
         half = (Tile(f"{self.half:.4g}", "distortion to halve this"),) if finite else ()
         return Report(
@@ -230,21 +238,11 @@ class CurveReport(Readable):
                 Tile(f"{self.rows:,}", "rows"),
             ),
             (
-                Section("What was compared", self._compared(), self.notes),
+                Section("What was compared", compared, self.notes),
                 Section("Risk against distortion", chart=self._chart(), table=self._table()),
             ),
             "The relative frequencies of the rows are used as probabilities. "
             f"{CAVEATS[self.curve.objective]}",
-        )
-
-    def _compared(self) -> tuple[str, ...]:
-        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
-        return (
-            f"Confidential: {hidden}, {self.confidential_values:,} values.",
-            f"Key, released perturbed: {key}, {self.key_values:,} values.",
-            f"Distortion: {self.distortion}, on average.",
-            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
-            f"Certified to {two_digits_up(self.curve.gap)}.",
         )
 
     def _table(self) -> Grid:
