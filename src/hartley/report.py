@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 # --- report ---------------------------------------------------------------------------------------
@@ -165,6 +165,13 @@ def plain_values(
     if isinstance(value, float) and not math.isfinite(value):
         return endless(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def csv_text(lines: Iterable[Iterable[object]]) -> str:
+    """Return lines of comma-separated values; None becomes an empty field."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
 
 
 # --- chart ----------------------------------------------------------------------------------------
@@ -323,9 +330,7 @@ class Chart:
 
     def csv(self) -> str:
         """Return the numbers of the picture as lines of comma-separated values."""
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(self.lines())
-        return out.getvalue()
+        return csv_text(self.lines())
 
     def grid(self) -> Grid:
         """Return the numbers of the picture as a table with six digits, folded on a page."""

@@ -454,7 +454,7 @@ def _keys(cell: CheckedCell) -> frozenset[tuple[str, str]]:
 def _assumed(
     part: CheckedStatistic, cells: Sequence[CheckedCell], condition: str
 ) -> CheckedStatistic:
-    """Return cells of which nobody declares what they follow from: all of them are open."""
+    """Return the cells that follow only from an undeclared assumption, all of them open."""
     doubtful = [
         replace(
             cell,

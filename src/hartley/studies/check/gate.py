@@ -67,7 +67,7 @@ class GateCase:
 
 
 def is_above(numerator: int, denominator: int, bits: object) -> bool:
-    """Tell whether a ratio of counts is larger than 2 to the power of so many bits, exactly.
+    """Return whether a ratio of counts is larger than 2**bits, exactly.
 
     Example:
         >>> is_above(8, 1, 3), is_above(9, 1, 3), is_above(3, 1, "1.584"), is_above(3, 1, "1.585")

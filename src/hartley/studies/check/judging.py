@@ -207,7 +207,7 @@ class RuleChecker:
                 yield Opinion(cell, "open", name, f"no table with {k} or more was found")
 
     def _few_values(self, cell: int, name: str, inference: Inference) -> Opinion:
-        """Judge a cell of which the publication itself says that it is small."""
+        """Judge a cell that the publication itself shows to be small."""
         inference.widen([cell], exact=self.exact)
         ends = inference.range(cell)
         assert ends.low is not None

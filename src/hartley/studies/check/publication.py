@@ -522,7 +522,7 @@ def _refuse_unwritable(
 
 
 def _range(column: Column, rows: int, *, counted: bool = False) -> tuple[Fraction, Fraction]:
-    """Return the smallest and the largest sum of at most, or of exactly, so many rows."""
+    """Return the smallest and the largest sum of up to this many rows, or of exactly these."""
     assert column.low is not None
     assert column.high is not None
     low, high = rows * column.low, rows * column.high

@@ -104,7 +104,7 @@ def record_exposure(
 
 
 def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Estimate the risk to be found in the population, by the sampling weights of those alike.
+    r"""Estimate each class's risk of being found in the population, from its sampling weights.
 
     f records are alike and their weights sum to F, so that a share of p = f / F was sampled. How
     many are alike in the population is then f and a negative binomial number, and the risk is the

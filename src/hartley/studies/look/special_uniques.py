@@ -85,7 +85,7 @@ class SpecialUniques(Readable):
         return self.singled_out_by(self.largest)
 
     def singled_out_by(self, size: int) -> int:
-        """How many records a combination of at most so many columns singles out."""
+        """How many records a combination of at most this many columns singles out."""
         return int(np.count_nonzero(self._least <= size))
 
     @cached_property

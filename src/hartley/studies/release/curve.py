@@ -25,6 +25,7 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
 )
 from hartley.tables.opening import open_table
 from hartley.text import decimals_down, decimals_up, listed, two_digits_up, unit_of
@@ -199,7 +200,6 @@ class CurveReport(Readable):
 
     def csv(self) -> str:
         """Return the points as lines of comma-separated values."""
-        lines = [",".join(CSV_COLUMNS)]
         nothing = ("",) * len(self.curve.points)
         beside = zip(
             self.mixture or nothing,
@@ -207,13 +207,11 @@ class CurveReport(Readable):
             self.reconstructed or nothing,
             strict=True,
         )
-        for point, bounds in zip(self.curve.points, beside, strict=True):
-            numbers = (
-                *(point.distortion, point.risk, point.lower, point.lam, point.gap, point.live),
-                *bounds,
-            )
-            lines.append(",".join(str(number) for number in numbers))
-        return "\n".join(lines) + "\n"
+        rows = (
+            (point.distortion, point.risk, point.lower, point.lam, point.gap, point.live, *bounds)
+            for point, bounds in zip(self.curve.points, beside, strict=True)
+        )
+        return csv_text([CSV_COLUMNS, *rows])
 
     def report(self) -> Report:
         """Return the curve in sections: what was compared, its picture, and its points."""

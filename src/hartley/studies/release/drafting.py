@@ -182,7 +182,7 @@ def _merged(column: DeclaredColumn) -> MergedColumn:
 
 
 def _bits_of(outputs: int) -> Fraction:
-    """Return a budget that allows exactly so many outputs.
+    """Return a budget in bits that allows exactly this many outputs.
 
     Example:
         >>> [floor_power(_bits_of(outputs)) for outputs in (1, 2, 3, 85, 10**30 + 1)]

@@ -56,7 +56,7 @@ MOST_BITS = 1000
 
 
 def as_written(value: object) -> object:
-    """Return a number of a file as the text that it is written as, anything else as it is."""
+    """Return a number of a file as it is written there, and anything else unchanged."""
     return str(value) if isinstance(value, Decimal) else value
 
 

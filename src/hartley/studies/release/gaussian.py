@@ -99,7 +99,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True)
 class NoisyRelease:
-    """A table of which the key was released with noise."""
+    """A table whose key columns were released with noise."""
 
     path: str
     rows: int
@@ -577,7 +577,7 @@ def _check_choices(  # noqa: PLR0913, PLR0917 - what ``gaussian`` was given
 
 
 def _refuse_open_secrets(hidden: Sequence[str], keys: Sequence[str], keep: Sequence[str]) -> None:
-    """Refuse to release what the noise is to protect: as it is, it tells all about itself."""
+    """Raise ColumnError if a secret column would be released unchanged."""
     for name in keep:
         if name in keys:
             raise ColumnError(

@@ -903,7 +903,7 @@ def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedCo
 
 
 def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
-    """Return the policy of rules, of a file or given as it is, with columns to keep added."""
+    """Return the policy of rules or of a file, with the columns to keep added."""
     kept = tuple(KeptColumn(name) for name in names_of(keep))
     if isinstance(rules, Pram):
         rules = (rules,)

@@ -387,7 +387,7 @@ class Specification:
             )
 
     def _check_steps(self, hypothesis: str) -> None:
-        """Refuse a hypothesis of which some columns have a step and others have none."""
+        """Raise an error if a column lacks a step that its policy needs, or has one too many."""
         bare = [name for name, column in self.columns.items() if column.step is None]
         needed = self.moved if self.policy == "meet" else tuple(self.columns)
         if self.policy == "meet" or (self.policy == "blur" and len(bare) < len(self.columns)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +24,7 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
     plain_values,
 )
 from hartley.studies.release.drafting import draft
@@ -460,7 +459,7 @@ def budgets_for(wanted: Specification, errors: Sequence[Fraction] | None) -> lis
 
 
 def _useful_bits(wanted: Specification, labels: int) -> int:
-    """Return the whole bits with which every value is released as it is; a million if none do."""
+    """Return the smallest number of bits at which no value is rounded, or 1,000,000."""
     outputs = labels
     for name, column in wanted.columns.items():
         if column.range is not None:
@@ -585,13 +584,14 @@ class Tradeoff(Readable):
 
     def csv(self) -> str:
         """Return the points as comma-separated values, empty for unknown or infinite ones."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*(column.name for column in self.columns), "asked for"])
-        for point in self.points:
-            values = [plain_values(column.value(point)) for column in self.columns]
-            writer.writerow([*values, "yes" if point.chosen else "no"])
-        return out.getvalue()
+        rows = (
+            [
+                *(plain_values(column.value(point)) for column in self.columns),
+                "yes" if point.chosen else "no",
+            ]
+            for point in self.points
+        )
+        return csv_text([[*(column.name for column in self.columns), "asked for"], *rows])
 
     def _chart(self) -> Chart:
         points, reading = self.points, READING[self.kind]

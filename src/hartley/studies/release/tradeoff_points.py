@@ -1,4 +1,4 @@
-"""Its points, by objective."""
+"""The points of a trade-off curve: what is measured at one error or budget."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _inverse(bits: float) -> float:
 
 
 def _printed(answer: AnswerFacts, levels: int, kind: Kind, reasons: dict[str, str]) -> float | None:
-    """Return the bits for which the printed Theorem 8 would allow so many equal cells."""
+    """Return the bits for which the printed Theorem 8 would allow this many equal cells."""
     if kind != "equal":
         reasons["person_bits_printed"] = "Theorem 8 is about equal cells"
         return None
