@@ -60,8 +60,14 @@ Ends = Annotated[str | Sequence[object], InputKind("text", "LOW:HIGH")]
 """Two numbers, such as "0:10" or (0, 10)."""
 Column = Annotated[str, InputKind("text", "COL")]
 Settings = Annotated[Mapping[str, object], InputKind("settings", "COL=STEP", repeats=True)]
-Lists = Annotated[Mapping[str, Sequence[object]], InputKind("lists", "COL=W,W,...", repeats=True, example="COL=5,10,20")]
-Sweeps = Annotated[Mapping[str, str | Sequence[object]], InputKind("setting", "COL=LOW:HIGH[:BY]", example="COL=1:50")]
+Lists = Annotated[
+    Mapping[str, Sequence[object]],
+    InputKind("lists", "COL=W,W,...", repeats=True, example="COL=5,10,20"),
+]
+Sweeps = Annotated[
+    Mapping[str, str | Sequence[object]],
+    InputKind("setting", "COL=LOW:HIGH[:BY]", example="COL=1:50"),
+]
 Groups = Annotated[Mapping[str, Any], InputKind("groups", "COL=FILE", repeats=True)]
 """For columns, the groups of every value from narrow to wide; in a shell CSV files of them."""
 Marks = Annotated[Mapping[str, str], InputKind("settings", "MARK=MEANING", repeats=True)]
@@ -77,8 +83,10 @@ Files = Annotated[Any, InputKind("files", "[OUTPUT]...", argument=True, repeats=
 InputFile = Annotated[str | os.PathLike[str], InputKind("path", "FILE")]
 Document = Annotated[Any, InputKind("path", "FILE")]
 """A document of Hartley: its path, its content, or what was read from it before."""
-DesignFile = Annotated[Any, InputKind("path", "SPEC", argument=True)]
+DesignFile = Annotated[Any, InputKind("design", "SPEC", argument=True)]
 PolicyFile = Annotated[Any, InputKind("path", "POLICY", argument=True)]
+Address = Annotated[str | os.PathLike[str], InputKind("address", "ADDRESS")]
+"""A path or the address of something in a database."""
 LedgerAddress = Annotated[str | os.PathLike[str], InputKind("address", "LEDGER", argument=True)]
 OutputFile = Annotated[str | os.PathLike[str], InputKind("output", "FILE")]
 RolesSource = Annotated[

@@ -8,23 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from hartley.cli.asking import (
-    Analyst,
-    MinRows,
-    PublicRows,
-    SchemaFile,
-    Vacuous,
-)
 from hartley.cli.output import Format, console, print_curves, print_json, say, wants_json
 from hartley.cli.reading import (
-    Certificates,
-    Csv,
-    DatasetName,
-    Html,
-    Insecure,
     RolesFile,
-    TokenFile,
-    Url,
     given_options,
     open_tables,
     read_roles,
@@ -38,7 +24,6 @@ from hartley.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from hartley.client.remote_agent import RemoteAgent
     from hartley.engines.table import Table
@@ -146,6 +131,53 @@ Analyst = Annotated[
     str | None,
     typer.Option("--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."),
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write a report to open in a browser."),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Also write the points of the curve as a CSV file."),
+]
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="Ask a service at this address instead, like https://hartley.example.org.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="A file that holds the token for --url; default: the variable HARTLEY_TOKEN.",
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The dataset of --url, if the account sees several."
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates",
+        metavar="FILE",
+        help="Certificates to trust for --url instead of the system's, in PEM format.",
+    ),
+]
+
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Send the token of --url without encryption, in a network that you trust.",
+    ),
+]
 
 
 @reads_tables
@@ -180,8 +212,6 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
-    from hartley.cli.asking import ask_service, connected, refuse_local, refuse_remote
-
     asked = _asked(question, file)
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
@@ -277,8 +307,6 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    from hartley.cli.asking import connected, price_at_service, refuse_local, refuse_remote
-
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
         others = {"--analyst": analyst, "--html": html, "--csv": csv}

@@ -46,6 +46,8 @@ class Command:
     """Switches for the methods of the result, with their help."""
     writes: Mapping[str, str | None] = field(default_factory=dict)
     """The files that it writes, and what JSON calls them; None if the result says it."""
+    savers: Mapping[str, str] = field(default_factory=dict)
+    """Functions that write a file of the result, where no method of the result does."""
     files: bool = False
     """Whether JSON lists the files under that name."""
     gate: str = ""
@@ -67,7 +69,8 @@ ATTACKS = {
         "hartley.studies.attack:attack_membership",
         LOOK,
         "Guess which of two people is in a group whose aggregate is released, in repeated games.",
-        "Without --policy, --bits or --levels the aggregate is released unchanged.",
+        "Without --person every row is a person. Without --policy, --bits or --levels the "
+        "aggregate is released unchanged.",
         "hartley attack membership homes.parquet --person home --order day --people 4 "
         "--range 0:10 --bits 2",
         forms=PLAY | {"table": "READINGS..."},
@@ -296,7 +299,8 @@ COMMANDS = {
         "hartley.studies.release.gaussian:gaussian",
         RELEASE,
         "Add the Gaussian noise that reveals least at a given squared distortion, with its proof.",
-        example="hartley gaussian people.parquet --key height,age --confidential weight "
+        "A TABLE is not needed with --covariance.",
+        "hartley gaussian people.parquet --key height,age --confidential weight "
         "--share 0.25 -o noisy.parquet",
         forms={"table": "[TABLE...]", "distortion": "D", "share": "S", "entropy": "H"},
         names={"steps": "round"},
@@ -359,6 +363,7 @@ COMMANDS = {
         },
         flags={"show_values": "Print numbers and intervals; not for public logs."},
         writes={"html": "html", "certificate": "certificate"},
+        savers={"certificate": "hartley.studies.check.certificate:save_certificate"},
         gate="tables",
     ),
     "verify": Command(
@@ -427,7 +432,7 @@ def load_command(name: str | None) -> Any:  # noqa: ANN401 - Typer keeps these t
         ['file', '--like', '--rows', '--seed', '--json']
     """
     assert name is not None
-    value = _written_by_hand(COMMANDS[name]) if name != "attack" else _attacks()
+    value = _written_by_hand(COMMANDS[name]) if name != "attack" else attack_app()
     if value is None:
         from hartley.cli.derive import derive
 
@@ -452,7 +457,7 @@ def _application(**settings: Any) -> typer.Typer:  # noqa: ANN401 - what Typer t
     return typer.Typer(add_completion=False, rich_markup_mode="rich", **settings)
 
 
-def _attacks() -> typer.Typer:
+def attack_app() -> typer.Typer:
     """Return the application of all attacks."""
     from hartley.cli.derive import derive
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import typer
 
-from hartley import inputs
 from hartley.cli.output import (
     Format,
     console,
@@ -43,11 +42,22 @@ if TYPE_CHECKING:
 
     from hartley.cli.commands import Command
 
+INPUTS = vars(import_module("hartley.inputs"))
+"""The only names that stand in annotations of parameters with an option."""
 FAILED = 3
 """The exit code where a gate stops: not 2, which is a user's mistake, and not 1, a failure."""
 SHORT = {"out": "-o", "k": "-k"}
 LINES = {"html": "Report", "csv": "Points", "file": "Written", "out": "Released"}
 """How the line begins that names a written file, if not with the name that JSON has for it."""
+WRITTEN = {
+    "html": "report",
+    "csv": "table of points",
+    "file": "release",
+    "out": "release",
+    "junit": "JUnit report",
+    "sarif": "SARIF report",
+}
+"""What refusals call a file to write, if not by the name that JSON has for it."""
 PICTURES = (".png", ".svg", ".pdf")
 OUTPUTS = {
     "html": "Also write a report to open in a browser.",
@@ -62,9 +72,25 @@ OUTPUTS = {
 }
 """Files that a command writes of the result of its function."""
 GATE = "hartley.studies.check.gate"
-READ = {"rows", "more_rows", "path", "groups", "roles", "files"}
-"""Kinds of input that name files to read."""
-SHELL_TYPES = {"switch": bool, "number": int, "float": float, "text": str, "setting": str, "address": str}
+READ = {
+    "rows": "table",
+    "more_rows": None,
+    "path": None,
+    "design": "design",
+    "groups": None,
+    "roles": None,
+    "files": "output",
+    "address": None,
+}
+"""Kinds of input that name files to read, and what refusals call them; None: as the parameter."""
+SHELL_TYPES = {
+    "switch": bool,
+    "number": int,
+    "float": float,
+    "text": str,
+    "setting": str,
+    "address": str,
+}
 
 
 class Gate(NamedTuple):
@@ -137,11 +163,15 @@ def kind_of(annotation: Any) -> InputKind:  # noqa: ANN401 - any annotation
     """Return the kind of input that an annotation stands for.
 
     Example:
-        >>> kind_of(inputs.Columns | None).form, kind_of(Literal["key", "both"]).form
+        >>> kind_of(INPUTS["Columns"] | None).form, kind_of(Literal["key", "both"]).form
         ('COL[,COL]', 'key|both')
     """
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
-    plain = {bool: InputKind("switch", ""), int: InputKind("number", "N"), float: InputKind("float", "NUMBER")}
+    plain = {
+        bool: InputKind("switch", ""),
+        int: InputKind("number", "N"),
+        float: InputKind("float", "NUMBER"),
+    }
     for part in parts:
         for about in getattr(part, "__metadata__", ()):
             if isinstance(about, InputKind):
@@ -152,19 +182,15 @@ def kind_of(annotation: Any) -> InputKind:  # noqa: ANN401 - any annotation
 
 
 def help_of(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the ``Args`` of a docstring say of each parameter to a reader of the help.
+    r"""Return what the ``Args`` of a docstring say of each parameter to a reader of the help.
 
     What begins with "In Python," is for other readers.
 
     Example:
-        >>> def count(few):
-        ...     """Count.
-        ...
-        ...     Args:
-        ...         few: The size of small groups. In Python, None counts nobody.
-        ...     """
+        >>> def count(few): ...
+        >>> count.__doc__ = "Count.\n\nArgs:\n    few: The least. In Python, None counts nobody."
         >>> help_of(count)
-        {'few': 'The size of small groups.'}
+        {'few': 'The least.'}
     """
     block = (inspect.getdoc(function) or "").partition("Args:\n")[2].split("\n\n")[0]
     entries = re.split(r"\n(?=    \w)", block)
@@ -187,14 +213,13 @@ class _Derived:
     """A command, and the function that it calls."""
 
     def __init__(self, name: str, command: Command) -> None:
-        module, _, attribute = command.home.partition(":")
         self.name, self.command = name, command
-        self.function = getattr(import_module(module), attribute)
+        self.function = _named(command.home)
         self.signature = inspect.signature(self.function)
         self.kinds: dict[str, InputKind] = {}
-        for key, parameter in self.signature.parameters.items():
-            if not parameter.annotation.startswith("PythonOnly"):
-                kind = kind_of(eval(parameter.annotation, vars(inputs)))  # noqa: S307 - our own annotation
+        for key, each in self.signature.parameters.items():
+            if not each.annotation.startswith("PythonOnly"):
+                kind = kind_of(eval(each.annotation, INPUTS))  # noqa: S307 - our own annotation
                 if kind.name != "progress":
                     self.kinds[key] = kind
         self.gate = GATES[command.gate] if command.gate else None
@@ -208,7 +233,9 @@ class _Derived:
             if name not in self.kinds:
                 yield _file(name, about, required=name in self.command.required)
         for name, text in self.command.flags.items():
-            yield parameter(name, bool, typer.Option(f"--{_dashed(name)}", help=text), default=False)
+            yield parameter(
+                name, bool, typer.Option(f"--{_dashed(name)}", help=text), default=False
+            )
         if any(kind.name == "rows" for kind in self.kinds.values()):
             yield from (parameter(name, *about) for name, about in READING.items())
         if self.gate is not None:
@@ -255,7 +282,9 @@ class _Derived:
             known = given | arguments
             if self.gate is not None:
                 decide = getattr(import_module(GATE), self.gate.function)
-                cases.extend(_call(decide, known | {"names": self._texts(self._subject, given)}, result))
+                cases.extend(
+                    _call(decide, known | {"names": self._texts(self._subject, given)}, result)
+                )
             for key, path in files.items():
                 if key not in self.kinds:
                     self._write(key, path, result, known, cases)
@@ -270,6 +299,11 @@ class _Derived:
             result = self.function(*bound.args, **bound.kwargs)
             if "before" not in arguments:
                 write(result)
+            if "out" in self.kinds and given.get("policy") is not None:
+                from hartley.policies.document import PolicyDocument
+
+                lists = PolicyDocument.load(given["policy"]).categories
+                warn_near_misses(arguments["table"], lists, "is not in the policy's lists")
         self._tell(result, given, files)
         stop_if_failed(cases)
         if not getattr(result, "healthy", True):
@@ -291,11 +325,12 @@ class _Derived:
     def _check(self, given: Mapping[str, Any], files: Mapping[str, Path]) -> None:
         """Refuse early what can be refused before anything is read or computed."""
         reads = {
-            "table" if kind.name == "rows" else key: self._texts(key, given)
+            READ[kind.name] or key: self._texts(key, given)
             for key, kind in self.kinds.items()
             if kind.name in READ
         }
-        check_files({self._label(key): path for key, path in files.items()}, reads)
+        told = {key: self.command.writes.get(key) or key for key in files}
+        check_files({WRITTEN.get(told[key], told[key]): files[key] for key in files}, reads)
         if "certificate" in files and "out" in given and given["out"] is None:
             raise OptionError(
                 "No certificate can be written, because no policy file is written",
@@ -319,10 +354,6 @@ class _Derived:
         if given.get("fail_above") is not None:
             parse_number(given["fail_above"], name="the limit of --fail-above")
 
-    def _label(self, key: str) -> str:
-        told = self.command.writes.get(key) or key
-        return LINES.get(told, told).lower()
-
     def _read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the function; what is not given is left to its defaults."""
         arguments: dict[str, Any] = {}
@@ -343,11 +374,6 @@ class _Derived:
         if table is not None:
             for key in self.command.needs:
                 require_option(given[key], f"--{_dashed(key)}", given.get("roles"), table.columns)
-            if "policy" in given and "out" in self.kinds and given["policy"] is not None:
-                from hartley.policies.document import PolicyDocument
-
-                lists = PolicyDocument.load(given["policy"]).categories
-                warn_near_misses(table, lists, "is not in the policy's lists")
         for key, kind in self.kinds.items():
             if key in arguments or given[key] in (None, [], ()):
                 continue
@@ -394,6 +420,8 @@ class _Derived:
             write_whole(path, result.csv())
         elif key in ("junit", "sarif"):
             write_whole(path, getattr(import_module(GATE), f"{key}_text")(self.name, cases))
+        elif key in self.command.savers:
+            _named(self.command.savers[key])(result, path)
         else:
             method = result.write if key == "out" else getattr(result, f"write_{key}")
             table = {"table": known.get(self._subject)}
@@ -421,6 +449,12 @@ class _Derived:
                 print_certificate(each.certificate, console())
         for name, path in told.items():
             say(f"{LINES.get(name, name.capitalize())}: {path}")
+
+
+def _named(home: str) -> Any:  # noqa: ANN401 - a function
+    """Import what a module and a name in it stand for."""
+    module, _, attribute = home.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def gate_words(gate: Gate) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import OptionError
@@ -12,6 +11,7 @@ from hartley.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from hartley.attacks.differencing import DifferencingFinding
     from hartley.attacks.finding import Finding
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hartley.schema.roles import RolesSource
 
 
-def attack_homogeneity(
+def attack_homogeneity(  # noqa: PLR0913 - each is one choice of the user's
     table: Rows,
     *,
     keys: Columns | None = None,
@@ -85,7 +85,7 @@ def attack_homogeneity(
     return join_findings(made)
 
 
-def attack_guessing(
+def attack_guessing(  # noqa: PLR0913 - each is one choice of the user's
     table: Rows,
     *,
     secret: Columns | RowType | None = None,
@@ -119,7 +119,7 @@ def attack_guessing(
     return BruteForceGuessing(attribute).attack(relation)
 
 
-def attack_hypothesis(
+def attack_hypothesis(  # noqa: PLR0913 - each is one choice of the user's
     table: Rows,
     *,
     hypothesis: Condition,
@@ -144,7 +144,8 @@ def attack_hypothesis(
 
     Example:
         >>> people = {"age": [30, 60, 40], "job": ["a", "b", "a"]}
-        >>> attack_hypothesis(people, hypothesis="age >= 50", secret="age", released="job").number.value
+        >>> old = "age >= 50"
+        >>> attack_hypothesis(people, hypothesis=old, secret="age", released="job").number.value
         1.0
     """
     from hartley.attacks.guessing import HypothesisTesting
@@ -421,7 +422,10 @@ def _ends(span: Any, option: str = "--range") -> tuple[Fraction, Fraction] | Non
 
 
 def _signal_cells(
-    policy: InputFile | None, bits: object, levels: int | None, ends: Any
+    policy: InputFile | None,
+    bits: object,
+    levels: int | None,
+    ends: tuple[Fraction, Fraction] | None,
 ) -> Quantizer | None:
     """Return the quantizer for the readings of a single home."""
     if policy is None:

@@ -62,7 +62,17 @@ from hartley.text import listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hartley.inputs import Column, Document, Files, InputFile, Marks, PythonOnly, Text, Texts
+    from hartley.inputs import (
+        Address,
+        Column,
+        Document,
+        Files,
+        InputFile,
+        Marks,
+        PythonOnly,
+        Text,
+        Texts,
+    )
     from hartley.schema.schema import Schema
     from hartley.studies.check.publication import Publication
     from hartley.tables.described import CategoryTree
@@ -76,14 +86,14 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     spec: Document | None = None,
     rule: Texts | None = None,
     insider: Literal["none", "sole", "holdings", "all"] = "none",
-    table: Document = None,
+    table: Address | None = None,
     contributor: Column | None = None,
     schema: Document | None = None,
     marks: Marks | None = None,
     rounding: Text | None = None,
     left: int = 2,
     exact: bool = False,
-    against: InputFile | None = None,
+    against: Address | None = None,
     charge: bool = False,
     reserve: bool = False,
     dbt: InputFile | None = None,

@@ -27,9 +27,7 @@ from hartley.tables.view import condition_columns, evaluate_condition
 from hartley.text import bits_down, bits_up, conjugate, count_of, listed, plural
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from hartley.knowledge.cover import Cover, Selections
     from hartley.knowledge.hidden_sums import Change, HullPoint, OneTable
@@ -356,12 +354,6 @@ class CheckReport(Readable):
                 table=Grid(headings, tuple(cell.row(part.places) for part, cell in bad), most=40),
             )
         yield Section("What the verdicts mean", (MEANINGS,), page_only=True)
-
-    def write_certificate(self, path: str | os.PathLike[str]) -> Path:
-        """Write the proofs of the verdicts."""
-        from hartley.studies.check.certificate import save_certificate
-
-        return save_certificate(self, path)
 
     @formerly(show_values="values")
     def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:
