@@ -20,7 +20,7 @@ from hartley.cli.output import (
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
-    from hartley.reports.pages.figures import DrawnFigure
+    from hartley.reports.gallery import DrawnFigure
 
 
 def verify_command(
@@ -110,7 +110,7 @@ def reproduce_command(
     [dim]Example: hartley reproduce A/3 --out figures[/dim]
     """
     from hartley.papers.figure import choose_figures
-    from hartley.reports.pages.figures import print_figure, write_gallery
+    from hartley.reports.gallery import print_figure, write_gallery
 
     names = choose_figures(wanted)
     where = _checked(data)
@@ -163,7 +163,7 @@ def _folder(out: Path) -> Path:
 def _draw(names: tuple[str, ...], data: str | Path, folder: Path) -> list[DrawnFigure]:
     """Compute and write the figures one by one, and show the progress."""
     from hartley.papers.figure import reproduce
-    from hartley.reports.pages.figures import write_figure
+    from hartley.reports.gallery import write_figure
 
     drawn: list[DrawnFigure] = []
     with progress_bar({"all": "Drawing figures"}) as show:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,13 +40,9 @@ from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prep
 from hartley.text import (
     conjugate,
     count_of,
-    direction,
-    percent_at_most,
-    percent_up,
+    number,
+    percent,
     plural,
-    rounded,
-    two_decimals_down,
-    two_decimals_up,
     unit_of,
     value_text,
 )
@@ -83,10 +80,7 @@ SKEWED = 2
 """A skewness attack succeeds if some value is more than so many times as likely."""
 
 
-def _bound(number: float, *, up: bool = True, words: bool = False) -> str:
-    """Write a number with two decimals, and mark that it was rounded up or down."""
-    text = (two_decimals_up if up else two_decimals_down)(number, ROUNDED)
-    return direction(text, number, ROUNDED, words=words) + text
+two_decimals = partial(number, places=2, zeros=True, slack=ROUNDED, infinite="inf")
 
 
 @dataclass(frozen=True)
@@ -125,14 +119,14 @@ class ConfidentialFindings:
         return (
             (
                 f"Every class has at least {count_of(self.distinct, 'different value')} of {name}, "
-                f"as diverse as {_bound(self.entropy, up=False, words=True)} equally frequent "
-                f"ones; "
-                f"one value makes up at most {percent_up(self.alpha)} of a class."
+                f"as diverse as {two_decimals(self.entropy, round='down', mark='words')} equally "
+                f"frequent ones; one value makes up at most "
+                f"{percent(self.alpha, round='up')} of a class."
             ),
             *(self._tried(*attack) for attack in self.attacks),
             (
-                f"Up to {percent_up(self.equal_closeness)} of the records of a class would need "
-                f"another value of {name} for the class to match the table."
+                f"Up to {percent(self.equal_closeness, round='up')} of the records of a class "
+                f"would need another value of {name} for the class to match the table."
             ),
             self._exclusion(unit),
         )
@@ -170,14 +164,14 @@ class ConfidentialFindings:
 
     def _exclusion(self, unit: str) -> str:
         if math.isinf(self.delta):
+            present = two_decimals(self.delta_of_present, round="up", mark="words")
             return (
                 f"Some class excludes a value of {self.column}, so delta is infinite; over the "
-                "values that occur in a class it is "
-                f"{_bound(self.delta_of_present, words=True)} {unit}."
+                f"values that occur in a class it is {present} {unit}."
             )
         return (
             f"No class excludes a value of {self.column}; shares differ from the table's by up to "
-            f"{two_decimals_up(self.delta, ROUNDED)} {unit} (delta)."
+            f"{two_decimals(self.delta, round='up')} {unit} (delta)."
         )
 
 
@@ -260,7 +254,7 @@ class AnonymityReport(Readable):
             ),
             self.people.sentence,
             (
-                f"The keys tell up to {two_decimals_up(self.leakage, ROUNDED)} {self.unit} about "
+                f"The keys tell up to {two_decimals(self.leakage, round='up')} {self.unit} about "
                 "which record is whose (non-stochastic leakage with the record as the secret)."
             ),
             self.risk,
@@ -277,11 +271,11 @@ class AnonymityReport(Readable):
         """The risks of re-identification, in plain words."""
         sure = (
             "An adversary who knows that a person is in the table finds the record with a chance "
-            f"of up to {percent_up(self.prosecutor)} (prosecutor)"
+            f"of up to {percent(self.prosecutor, round='up')} (prosecutor)"
         )
         everybody = (
-            f"an adversary who looks for everybody finds {percent_at_most(self.marketer)} "
-            "on average (marketer)"
+            "an adversary who looks for everybody finds "
+            f"{percent(self.marketer, round='up', mark='words')} on average (marketer)"
         )
         if self.population is None:
             return (
@@ -291,7 +285,7 @@ class AnonymityReport(Readable):
         return (
             f"{sure}; one who only knows that the person is among the "
             f"{count_of(self.population.rows, 'person')} of {self.population.table}, with a chance "
-            f"of up to {percent_up(self.journalist)} (journalist); {everybody}."
+            f"of up to {percent(self.journalist, round='up')} (journalist); {everybody}."
         )
 
     def __getitem__(self, column: str) -> ConfidentialFindings:
@@ -667,16 +661,16 @@ def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
         ),
         _line(
             "record_leakage",
-            f"{_bound(report.leakage)} {report.unit}",
-            f"About which record is whose; {_bound(whole, words=True)} {report.unit} would settle "
-            "it.",
+            f"{two_decimals(report.leakage, round='up', mark='sign')} {report.unit}",
+            "About which record is whose; "
+            f"{two_decimals(whole, round='up', mark='words')} {report.unit} would settle it.",
             report.leakage / whole if whole else 0.0,
         ),
         _line(
             "unique_records",
             f"{report.unique:,}",
-            f"Of the records, {percent_at_most(report.unique, report.rows)} share their keys with "
-            "no other."
+            f"Of the records, {percent(report.unique, report.rows, round='up', mark='words')} "
+            "share their keys with no other."
             if report.unique
             else "Every record shares its keys with another.",
             report.unique / report.rows,
@@ -712,7 +706,7 @@ def risk_measures(report: AnonymityReport) -> tuple[Row, ...]:
 
 
 def _risk(name: str, risk: Fraction, sentence: str, *, symbol: str | None = None) -> Row:
-    return _line(name, percent_at_most(risk, words=False), sentence, float(risk), symbol=symbol)
+    return _line(name, percent(risk, round="up", mark="sign"), sentence, float(risk), symbol=symbol)
 
 
 def _line(  # noqa: PLR0913 - each is one part of the line
@@ -749,20 +743,20 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[Row, ...
         ),
         _line(
             "entropy_diversity",
-            _bound(findings.entropy, up=False),
+            two_decimals(findings.entropy, round="down", mark="sign"),
             "The least diverse class is as diverse as this many equally frequent values.",
         ),
         *(_recursive(length, least) for length, least in findings.recursive),
         _line(
             "alpha_share",
-            percent_at_most(findings.alpha, words=False),
+            percent(findings.alpha, round="up", mark="sign"),
             "The largest share of one value in a class.",
             float(findings.alpha),
         ),
         *(
             _line(
                 name,
-                direction(rounded(t, 4, up=True), t) + rounded(t, 4, up=True),
+                number(t, round="up", places=4, zeros=True, mark="sign"),
                 f"Earth mover's distance of the worst class to the table, {words}.",
                 float(t),
             )
@@ -771,7 +765,7 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[Row, ...
         ),
         _line(
             "t_closeness",
-            f"{_bound(findings.kullback_leibler)} {unit}",
+            f"{two_decimals(findings.kullback_leibler, round='up', mark='sign')} {unit}",
             "Kullback-Leibler divergence of the worst class from the table.",
         ),
         _delta(findings, unit),
@@ -781,7 +775,7 @@ def column_measures(findings: ConfidentialFindings, unit: str) -> tuple[Row, ...
 def _recursive(length: int, least: Fraction | None) -> Row:
     return _line(
         "recursive_diversity",
-        "none" if least is None else f"> {two_decimals_up(float(least), ROUNDED)}",
+        "none" if least is None else f"> {two_decimals(float(least), round='up')}",
         f"No c is enough: a class has fewer than {length} values."
         if least is None
         else "It holds for every c above this number, which is rounded up.",
@@ -795,12 +789,12 @@ def _delta(findings: ConfidentialFindings, unit: str) -> Row:
             "delta_disclosure",
             "∞",
             "Some class excludes a value; over the values that occur in a class it is "
-            f"{_bound(findings.delta_of_present, words=True)} {unit}.",
+            f"{two_decimals(findings.delta_of_present, round='up', mark='words')} {unit}.",
             1.0,
         )
     return _line(
         "delta_disclosure",
-        f"{_bound(findings.delta)} {unit}",
+        f"{two_decimals(findings.delta, round='up', mark='sign')} {unit}",
         "The largest log ratio of the share of a value in a class to that in the table.",
     )
 

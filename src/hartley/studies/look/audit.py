@@ -36,7 +36,7 @@ from hartley.report import (
     plain_values,
 )
 from hartley.tables.view import bin_numbers
-from hartley.text import conjugate, direction, listed, rounded, two_decimals_up, unit_of, value_text
+from hartley.text import conjugate, direction, listed, number, unit_of, value_text
 
 if TYPE_CHECKING:
     import os
@@ -86,7 +86,12 @@ class MeasureFinding:
         """The value with four decimals: leakage is rounded up, remaining uncertainty down."""
         if not math.isfinite(self.value):
             return str(self.value)
-        return rounded(Fraction(self.value), 4, up=not MEASURES[self.name].is_left)
+        return number(
+            Fraction(self.value),
+            round="down" if MEASURES[self.name].is_left else "up",
+            places=4,
+            zeros=True,
+        )
 
     @property
     def marked(self) -> str:
@@ -350,8 +355,8 @@ class AuditReport(Readable):
 
     @property
     def _sentence(self) -> str:
-        leaked = two_decimals_up(self["nonstochastic_leakage"].value)
-        total = two_decimals_up(self["hartley_entropy"].value)
+        leaked = number(self["nonstochastic_leakage"].value, round="up", places=2, zeros=True)
+        total = number(self["hartley_entropy"].value, round="up", places=2, zeros=True)
         fewest = self.narrowest[0].secrets_left
         secret = "the record" if self.secret_is_record else _columns(self.secret)
         released = _columns(self.released)
@@ -415,8 +420,9 @@ class AuditReport(Readable):
                     self.people.among_few > 0,
                 ),
                 Tile(
-                    two_decimals_up(self["nonstochastic_leakage"].value),
-                    f"{self.unit} can leak at most, of {two_decimals_up(total)} (rounded up)",
+                    number(self["nonstochastic_leakage"].value, round="up", places=2, zeros=True),
+                    f"{self.unit} can leak at most, of "
+                    f"{number(total, round='up', places=2, zeros=True)} (rounded up)",
                     self.narrowest[0].secrets_left == 1 < self.secret_values,
                 ),
             ),
@@ -470,7 +476,7 @@ class AuditReport(Readable):
                         value_text(one.released),
                         f"{one.secrets_left:,}",
                         f"{one.rows:,}",
-                        two_decimals_up(one.bits),
+                        number(one.bits, round="up", places=2, zeros=True),
                     )
                     for one in self.narrowest
                 ),
@@ -495,7 +501,9 @@ class AuditReport(Readable):
             tuple(finding.value for finding in drawn),
             "bars",
             tones=tuple(BAR_TONES[finding.certainty] for finding in drawn),
-            labels=tuple(two_decimals_up(finding.value) for finding in drawn),
+            labels=tuple(
+                number(finding.value, round="up", places=2, zeros=True) for finding in drawn
+            ),
         )
         return Chart("", (Panel(self.unit, "", (bars,), sideways=True, size=(7.2, 4.6)),))
 
@@ -522,7 +530,10 @@ class AuditReport(Readable):
             Series("people given away", at, gone, tone=1),
             Series(f"people among fewer than {self.people.k}", at, few, dash="dashed", tone=0),
         )
-        whole = (f"all of the secret: {two_decimals_up(total)} {self.unit}", total)
+        whole = (
+            f"all of the secret: {number(total, round='up', places=2, zeros=True)} {self.unit}",
+            total,
+        )
         revealed = f"what the release reveals ({self.unit})"
         chart = Chart(
             "",

@@ -20,7 +20,7 @@ from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions, in_periods, is_period
 from hartley.tables.view import as_texts, prepare
 from hartley.tables.writing import write_arrow
-from hartley.text import count_of, percent_at_most
+from hartley.text import count_of, percent
 
 if TYPE_CHECKING:
     import os
@@ -302,7 +302,7 @@ class ReleasedPeople:
         rows = max(self.counts.rows, 1)
         given = (
             f"The other released columns give away {column} for {count_of(people, 'person')} "
-            f"({percent_at_most(Fraction(people, rows))})."
+            f"({percent(Fraction(people, rows), round='up', mark='words')})."
             for column, people in self.given_away.items()
         )
         drawn = (DRAWN,) if self.drawn else ()

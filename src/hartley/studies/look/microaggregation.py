@@ -32,7 +32,7 @@ from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
-from hartley.text import count_of, percent
+from hartley.text import count_of, few_digits
 
 if TYPE_CHECKING:
     import os
@@ -200,7 +200,7 @@ class Microaggregation(Readable):
                 one.column,
                 Cell(f"{100 * one.loss:.3g} %", share=one.loss),
                 f"{one.largest_move:.4g}",
-                percent(one.near / self.rows, digits=3),
+                f"{few_digits(100 * one.near / self.rows, 3)} %",
             )
             for one in self.losses
         )

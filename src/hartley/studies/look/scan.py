@@ -38,7 +38,7 @@ from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
 from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import conjugate, count_of, listed, percent_at_most, plural
+from hartley.text import conjugate, count_of, listed, percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ class ScanReport(Readable):
         return (
             f"{what}. As it is, {self.people.unique:,} "
             f"{plural(self.people.unique, 'person')} "
-            f"({percent_at_most(Fraction(self.people.unique, max(self.rows, 1)))}) "
+            f"({percent(self.people.unique, max(self.rows, 1), round='up', mark='words')}) "
             f"{conjugate(self.people.unique, 'is')} unique by {_few(self.keys)}, and "
             f"{self.people.among_few:,} {conjugate(self.people.among_few, 'stands')} among fewer "
             f"than {self.people.k}."
@@ -127,17 +127,16 @@ class ScanReport(Readable):
             said.append(f"{_few(hidden)} {verb} people and must not be released.")
         said += [
             f"The keys give away {column} for {count_of(people, 'person')} "
-            f"({percent_at_most(Fraction(people, max(self.rows, 1)))})."
+            f"({percent(people, max(self.rows, 1), round='up', mark='words')})."
             for column, people in self.given_away.items()
             if people
         ]
         if self.uniques is not None:
-            few = count_of(self.uniques.largest, "column")
+            few, out = count_of(self.uniques.largest, "column"), self.uniques.singled_out
             said.append(
                 f"At most {few} of {len(self.uniques.columns)} "
-                f"{conjugate(self.uniques.largest, 'singles')} out "
-                f"{count_of(self.uniques.singled_out, 'person')} "
-                f"({percent_at_most(Fraction(self.uniques.singled_out, max(self.rows, 1)))})."
+                f"{conjugate(self.uniques.largest, 'singles')} out {count_of(out, 'person')} "
+                f"({percent(out, max(self.rows, 1), round='up', mark='words')})."
             )
         if self.not_combined:
             said.append(

@@ -16,7 +16,7 @@ import numpy as np
 
 from hartley.kernels.uniques import narrow_codes
 from hartley.ranges.classes import as_counted
-from hartley.text import count_of, listed, percent_at_most
+from hartley.text import count_of, listed, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -553,6 +553,12 @@ class _Facts:
     def nearly_all_differ(self) -> bool:
         return self.present >= FEW_ROWS and self.different >= NEARLY_ALL * self.present
 
+    @property
+    def share_different(self) -> str:
+        """How many of its values are different."""
+        share = percent(self.different, self.present, round="up", mark="words")
+        return f"{share} of its values are different"
+
 
 def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN401 - an Arrow column
     """Look at one column."""
@@ -643,7 +649,7 @@ def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reas
         return None
     named = facts.hint == "identifier"
     if facts.nearly_all_differ:
-        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
+        differs = facts.share_different
         if values.holds == "texts" and facts.hint not in {"key", "confidential"}:
             return differs
         if named or (facts.hint is None and values.is_numbering(facts.present)):
@@ -671,7 +677,7 @@ def _repeated_identifier(facts: _Facts) -> str | None:
     if facts.hint is not None or facts.present < FEW_ROWS:
         return None
     if (values.code_length or 0) >= LONG_CODE and facts.different >= NEARLY_SURE * facts.present:
-        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
+        differs = facts.share_different
         return f"{differs}, and they are equally long codes"
     complete = values.high - values.low + 1 == facts.different > FEW_NUMBERS
     if values.holds == "whole numbers" and complete and values.low in {0, 1}:

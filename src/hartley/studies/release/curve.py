@@ -28,7 +28,7 @@ from hartley.report import (
     csv_text,
 )
 from hartley.tables.opening import open_table
-from hartley.text import decimals_down, decimals_up, listed, two_digits_up, unit_of
+from hartley.text import listed, number, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,7 +222,7 @@ class CurveReport(Readable):
             f"Key, released perturbed: {key}, {self.key_values:,} values.",
             f"Distortion: {self.distortion}, on average.",
             f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
-            f"Certified to {two_digits_up(self.curve.gap)}.",
+            f"Certified to {number(self.curve.gap, 2, round='up', short=True)}.",
         )
         finite = math.isfinite(largest)
         half = (Tile(f"{self.half:.4g}", "distortion to halve this"),) if finite else ()
@@ -248,11 +248,11 @@ class CurveReport(Readable):
             (Heading("distortion", "number"), [f"{p.distortion:.6g}" for p in self.curve.points]),
             (
                 Heading(f"{self.words.column} ({self.unit}), at most", "number"),
-                [decimals_up(point.risk, 5) for point in self.curve.points],
+                [number(point.risk, round="up", places=5) for point in self.curve.points],
             ),
             (
                 Heading("lower bound", "number"),
-                [decimals_down(point.lower, 5) for point in self.curve.points],
+                [number(point.lower, round="down", places=5) for point in self.curve.points],
             ),
         ]
         for name, sign, values, digits in (
@@ -267,7 +267,7 @@ class CurveReport(Readable):
             (Heading("lam", "number"), [f"{point.lam:.4g}" for point in self.curve.points]),
             (
                 Heading("certified gap", "number", "gap"),
-                [two_digits_up(point.gap) for point in self.curve.points],
+                [number(point.gap, 2, round="up", short=True) for point in self.curve.points],
             ),
             (
                 Heading("released values used", "number", "values"),
@@ -310,7 +310,7 @@ class CurveReport(Readable):
         reading = (
             "Further right is less useful; further down is more private. No rule that draws from "
             f"the {drawn_from} and releases values of the key reaches below the dashed red line: "
-            f"this is proved for every point, to {two_digits_up(curve.gap)}."
+            f"this is proved for every point, to {number(curve.gap, 2, round='up', short=True)}."
         )
         if self.mixture:
             reading += (

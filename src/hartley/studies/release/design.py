@@ -45,10 +45,10 @@ from hartley.text import (
     bits_up,
     conjugate,
     count_of,
-    digits_down,
     exactly,
     exactly_or_up,
     listed,
+    number,
     plural,
 )
 
@@ -151,9 +151,9 @@ class Design(Readable):
         if wanted.objective == "hypothesis":
             assert wanted.error is not None  # the objective needs it
             return (
-                (digits_down(promised.value, 4), "bits of privacy against the hypothesis"),
+                (number(promised.value, 4, round="down"), "bits of privacy against the hypothesis"),
                 (
-                    f"{digits_down(100 * _open_share(promised), 4)} %",
+                    f"{number(100 * _open_share(promised), 4, round='down')} %",
                     "of all records leave it open",
                 ),
                 (exactly(self._furthest), "furthest that a value is moved"),
@@ -164,9 +164,9 @@ class Design(Readable):
         if wanted.objective == "indistinguishability":
             told = "to tell two values of a person apart"
         outputs = _outputs(self.document.columns)
-        number, unit = bits_up(promised.value).split(" ", 1)
+        amount, unit = bits_up(promised.value).split(" ", 1)
         found = [
-            (number, f"{unit} {told} at most"),
+            (amount, f"{unit} {told} at most"),
             (f"{outputs:,}", "cells" if asks else "different releases"),
         ]
         errors = {column.name: column.error for column in self.document.columns}
@@ -506,7 +506,7 @@ def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) 
         f"{asked}, and no other numbers of levels have a smaller largest "
         + ("weighted error" if wanted.weights else "error")
         + (
-            f"; {digits_down(unused, 4)} bits are of no use to any column."
+            f"; {number(unused, 4, round='down')} bits are of no use to any column."
             if unused >= 0.01
             else "."
         )
@@ -581,7 +581,7 @@ def _line_headline(
     furthest: Fraction,
 ) -> str:
     names = [name for name, error in moved.items() if error] or list(moved)
-    share = digits_down(100 * _open_share(certificate), 4)
+    share = number(100 * _open_share(certificate), 4, round="down")
     if wanted.also:
         every = listed([str(wanted.hypothesis), *wanted.also])
         leave = f"at least {share} % of all possible records leave open each of {every}"

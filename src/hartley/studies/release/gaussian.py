@@ -16,6 +16,7 @@ from hartley.policies.gaussian.bound import (
     GaussianFrontier,
     mutual_information_bound,
     quadratic_gaussian_bound,
+    six_decimals,
 )
 from hartley.policies.gaussian.model import (
     NamedCovariance,
@@ -41,7 +42,7 @@ from hartley.report import (
 from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.writing import output_format, refuse_overwriting, write_arrow
-from hartley.text import conjugate, few_digits, listed, six_decimals
+from hartley.text import conjugate, few_digits, listed
 
 if TYPE_CHECKING:
     import os
@@ -186,12 +187,12 @@ class GaussianReport(Readable):
             if bound.high == 0
             else f"{tells} without end"
             if math.isinf(bound.high)
-            else f"{tells} at most {six_decimals(bound.high, up=True)} {self.unit}"
+            else f"{tells} at most {six_decimals(bound.high, round='up')} {self.unit}"
         )
         itself = (
             f"without noise {it} {tells} without end"
             if math.isinf(bound.largest_risk)
-            else f"without noise {it} {tells} {six_decimals(bound.largest_risk, up=True)}"
+            else f"without noise {it} {tells} {six_decimals(bound.largest_risk, round='up')}"
         )
         units = "" if self.rule.units is None else " (standardised)"
         columns = tuple(dict.fromkeys((*self.confidential, *self.key)))
@@ -207,11 +208,11 @@ class GaussianReport(Readable):
     def proved(self) -> tuple[str, ...]:
         """What is proved, and for which data, in plain words."""
         bound = self.bound
-        low = six_decimals(bound.low, up=False)
+        low = six_decimals(bound.low, round="down")
         gaussian = (
             f"If both sides are Gaussian with these covariances, no rule of any kind with this "
             f"distortion tells less than {low} {self.unit}, and this one tells at most "
-            f"{six_decimals(bound.high, up=True)}: proved in exact arithmetic ({bound.method})."
+            f"{six_decimals(bound.high, round='up')}: proved in exact arithmetic ({bound.method})."
         )
         distortion = (
             f"Whatever the distribution: if the key has these means and covariances, the mean "
@@ -224,7 +225,7 @@ class GaussianReport(Readable):
             "the key columns is released without noise."
             if math.isinf(information)
             else "For any such key, discrete ones too, the release tells at most "
-            f"{six_decimals(information, up=True)} {self.unit} about the key on average, and no "
+            f"{six_decimals(information, round='up')} {self.unit} about the key on average, and no "
             "more about anything else, since it is computed from the key and noise alone."
         )
         bare = (BARE,) if self.rule.shares.max(initial=0.0) > NEARLY_ALL else ()
@@ -237,7 +238,7 @@ class GaussianReport(Readable):
                 "For a confidential side that is not Gaussian nothing is proved from below. If it "
                 "has a density, give its differential entropy (--entropy); a discrete one has none."
             )
-        low = six_decimals(self.entropy_bound.low, up=False)
+        low = six_decimals(self.entropy_bound.low, round="down")
         return (
             f"For a confidential side with a density of the entropy {few_digits(self.entropy or 0)}"
             f" {self.unit} and these covariances, no rule with this distortion tells less than "
@@ -252,7 +253,7 @@ class GaussianReport(Readable):
 
     def report(self) -> Report:
         """Return the rule in sections: what is proved, the best rules beside it, what it does."""
-        information = six_decimals(self.rule.key_information, up=True)
+        information = six_decimals(self.rule.key_information, round="up")
         unbounded = math.isinf(self.rule.key_information)
         share = f"{100 * self.share:.4g} % of the variance"
         return Report(
@@ -260,11 +261,11 @@ class GaussianReport(Readable):
             self.headline,
             (
                 Tile(
-                    six_decimals(self.bound.high, up=True),
+                    six_decimals(self.bound.high, round="up"),
                     f"{self.unit} at most, if all is Gaussian",
                 ),
                 Tile(
-                    six_decimals(self.bound.largest_risk, up=True),
+                    six_decimals(self.bound.largest_risk, round="up"),
                     f"{self.unit} without noise, likewise",
                 ),
                 Tile(
@@ -287,8 +288,8 @@ class GaussianReport(Readable):
         points = tuple(
             (
                 few_digits(point.distortion, 6),
-                six_decimals(point.low, up=False),
-                six_decimals(point.high, up=True),
+                six_decimals(point.low, round="down"),
+                six_decimals(point.high, round="up"),
                 "-" if point.mixture is None else f"{point.mixture:.6f}",
             )
             for point in self.frontier

@@ -51,7 +51,7 @@ from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
 from hartley.tables.writing import output_format, refuse_overwriting
-from hartley.text import conjugate, count_of, two_decimals_up
+from hartley.text import conjugate, count_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -603,7 +603,7 @@ class PramReport(Readable):
                 Tile(f"{self.release.rows:,}", "rows released"),
                 *(
                     Tile(
-                        two_decimals_up(column.leakage.maximal),
+                        number(column.leakage.maximal, round="up", places=2, zeros=True),
                         f"bits that {column.title} reveals at most",
                     )
                     for column in self.columns[:3]

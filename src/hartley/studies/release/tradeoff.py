@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,17 +40,7 @@ from hartley.studies.release.tradeoff_points import (
     line_point,
     query_point,
 )
-from hartley.text import (
-    bits_up,
-    cell_count,
-    cell_down,
-    cell_exact,
-    cell_up,
-    count_of,
-    digits_down,
-    exactly,
-    tenth_percent_up,
-)
+from hartley.text import bits_up, count_of, exactly, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,14 +107,24 @@ def _adversary(facts: CellFacts) -> tuple[str, ...]:
     words = "An adversary who reconstructs all data must expect an error of "
     bound = facts.smallest_error_bound
     if facts.smallest_error is not None:
-        alone = "" if bound is None else f"; Theorem II.2 alone promises {digits_down(bound, 4)}"
-        shown = f"{digits_down(facts.smallest_error, 4)} even after the most telling answer"
+        alone = (
+            ""
+            if bound is None
+            else f"; Theorem II.2 alone promises {number(bound, 4, round='down')}"
+        )
+        shown = (
+            f"{number(facts.smallest_error, 4, round='down')} even after the most telling answer"
+        )
         return (f"{words}{shown}{alone}.",)
-    return () if bound is None else (f"{words}{digits_down(bound, 4)} or more, by Theorem II.2.",)
+    return (
+        ()
+        if bound is None
+        else (f"{words}{number(bound, 4, round='down')} or more, by Theorem II.2.",)
+    )
 
 
 def _metric(value: float | None) -> str:
-    return "infinite" if value is None or value == math.inf else digits_down(value, 4)
+    return "infinite" if value is None or value == math.inf else number(value, 4, round="down")
 
 
 def record_sentences(
@@ -154,7 +155,7 @@ def record_sentences(
 def line_sentences(point: LinePoint) -> tuple[str, ...]:
     """Say how well a hypothesis is hidden within an error."""
     stretched, claimed = point.stretch, _metric(point.blur.claimed)
-    deciding = tenth_percent_up(stretched.deciding_share)
+    deciding = cell_share(stretched.deciding_share)
     kept_words = f"epsilon = {_metric(stretched.epsilon)}: Priv = {_metric(stretched.privacy)} bits"
     return (
         (
@@ -192,6 +193,61 @@ class CurveColumn:
         return "∞" if value == math.inf else self.show(value)
 
 
+def cell_exact(value: Fraction) -> str:
+    """Write an exact number; one that is not short with five digits, rounded up.
+
+    Example:
+        >>> cell_exact(Fraction(1, 2)), cell_exact(Fraction(1, 3))
+        ('0.5', '0.33334')
+    """
+    text = exactly(value)
+    short = "/" not in text and len(text) <= 8
+    return text if short else number(value, 5, round="up")
+
+
+def cell_up(value: float) -> str:
+    """Write a number with two decimals, from a thousand on with none, rounded up.
+
+    Example:
+        >>> cell_up(2.801), cell_up(5792.4)
+        ('2.81', '5,793')
+    """
+    return number(value, round="up", places=0 if value >= 1000 else 2, zeros=True)
+
+
+def cell_down(value: float) -> str:
+    """Write a number with three digits, rounded down, and with an exponent below a thousandth.
+
+    Example:
+        >>> cell_down(2.8284), cell_down(57869.2), cell_down(0.000034567), cell_down(0)
+        ('2.82', '57,800', '3.45e-5', '0')
+    """
+    text = number(max(value, 0), 3, round="down")
+    if not 0 < value < 1e-3:
+        return text
+    return f"{Decimal(text):.2e}"
+
+
+def cell_count(value: int) -> str:
+    """Write a count, from a thousand million on with an exponent.
+
+    Example:
+        >>> cell_count(12_000), cell_count(2**40)
+        ('12,000', '1.10e+12')
+    """
+    return f"{value:,}" if value < 10**9 else f"{value:.2e}"
+
+
+def cell_share(value: float) -> str:
+    """Write a share that was rounded up to a double in percent with one decimal, rounded up.
+
+    Example:
+        >>> cell_share(0.12301), cell_share(0.1)
+        ('12.4 %', '10 %')
+    """
+    return f"{number(100 * value, round='up', places=1, slack=1e-12)} %"
+
+
 QUERY = (
     CurveColumn("error", "largest error allowed", lambda p: p.error, cell_exact),
     CurveColumn("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, cell_down),
@@ -216,9 +272,7 @@ LINE = (
     CurveColumn("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, cell_down),
     CurveColumn("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, cell_down),
     CurveColumn("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
-    CurveColumn(
-        "deciding", "outputs that decide", lambda p: p.stretch.deciding_share, tenth_percent_up
-    ),
+    CurveColumn("deciding", "outputs that decide", lambda p: p.stretch.deciding_share, cell_share),
     CurveColumn("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, cell_down),
     CurveColumn("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, cell_down),
     CurveColumn("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, cell_down),

@@ -69,11 +69,6 @@ class Reservation:
     open_cells: int = 1
     """The part of it for open columns; 1 for an allowance, which pays nothing for them."""
 
-    @property
-    def complete(self) -> bool:
-        """Whether every answer is known already."""
-        return None not in self.answers
-
 
 @dataclass(frozen=True)
 class ChargePlan:
@@ -87,11 +82,6 @@ class ChargePlan:
     """Questions that the account was never charged for, each once."""
     fresh: tuple[int, ...]
     """The questions among them that nobody was charged for."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the account paid for all of it, and every answer is known already."""
-        return not self.unpaid and None not in self.answers
 
     def reservation(self, row: int | None = None, terms: ChargeTerms | None = None) -> Reservation:
         """Return the reservation for the caller."""

@@ -7,6 +7,7 @@ import sys
 
 import old_format
 import pytest
+from forgeries import q
 from hypothesis import HealthCheck, given, settings, strategies as st
 from typer.testing import CliRunner
 
@@ -19,10 +20,6 @@ from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.trusted.ledger.rows import Head
 from hartley.trusted.ledger.sqlite import SqliteLedgerStore
 from hartley.trusted.ledger.store import LedgerStore
-
-
-def q(*keys):
-    return [{"q": key} for key in keys]
 
 
 @pytest.fixture
@@ -651,7 +648,7 @@ def test_a_server_without_the_note_is_a_sentence(on_server, filled):
         open_ledger(address)
 
 
-def test_a_ledger_that_is_made_again_on_its_server_takes_no_charge(on_server, q):
+def test_a_ledger_that_is_made_again_on_its_server_takes_no_charge(on_server):
     """What was shown from the one before is not in it."""
     address, dataset = on_server.fresh(), {"bits": 8, "schema": {"name": "people"}, "rows": 5}
     with open_ledger(address) as opened, open_ledger(address) as other:

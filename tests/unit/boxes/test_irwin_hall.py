@@ -14,10 +14,8 @@ widths = st.fractions(min_value=Fraction(1, 20), max_value=3, max_denominator=20
 groups = st.dictionaries(widths, st.integers(1, 3), min_size=1, max_size=3).map(
     lambda found: list(found.items())
 )
-levels = st.tuples(
-    st.fractions(min_value=0, max_value=1, max_denominator=30),
-    st.fractions(min_value=0, max_value=1, max_denominator=30),
-).map(sorted)
+share = st.fractions(min_value=0, max_value=1, max_denominator=30)
+levels = st.tuples(share, share).map(sorted)
 
 
 def brute(groups, level):
@@ -56,6 +54,14 @@ def test_a_slab_and_its_mirror_image_hold_the_same(groups, share):
     assert found[0] == (brute(groups, high) - brute(groups, low) if low < high else 0)
 
 
+def assert_encloses(groups, low, high, most=Fraction(1, 10**9)):
+    """The series holds the exact share, and is wider by a small part of it at most."""
+    exact = exact_share(groups, low, high)
+    below, above = series_share(groups, low, high)
+    assert below <= exact <= above
+    assert above - below <= most * exact
+
+
 halves = st.fractions(min_value=Fraction(1, 2), max_value=1, max_denominator=20)
 
 
@@ -68,20 +74,14 @@ def test_the_series_encloses_the_exact_share_closely(flat, share):
     low, high = share[0] * total, share[1] * total + total / 1000
     if low + high > total:
         low, high = max(total - high, Fraction(0)), total - low
-    exact = exact_share(groups, low, high)
-    below, above = series_share(groups, low, high)
-    assert below <= exact <= above
-    assert above - below <= exact / 10**9
+    assert_encloses(groups, low, high)
 
 
 @pytest.mark.parametrize("people", [40, 200, 1000])
 @pytest.mark.parametrize("part", ["1/2", "1/3", "1/20"])
 def test_the_series_holds_for_many_equal_people(people, part):
     level = people * Fraction(part)
-    exact = exact_share([(Fraction(1), people)], Fraction(0), level)
-    below, above = series_share([(Fraction(1), people)], Fraction(0), level)
-    assert below <= exact <= above
-    assert above - below <= exact / 10**9
+    assert_encloses([(Fraction(1), people)], Fraction(0), level)
 
 
 def test_a_share_far_below_the_smallest_double_is_still_close():
@@ -127,10 +127,7 @@ def test_parts_of_the_range_add_up():
 def test_widths_of_very_different_size_stay_certified():
     # Only one width is of any size, so the series converges slowly; its bounds still hold.
     groups = [(Fraction(1), 1), (Fraction(1, 1000), 12)]
-    exact = exact_share(groups, Fraction(0), Fraction(1, 3))
-    below, above = series_share(groups, Fraction(0), Fraction(1, 3))
-    assert below <= exact <= above
-    assert above - below < exact / 10**6
+    assert_encloses(groups, Fraction(0), Fraction(1, 3), Fraction(1, 10**6))
 
 
 def test_nothing_lies_outside_the_range():

@@ -8,11 +8,11 @@ from itertools import product
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from expressions import expressions
 from hartley import Box
 from hartley.boxes import parse_expression
 from hartley.boxes.enclosure import range_bounds
 from hartley.boxes.exact_range import known_range
-from hartley.boxes.expression import Expression
 from hartley.errors import OptionError
 from hartley.guarantees.answers import reach_bounds
 from hartley.policies.quantizer import levels_for_error
@@ -126,34 +126,14 @@ def test_constant_queries_and_undefined_ones_are_refused():
 
 # --- random queries -------------------------------------------------------------------------------
 
-NAMES = ("x", "y")
-
-
-def trees():
-    leaves = st.one_of(
-        st.sampled_from([Expression("var", (name,)) for name in NAMES]),
-        st.fractions(-3, 3, max_denominator=4).map(lambda n: Expression("const", (n,))),
-    )
-
-    def grow(parts):
-        pair = st.builds(
-            lambda op, a, b: Expression(op, (a, b)),
-            st.sampled_from(["+", "-", "*", "min", "max"]),
-            parts,
-            parts,
-        )
-        alone = st.builds(
-            lambda op, a: Expression(op, (a,)), st.sampled_from(["neg", "abs"]), parts
-        )
-        powers = st.builds(lambda a, k: Expression("pow", (a, k)), parts, st.integers(0, 3))
-        return st.one_of(pair, alone, powers)
-
-    return st.recursive(leaves, grow, max_leaves=7)
+TREES = expressions(
+    pairs=["+", "-", "*", "min", "max"], alone=["neg", "abs"], powers=st.integers(0, 3), largest=7
+)
 
 
 @pytest.mark.slow
 @given(
-    tree=trees().filter(lambda tree: tree.names),
+    tree=TREES.filter(lambda tree: tree.names),
     low=st.integers(-3, 2),
     length=st.integers(0, 3),
 )

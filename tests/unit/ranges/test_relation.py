@@ -28,7 +28,7 @@ def _no_counting(monkeypatch):
     def explode(*_: object, **__: object) -> None:
         raise AssertionError("the pairs were counted")
 
-    monkeypatch.setattr("hartley.tables.counts.distinct_counts", explode)
+    monkeypatch.setattr("hartley.ranges.counting.distinct_counts", explode)
     monkeypatch.setattr("hartley.ranges.counting.tally_pairs", explode)
 
 
@@ -49,11 +49,9 @@ def test_nothing_is_counted_before_a_measure_asks(secret, from_rows, monkeypatch
 
 
 def test_pairs_are_counted_once_for_all_measures(monkeypatch, measures_of):
-    from hartley.tables import counts as counting
-
     calls = []
-    count = counting.distinct_counts
-    monkeypatch.setattr(counting, "distinct_counts", lambda view: calls.append(1) or count(view))
+    count = origin.distinct_counts
+    monkeypatch.setattr(origin, "distinct_counts", lambda view: calls.append(1) or count(view))
     relation = Relation.from_table(PEOPLE, secret="age", released="job")
     measures_of(relation)
     assert relation.conditional_range(released="x") == [31, 32]

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from expressions import expressions
 from hartley import Interval
 from hartley.boxes import parse_expression
-from hartley.boxes.expression import Expression
 from hartley.boxes.polynomial import slope_signs
 
 
@@ -33,29 +33,13 @@ def test_signs_of_slopes(query, signs):
     assert found == dict(zip(sorted(expression.names), signs, strict=True))
 
 
-def trees():
-    leaves = st.one_of(
-        st.sampled_from([Expression("var", (name,)) for name in "xy"]),
-        st.fractions(-3, 3, max_denominator=3).map(lambda n: Expression("const", (n,))),
-    )
-    return st.recursive(
-        leaves,
-        lambda parts: st.one_of(
-            st.builds(
-                lambda op, a, b: Expression(op, (a, b)),
-                st.sampled_from(["+", "-", "*", "min", "max"]),
-                parts,
-                parts,
-            ),
-            st.builds(lambda op, a: Expression(op, (a,)), st.sampled_from(["neg", "abs"]), parts),
-            st.builds(lambda a, k: Expression("pow", (a, k)), parts, st.integers(0, 3)),
-        ),
-        max_leaves=6,
-    )
+TREES = expressions(
+    pairs=["+", "-", "*", "min", "max"], alone=["neg", "abs"], powers=st.integers(0, 3), largest=6
+)
 
 
 @pytest.mark.slow
-@given(tree=trees().filter(lambda tree: tree.names), low=st.integers(-2, 1))
+@given(tree=TREES.filter(lambda tree: tree.names), low=st.integers(-2, 1))
 @settings(max_examples=100, deadline=None)
 def test_a_certain_sign_is_never_contradicted(tree, low):
     sides = {"x": Interval(low, low + 1), "y": Interval(-1, 2)}

@@ -1,14 +1,17 @@
-"""Independent sets, powers and reductions of small graphs against everything tried."""
+"""Independent sets and powers of small graphs against everything tried; classes of keys."""
 
+from fractions import Fraction
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley import Relation
+from hartley import Relation, open_table
 from hartley.errors import OptionError
 from hartley.ranges import classes as confusability
-from hartley.ranges.classes import ConfusabilityGraph
+from hartley.ranges.classes import ConfusabilityGraph, count_classes
+from hartley.tables.view import prepare
 
 
 @st.composite
@@ -103,3 +106,18 @@ def test_a_graph_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(confusability, "LARGEST_GRAPH", 2)
     with pytest.raises(OptionError, match="3 secrets is too large"):
         ConfusabilityGraph.of_pairs(Relation.from_pairs([(x, x) for x in range(3)]).pairs())
+
+
+@pytest.mark.parametrize("steps", [(10, None, None), (None, Fraction("0.5"), None), (10, 2, None)])
+def test_classes_of_binned_keys_do_not_depend_on_how_they_are_counted(steps, monkeypatch):
+    draws = np.random.default_rng(3)
+    columns = {"age": draws.integers(18, 95, 500), "real": draws.normal(0, 9, 500)}
+    table = open_table(columns | {"ill": draws.choice(list("abc"), 500)})
+    view = prepare(table, ["age", "real", "ill"], steps=[s and Fraction(s) for s in steps])
+    grouped = count_classes(view, [0, 1], 2)
+    monkeypatch.setattr(confusability, "FEW_ROWS", 0)
+    streamed = count_classes(view, [0, 1], 2)
+    assert streamed.values == grouped.values == ["a", "b", "c"]
+    assert streamed.counts.codes.tolist() == grouped.counts.codes.tolist()
+    assert streamed.counts.counts.tolist() == grouped.counts.counts.tolist()
+    assert streamed.counts.starts.tolist() == grouped.counts.starts.tolist()

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings, strategies as st
 
+from expressions import expressions
 from hartley import Box, Interval
-from hartley.boxes import intervals as outward, parse_expression, variables
+from hartley.boxes import intervals as outward, parse_expression
 from hartley.boxes.enclosure import (
     UnitBox,
     attained_range,
@@ -20,31 +21,16 @@ from hartley.boxes.enclosure import (
     range_of,
     split_boxes,
 )
-from hartley.boxes.expression import Expression
 from hartley.errors import OptionError
 
 NAMES = ("x", "y")
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=16)
 
 
-def expressions(functions=("exp", "log", "sqrt", "abs", "neg")):
-    leaves = st.one_of(
-        st.sampled_from(variables(*NAMES)), numbers.map(lambda n: Expression("const", (n,)))
-    )
-
-    def grow(parts):
-        return st.one_of(
-            st.builds(
-                lambda op, a, b: Expression(op, (a, b)),
-                st.sampled_from(["+", "-", "*", "/", "min", "max"]),
-                parts,
-                parts,
-            ),
-            st.builds(lambda op, a: Expression(op, (a,)), st.sampled_from(functions), parts),
-            st.builds(lambda a, k: Expression("pow", (a, k)), parts, st.integers(0, 4)),
-        )
-
-    return st.recursive(leaves, grow, max_leaves=8)
+def drawn(functions=("exp", "log", "sqrt", "abs", "neg")):
+    pairs = ["+", "-", "*", "/", "min", "max"]
+    powers = st.integers(0, 4)
+    return expressions(pairs=pairs, alone=functions, powers=powers, largest=8, numbers=numbers)
 
 
 sides = st.tuples(numbers, numbers).map(sorted)
@@ -114,7 +100,7 @@ def points_of(box, shares):
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
-@given(expressions(), sides, sides, places)
+@given(drawn(), sides, sides, places)
 def test_an_enclosure_holds_the_value_at_every_point_of_the_box(expression, x, y, shares):
     box = Box({"x": x, "y": y})
     enclosure = enclose(expression, *floats(box))
@@ -135,7 +121,7 @@ def test_an_enclosure_holds_the_value_at_every_point_of_the_box(expression, x, y
 
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
-@given(expressions(), sides, sides, places)
+@given(drawn(), sides, sides, places)
 def test_a_box_without_a_flag_has_no_undefined_point(expression, x, y, shares):
     box = Box({"x": x, "y": y})
     if enclose(expression, *floats(box)).flags[0]:
@@ -152,7 +138,7 @@ def test_a_box_without_a_flag_has_no_undefined_point(expression, x, y, shares):
 
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
-@given(expressions(), sides, sides, places)
+@given(drawn(), sides, sides, places)
 def test_slopes_hold_every_difference_quotient_against_the_middle(expression, x, y, shares):
     box = Box({"x": x, "y": y})
     low, high = floats(box)
@@ -272,7 +258,7 @@ def test_the_range_is_tight_from_both_sides_where_variables_recur(text, low, hig
 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
-@given(expressions(functions=("abs", "neg")), sides, sides, places)
+@given(drawn(functions=("abs", "neg")), sides, sides, places)
 def test_no_value_lies_outside_the_range(expression, x, y, shares):
     box = Box({"x": x, "y": y})
     try:

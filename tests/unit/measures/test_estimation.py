@@ -1,11 +1,15 @@
-"""Measures of a box cut into cells, and of intervals of outputs."""
+"""Measures of a box cut into cells, of intervals of outputs, and errors of estimators."""
+
+from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import hartley
 from hartley import (
     Box,
     CutBox,
@@ -247,3 +251,59 @@ def test_the_best_estimator_of_a_thousand_people_is_known():
     truth = 150 * math.sqrt(1000 * 999) / 1200
     assert smallest_error(cut) == pytest.approx(truth, rel=1e-12)
     assert largest_error(cut) == pytest.approx(75 * math.sqrt(1000), rel=1e-2)
+
+
+# --- the expected error about one person ----------------------------------------------------------
+
+
+@pytest.mark.slow
+@given(
+    edges=st.sets(st.integers(1, 11), max_size=4),
+    masses=st.lists(st.integers(1, 5), min_size=12, max_size=12),
+)
+@settings(max_examples=150, deadline=None)
+def test_theorem_4_no_cells_and_no_density_allow_a_smaller_mean_error(edges, masses):
+    # Twelve unit intervals with constant densities, cut into cells; the best guess is a median.
+    total = sum(masses)
+    cuts = [0, *sorted(edges), 12]
+    error = Fraction(0)
+    for low, high in pairwise(cuts):
+        best = min(
+            sum(Fraction(masses[k], total) * mean_distance(k, guess) for k in range(low, high))
+            for guess in (Fraction(g, 4) for g in range(4 * low, 4 * high + 1))
+        )
+        error += best
+    least = Fraction(min(masses), total)
+    outputs = len(cuts) - 1
+    assert hartley.measures.expected_error_bound(12, outputs, density=least) <= error
+
+
+def mean_distance(k, guess):
+    """Return the mean of |x - guess| for x spread evenly over [k, k + 1]."""
+    if guess <= k or guess >= k + 1:
+        return abs(k + Fraction(1, 2) - guess)
+    return ((guess - k) ** 2 + (k + 1 - guess) ** 2) / 2
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, "1/2", "5/2"])
+@pytest.mark.parametrize("outputs", [1, 2, 5])
+def test_theorem_4_is_attained_by_equal_cells(power, outputs):
+    p, half = float(Fraction(power)), 3 / outputs / 2
+    attained = half**p / (p + 1)  # the mean of |x - middle|^p over a cell
+    bound = hartley.measures.expected_error_bound(3, outputs, power=power)
+    assert bound == pytest.approx(attained, rel=1e-9)
+    assert bound <= attained * (1 + 1e-15)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"length": 0, "outputs": 1},
+        {"length": 1, "outputs": 0},
+        {"length": 1, "outputs": 1, "power": 0},
+        {"length": 2, "outputs": 1, "density": 1},
+    ],
+)
+def test_what_makes_no_sense_is_refused(options):
+    with pytest.raises(OptionError, match="not positive"):
+        hartley.measures.expected_error_bound(**options)
