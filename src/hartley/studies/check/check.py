@@ -464,7 +464,7 @@ def _keys(cell: CheckedCell) -> frozenset[tuple[str, str]]:
 def _assumed(
     part: CheckedStatistic, cells: Sequence[CheckedCell], condition: str
 ) -> CheckedStatistic:
-    """Return cells of which nobody declares what they follow from: all of them are open."""
+    """Return the cells that follow only from an undeclared assumption, all of them open."""
     doubtful = [
         replace(
             cell,
@@ -582,8 +582,6 @@ def _judged(
         places=tables[0].places,
         dims=joint.dims,
         cells=tuple(cells),
-        unknown=int((inference.outer_low < inference.outer_high).sum()),
-        size=joint.system.size,
         joint=joint,
         views=tuple(views),
         known=known,

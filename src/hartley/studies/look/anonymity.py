@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +15,7 @@ from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.inputs import formerly
 from hartley.kernels.classes import ClassCounts
-from hartley.measures import anonymity as measures, anonymity as risks
-from hartley.measures.anonymity import (
-    delta_disclosure,
-    equal_closeness,
-    hierarchical_closeness,
-    ordered_closeness,
-    sizes_panel,
-    t_closeness,
-)
+from hartley.measures import anonymity as measures
 from hartley.measures.registry import MEASURES
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
@@ -40,6 +31,7 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    plain_values,
 )
 from hartley.schema.roles import chosen_columns, open_for
 from hartley.studies.look.exposure import counts_more, key_risks, record_exposure, with_exposure
@@ -58,6 +50,7 @@ from hartley.text import (
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
+    from fractions import Fraction
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -69,8 +62,6 @@ if TYPE_CHECKING:
     from hartley.report import Row
     from hartley.schema.roles import RolesSource
     from hartley.tables.view import View, ViewColumn
-
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- anonymity findings ---------------------------------------------------------------------------
@@ -124,7 +115,7 @@ class ConfidentialFindings:
 
     def sentences(self, unit: str) -> tuple[str, ...]:
         """Say in plain words which attacks on this column succeed."""
-        name, classes = self.column, count_of(self.classes, "class")
+        name = self.column
         return (
             (
                 f"Every class has at least {count_of(self.distinct, 'different value')} of {name}, "
@@ -132,13 +123,7 @@ class ConfidentialFindings:
                 f"frequent ones; one value makes up at most "
                 f"{percent(self.alpha, round='up')} of a class."
             ),
-            self._homogeneity,
-            f"Skewness attack on {name}: fails. No class makes a value more than {SKEWED} times "
-            "as likely as in the table."
-            if not self.skewed_rows
-            else f"Skewness attack on {name}: succeeds for {self.skewed_rows:,} of "
-            f"{self.rows:,} records. In {self.skewed_classes:,} of {classes} some value is more "
-            f"than {SKEWED} times as likely as in the table.",
+            *(self._tried(*attack) for attack in self.attacks),
             (
                 f"Up to {percent(self.equal_closeness, round='up')} of the records of a class "
                 f"would need another value of {name} for the class to match the table."
@@ -147,17 +132,35 @@ class ConfidentialFindings:
         )
 
     @property
-    def _homogeneity(self) -> str:
+    def given_away(self) -> int:
+        """Records whose value their keys give away; none where the table has one value only."""
+        return self.homogeneous_rows if self.values > 1 else 0
+
+    @property
+    def attacks(self) -> tuple[tuple[str, int, str], ...]:
+        """Every attack on the column, for how many records it succeeds, and why."""
+        alike, classes = self.homogeneous_classes, count_of(self.classes, "class")
+        same = "No class has one value only."
         if self.values == 1:
-            return f"{self.column} has one value in the whole table, so there is nothing to learn."
-        if not self.homogeneous_rows:
-            return f"Homogeneity attack on {self.column}: fails. No class has one value only."
+            same = "The table has one value only, so there is nothing to learn."
+        elif self.given_away:
+            same = f"{alike:,} of {classes} {conjugate(alike, 'has')} one value only."
+        likelier = f"more than {SKEWED} times as likely as in the table."
+        skewed = f"In {self.skewed_classes:,} of {classes} some value is {likelier}"
         return (
-            f"Homogeneity attack on {self.column}: succeeds for {self.homogeneous_rows:,} of "
-            f"{self.rows:,} records. {self.homogeneous_classes:,} of "
-            f"{count_of(self.classes, 'class')} "
-            f"{conjugate(self.homogeneous_classes, 'has')} one value only."
+            ("homogeneity", self.given_away, same),
+            (
+                "skewness",
+                self.skewed_rows,
+                skewed if self.skewed_rows else f"No class makes a value {likelier}",
+            ),
         )
+
+    def _tried(self, attack: str, records: int, why: str) -> str:
+        if attack == "homogeneity" and self.values == 1:
+            return f"{self.column} has one value in the whole table, so there is nothing to learn."
+        met = f"succeeds for {records:,} of {self.rows:,} records" if records else "fails"
+        return f"{attack.capitalize()} attack on {self.column}: {met}. {why}"
 
     def _exclusion(self, unit: str) -> str:
         if math.isinf(self.delta):
@@ -229,18 +232,15 @@ class AnonymityReport(Readable):
             for findings in self.confidential
             if findings.left_out
         )
-        return " ".join((self._sentence, *left_out))
+        made = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
+        if sure := self._revealed:
+            made += f", but still reveals a confidential value for {count_of(sure, 'record')}"
+        return " ".join((f"{made}.", *left_out))
 
     @property
-    def _sentence(self) -> str:
-        broken = (
-            findings.homogeneous_rows for findings in self.confidential if findings.values > 1
-        )
-        sure = max(broken, default=0)
-        tail = f", but still reveals a confidential value for {count_of(sure, 'record')}"
-        return (
-            f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}{tail * (sure > 0)}."
-        )
+    def _revealed(self) -> int:
+        """For how many records some confidential value is given away, at worst."""
+        return max((findings.given_away for findings in self.confidential), default=0)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -299,8 +299,7 @@ class AnonymityReport(Readable):
 
     def report(self) -> Report:
         """Return the report in sections; its picture shows how many records are alike."""
-        broken = (found.homogeneous_rows for found in self.confidential if found.values > 1)
-        sure = max(broken, default=0)
+        sure = self._revealed
         return Report(
             f"Anonymity of {self.table}",
             self.headline,
@@ -344,7 +343,9 @@ class AnonymityReport(Readable):
             self.notes,
         )
         alike = Chart(
-            "", (sizes_panel(self.sizes),), reading="The numbers above the bars count the classes."
+            "",
+            (measures.sizes_panel(self.sizes),),
+            reading="The numbers above the bars count the classes.",
         )
         yield Section(
             "How many records are alike", chart=alike, table=measured(table_measures(self))
@@ -375,17 +376,7 @@ class AnonymityReport(Readable):
             "people": self.people.to_dict(),
             "sentences": list(self.sentences),
         }
-        return head | {name: _plain(value) for name, value in asdict(self).items()} | tail
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Fraction):
-        return float(value)
-    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+        return head | plain_values(self, endless=lambda _: "Infinity") | tail
 
 
 # --- anonymity ------------------------------------------------------------------------------------
@@ -470,7 +461,10 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         known = view.columns[len(at) + i]
         first = first or (None if known.missing else tally.counts)
         ordering = _ordering(column, known.kind, tally, ordered)
-        levels = _levels(view, known, tally, (hierarchy or {}).get(column))
+        groups = (hierarchy or {}).get(column)
+        levels = None
+        if groups is not None:
+            levels = nested_levels(column, tally.values, groups, view.table)
         findings.append(_findings(known, tally, ordering, levels, base))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
@@ -484,15 +478,15 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         keys=named[0],
         rows=classes.rows,
         classes=len(classes),
-        k=risks.k_anonymity(classes),
-        unique=risks.unique_records(classes),
-        leakage=risks.record_leakage(classes, base=base),
-        prosecutor=risks.prosecutor_risk(classes),
-        journalist=risks.journalist_risk(held),
-        marketer=risks.marketer_risk(sampled, None if everybody is None else held),
+        k=measures.k_anonymity(classes),
+        unique=measures.unique_records(classes),
+        leakage=measures.record_leakage(classes, base=base),
+        prosecutor=measures.prosecutor_risk(classes),
+        journalist=measures.journalist_risk(held),
+        marketer=measures.marketer_risk(sampled, None if everybody is None else held),
         population=everybody,
         base=base,
-        sizes=risks.size_bands(classes.sizes),
+        sizes=measures.size_bands(classes.sizes),
         confidential=tuple(findings),
         people=people,
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
@@ -610,17 +604,6 @@ def _population(
     return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
 
 
-def _levels(
-    view: View,
-    column: ViewColumn,
-    tally: KeyClasses,
-    groups: Mapping[object, Sequence[object]] | None,
-) -> list[Level] | None:
-    if groups is None:
-        return None
-    return nested_levels(column.name, tally.values, groups, view.table)
-
-
 def _findings(
     column: ViewColumn,
     tally: KeyClasses,
@@ -646,13 +629,13 @@ def _findings(
             for length in sorted({2, max(distinct, 2)})
         ),
         alpha=measures.alpha_share(classes),
-        equal_closeness=equal_closeness(tally),
-        ordered_closeness=None if ordering is None else ordered_closeness(placed),
+        equal_closeness=measures.equal_closeness(tally),
+        ordered_closeness=None if ordering is None else measures.ordered_closeness(placed),
         hierarchical_closeness=None
         if levels is None
-        else hierarchical_closeness(tally, [level.groups for level in levels]),
-        kullback_leibler=t_closeness(tally, base=base),
-        delta=delta_disclosure(tally, base=base),
+        else measures.hierarchical_closeness(tally, [level.groups for level in levels]),
+        kullback_leibler=measures.t_closeness(tally, base=base),
+        delta=measures.delta_disclosure(tally, base=base),
         delta_of_present=measures.delta_of_present(classes, base=base),
         homogeneous_classes=alike[0],
         homogeneous_rows=alike[1],
@@ -818,37 +801,18 @@ def _delta(findings: ConfidentialFindings, unit: str) -> Row:
 
 def attacks(report: AnonymityReport) -> tuple[Row, ...]:
     """Return every attack on every confidential column, and for how many records it succeeds."""
-    return tuple(row for findings in report.confidential for row in _attacks(findings))
-
-
-def _attacks(findings: ConfidentialFindings) -> tuple[Row, Row]:
-    given_away = findings.homogeneous_rows if findings.values > 1 else 0
-    alike, skewed = findings.homogeneous_classes, findings.skewed_classes
-    classes = count_of(findings.classes, "class")
-
-    def tried(attack: str, records: int, why: str) -> Row:
-        met = f"{records:,} of {findings.rows:,}"
-        verdict = Cell("succeeds" if records else "fails", met, good=not records)
-        return Cell(attack, f"on {findings.column}"), verdict, why
-
-    return (
-        tried(
-            "homogeneity",
-            given_away,
-            f"{alike:,} of {classes} {conjugate(alike, 'has')} one value only."
-            if given_away
-            else "No class has one value only."
-            if findings.values > 1
-            else "The table has one value only, so there is nothing to learn.",
-        ),
-        tried(
-            "skewness",
-            findings.skewed_rows,
-            f"In {skewed:,} of {classes} some value is more than {SKEWED} times "
-            "as likely as in the table."
-            if skewed
-            else f"No class makes a value more than {SKEWED} times as likely as in the table.",
-        ),
+    return tuple(
+        (
+            Cell(attack, f"on {findings.column}"),
+            Cell(
+                "succeeds" if records else "fails",
+                f"{records:,} of {findings.rows:,}",
+                good=not records,
+            ),
+            why,
+        )
+        for findings in report.confidential
+        for attack, records, why in findings.attacks
     )
 
 
@@ -892,7 +856,7 @@ def release_chart(
     return Chart(
         "",
         (
-            sizes_panel(bands, noun, (4.5, height)),
+            measures.sizes_panel(bands, noun, (4.5, height)),
             Panel(f"lost {lost} (%)", "", (bars,), sideways=True, size=(3.1, height)),
         ),
         reading=f"The numbers above the bars on the left count the {plural(2, noun)}.",

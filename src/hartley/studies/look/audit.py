@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,6 @@ from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio, parse_step
 from hartley.inputs import formerly
 from hartley.measures.guessing import maximal_guessing_leakage, worst_attribute
-from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import (
     maximal_leakage,
     maximin_information,
@@ -34,6 +33,7 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    plain_values,
 )
 from hartley.tables.view import bin_numbers
 from hartley.text import conjugate, direction, listed, number, unit_of, value_text
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from hartley.measures.registry import Certainty
     from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
-
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -104,14 +102,7 @@ class MeasureFinding:
 def find_all(
     relation: Relation, *, base: float = 2
 ) -> tuple[tuple[MeasureFinding, ...], list[str]]:
-    """Return every measure that audits report of a relation, and notes on how they were computed.
-
-    Example:
-        >>> from hartley.ranges.relation import Relation
-        >>> findings, notes = find_all(Relation.from_pairs([(0, "a"), (1, "a"), (2, "b")]))
-        >>> findings[1].shown, findings[1].sentence, notes
-        ('1.0000', 'The least telling released value leaves 2 values possible.', [])
-    """
+    """Return every measure that audits report, and notes on how they were computed."""
     facts = AuditFacts.of(relation)
     findings = tuple(
         MeasureFinding(
@@ -166,12 +157,7 @@ class Sweep:
 
     @classmethod
     def parse(cls, wish: Mapping[str, str | Sequence[object]] | None) -> Sweep | None:
-        """Read a wish such as {"age": "1:50"}, {"age": "0.5:5:0.5"} or {"age": [1, 2, 5]}.
-
-        Example:
-            >>> Sweep.parse({"age": "1:3"}).steps
-            (Fraction(1, 1), Fraction(2, 1), Fraction(3, 1))
-        """
+        """Read a wish such as {"age": "1:50"}, {"age": "0.5:5:0.5"} or {"age": [1, 2, 5]}."""
         if not wish:
             return None
         if len(wish) > 1:
@@ -220,15 +206,7 @@ def sweep_steps(
     k: int = FEW,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Measure the release of one column in bins of every wanted step.
-
-    Args:
-        open_relation: gives the relation with some bins for the swept column, or with none.
-        sweep: the column and its steps.
-        base: of the logarithms.
-        k: people who share their released values with fewer are counted.
-        progress: called with the share of the steps that is done.
-    """
+    """Measure the release of one column in bins of every wanted step."""
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
         open_relation({sweep.column: step})  # refuses what cannot be binned
     plain = open_relation({})
@@ -276,14 +254,7 @@ def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
 
 
 def people_of(relation: Relation, k: int) -> ExposureCounts:
-    """Count the people whom a release gives away or leaves among few: a row is a person.
-
-    Example:
-        >>> from hartley.ranges.relation import Relation
-        >>> relation = Relation.from_pairs([("flu", "F"), ("flu", "F"), ("hiv", "M"), ("flu", "M")])
-        >>> people_of(relation, 3).given_away, people_of(relation, 3).among_few
-        (2, 4)
-    """
+    """Count the people whom a release gives away or leaves among few: a row is a person."""
     summary = relation.summary
     return ExposureCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
 
@@ -296,7 +267,8 @@ def _measure(
     return SweepPoint(
         given_away=people.given_away,
         among_few=people.among_few,
-        step=_step_text(step),
+        # Readable as a double, so never a fraction.
+        step=str(step.numerator) if step.denominator == 1 else f"{float(step):g}",
         distortion=distortion,
         released_values=relation.summary.released,
         nonstochastic_leakage=nonstochastic_leakage(relation, base=base),
@@ -305,11 +277,6 @@ def _measure(
         maximal_leakage=maximal_leakage(relation, base=base),
         mutual_information=mutual_information(relation, base=base),
     )
-
-
-def _step_text(step: Fraction) -> str:
-    """Write a step as files keep it: readable as a double, so never as a fraction."""
-    return str(step.numerator) if step.denominator == 1 else f"{float(step):g}"
 
 
 # --- audit ----------------------------------------------------------------------------------------
@@ -431,8 +398,7 @@ class AuditReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        fields = {name: _plain(value) for name, value in asdict(self).items()}
-        return head | fields | {"people": self.people.to_dict()}
+        return head | plain_values(self, endless=str) | {"people": self.people.to_dict()}
 
     def report(self) -> Report:
         """Return the audit in sections; its picture is the curve, or else the measures."""
@@ -689,7 +655,11 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
 
     check_group_size(few)
     relation = relate(dict(bins or {}))
-    _check_sweep(relation, wish)
+    if wish is not None and wish.column not in relation.released_names:
+        raise ColumnError(
+            f"The sweep names column '{wish.column}', which is not released",
+            hint=f"sweep one of {', '.join(relation.released_names)}",
+        )
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
     if summary.secrets == 1:
         what = f"'{_columns(relation.secret_names)}' holds one value only, so there is nothing to "
@@ -755,14 +725,6 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
     return with_exposure(people, exposure)
 
 
-def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
-    if wish is not None and wish.column not in relation.released_names:
-        raise ColumnError(
-            f"The sweep names column '{wish.column}', which is not released",
-            hint=f"sweep one of {', '.join(relation.released_names)}",
-        )
-
-
 def _narrowest(relation: Relation, base: float) -> tuple[NarrowedValue, ...]:
     """Return the released values that leave fewest secrets possible, the rarest rows first."""
     summary = relation.summary
@@ -800,6 +762,8 @@ def _worst(relation: Relation) -> str:
 
 
 def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding:
+    from hartley.measures.hypothesis import analyse_hypothesis
+
     analysis = analyse_hypothesis(relation, hypothesis, base=base)
     counts = analysis.counts
     decided, outputs = counts["true"] + counts["false"], sum(counts.values())
@@ -847,16 +811,3 @@ def _columns(names: tuple[str, ...]) -> str:
     if len(names) > 5:
         return f"the {len(names)} columns {value_text(names[0])} to {value_text(names[-1])}"
     return listed(map(value_text, names))
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
-    """Turn nested values into what JSON holds."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

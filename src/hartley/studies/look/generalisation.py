@@ -35,6 +35,7 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.view import keep_texts, prepare, run
 from hartley.tables.writing import write_arrow
 from hartley.text import conjugate, count_of, plural
@@ -303,6 +304,10 @@ class AnonymizedTable(Readable):
             f"Everybody shares their keys with people of {self.k - 1:,} or more other households, "
             f"of {self.households:,}: a class of one family would give it away."
         )
+        withheld = (
+            f"{count_of(self.withheld, 'column')} of the table {conjugate(self.withheld, 'was')} "
+            "named as neither key nor kept: not released."
+        )
         return (
             *level_sentences,
             (
@@ -311,8 +316,8 @@ class AnonymizedTable(Readable):
             ),
             *((homes,) if homes else ()),
             *self.singling.sentences,
-            *((_withheld(self.withheld),) if self.withheld else ()),
-            "The rows keep their order: if that tells something, the release tells it too.",
+            *((withheld,) if self.withheld else ()),
+            ORDER,
             *(() if self.confidential else (UNMEASURED,)),
         )
 
@@ -540,11 +545,6 @@ class _Source:
             sources=self.paths,
             **made,
         )
-
-
-def _withheld(columns: int) -> str:
-    many = f"{count_of(columns, 'column')} of the table {conjugate(columns, 'was')}"
-    return f"{many} named as neither key nor kept: not released."
 
 
 def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check

@@ -28,6 +28,7 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.inputs import Columns, Rows
-    from hartley.measures.anonymity import SizeBand
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
 
@@ -123,11 +123,6 @@ class Microaggregation(Readable):
         return np.bincount(self.groups)
 
     @property
-    def bands(self) -> tuple[SizeBand, ...]:
-        """How many groups, and records in them, there are of every size."""
-        return size_bands(self.sizes)
-
-    @property
     def information_loss(self) -> float:
         r"""The share of the variation that is lost: SSE / SST, from 0 to 1."""
         return self.sse / self.sst
@@ -144,10 +139,11 @@ class Microaggregation(Readable):
     @property
     def headline(self) -> str:
         """The release in one sentence, and a warning if kept columns undo it."""
-        groups = self.sizes.size
+        low, high = int(self.sizes.min()), int(self.sizes.max())
         made = (
             f"{self.rows:,} records of {self.table} were released as the averages of "
-            f"{count_of(groups, 'group')} of {_between(self.sizes)}, which loses "
+            f"{count_of(self.sizes.size, 'group')} of "
+            f"{low:,}{f' to {high:,}' if low < high else ''}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
         return f"{made} {self.singling.warning}".rstrip()
@@ -180,8 +176,7 @@ class Microaggregation(Readable):
                 f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
                 *self.singling.sentences,
             )
-        order = "The rows keep their order: if that tells something, the release tells it too."
-        return (*sentences, order)
+        return (*sentences, ORDER)
 
     @cached_property
     def checked(self) -> AnonymityReport:
@@ -190,7 +185,7 @@ class Microaggregation(Readable):
 
     def report(self) -> Report:
         """Return what was averaged and what counting again gives; its picture shows the groups."""
-        again, bands = self.checked, self.bands
+        again, bands = self.checked, size_bands(self.sizes)
         sizes = f"{bands[0].low}" + (f" to {bands[-1].high}" if len(bands) > 1 else "")
         units = "standardised" if self.standardised else "in their own units"
         averaged = f"Averaged by {self.method}, k = {self.k}: {', '.join(self.columns)}, {units}."
@@ -374,11 +369,6 @@ def _averages(
     return np.clip(average, low, high) + 0.0, np.asarray((low == high).all(axis=1))
 
 
-def _between(sizes: NDArray[np.int64]) -> str:
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
 # --- points ---------------------------------------------------------------------------------------
 
 
@@ -393,11 +383,6 @@ class Records:
     """An Arrow table of the columns that are released as they are."""
     paths: tuple[str, ...] = ()
     """The files that they were read from."""
-
-    @property
-    def rows(self) -> int:
-        """How many records there are."""
-        return int(self.values.shape[0])
 
     def points(self, *, standardise: bool) -> NDArray[np.float64]:
         """Return the records around their mean, every column of standard deviation 1 if wished."""

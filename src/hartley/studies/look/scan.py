@@ -8,7 +8,6 @@ import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,14 +52,10 @@ if TYPE_CHECKING:
     from hartley.studies.look.special_uniques import SpecialUniques
     from hartley.tables.reading import ReadingOptions
 
-    """Called with the name of the current step and the share of it that is done."""
-
 
 # --- scan report ----------------------------------------------------------------------------------
 # What a scan found, in numbers and in plain sentences.
 
-SHOWN_COMBINATIONS = 10
-"""Combinations that a report lists."""
 COMBINATION = (
     "A combination counts the people whom all its columns single out together, and no part of them."
 )
@@ -122,7 +117,7 @@ class ScanReport(Readable):
             f"than {self.people.k}."
         )
 
-    @cached_property
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
         said = list(self.notes)
@@ -322,7 +317,7 @@ class ScanReport(Readable):
         if self.uniques is not None and self.uniques.combinations:
             single_out = tuple(
                 (" + ".join(one.columns), f"{one.records:,}")
-                for one in self.uniques.combinations[:SHOWN_COMBINATIONS]
+                for one in self.uniques.combinations[:10]
             )
             yield Section(
                 "People singled out by a few columns",
@@ -619,15 +614,9 @@ def _classes(keys: Sequence[CodedColumn], rows: int) -> tuple[NDArray[np.int64],
     if not keys:
         return np.zeros(rows, np.int64), np.array([rows])
     combined, _ = combine_codes([key.codes for key in keys], [key.width for key in keys])
-    classes = _numbered(combined)
+    numbered = number_values(combined)
+    classes = numbered[0] if numbered else np.unique(combined, return_inverse=True)[1]
     return classes, np.bincount(classes)
-
-
-def _numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbered = number_values(values)
-    if numbered is not None:
-        return numbered[0]
-    return np.unique(values, return_inverse=True)[1]
 
 
 def _given_away(classes: NDArray[np.int64], sizes: NDArray[np.int64], column: CodedColumn) -> int:

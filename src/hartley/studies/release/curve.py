@@ -25,6 +25,7 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
 )
 from hartley.tables.opening import open_table
 from hartley.text import listed, number, unit_of
@@ -96,21 +97,11 @@ VERBS = ("tell", "take", "make", "rule")
 def faithful_sentence(
     objective: Objective, w: str, x: str, *, singular: bool, amount: str | None
 ) -> str:
-    """Say what releasing the key as it is would do; without an amount, where there is no end.
-
-    Example:
-        >>> faithful_sentence("mutual_information", "weight", "age", singular=True, amount="1 bit")
-        'age tells 1 bit about weight on average'
-    """
+    """Say what releasing the key as it is would do; without an amount, where there is no end."""
     words = RISKS[objective]
     verbs = {f"{verb}s": f"{verb}s" if singular else verb for verb in VERBS}
     form = words.endless if amount is None else words.faithful
     return form.format(w=w, x=x, amount=amount, **verbs)
-
-
-def shown_risk(risk: float, unit: str) -> str | None:
-    """Return an amount of risk with its unit, or None if it is infinite."""
-    return None if math.isinf(risk) else f"{risk:.4f} {unit}"
 
 
 CSV_COLUMNS = (
@@ -176,11 +167,6 @@ class CurveReport(Readable):
         return RISKS[self.curve.objective]
 
     @property
-    def shown_gap(self) -> str:
-        """The largest certified gap, rounded up."""
-        return number(self.curve.gap, 2, round="up", short=True)
-
-    @property
     def headline(self) -> str:
         """The curve in one sentence."""
         largest, singular = self.curve.largest_risk, len(self.key) == 1
@@ -189,7 +175,7 @@ class CurveReport(Readable):
             listed(self.confidential),
             listed(self.key),
             singular=singular,
-            amount=shown_risk(largest, self.unit),
+            amount=None if math.isinf(largest) else f"{largest:.4f} {self.unit}",
         )
         mean = f"at a mean {self.distortion} distortion of"
         last = f"{self.curve.points[-1].distortion:.4g}"
@@ -214,7 +200,6 @@ class CurveReport(Readable):
 
     def csv(self) -> str:
         """Return the points as lines of comma-separated values."""
-        lines = [",".join(CSV_COLUMNS)]
         nothing = ("",) * len(self.curve.points)
         beside = zip(
             self.mixture or nothing,
@@ -222,17 +207,23 @@ class CurveReport(Readable):
             self.reconstructed or nothing,
             strict=True,
         )
-        for point, bounds in zip(self.curve.points, beside, strict=True):
-            numbers = (
-                *(point.distortion, point.risk, point.lower, point.lam, point.gap, point.live),
-                *bounds,
-            )
-            lines.append(",".join(str(number) for number in numbers))
-        return "\n".join(lines) + "\n"
+        rows = (
+            (point.distortion, point.risk, point.lower, point.lam, point.gap, point.live, *bounds)
+            for point, bounds in zip(self.curve.points, beside, strict=True)
+        )
+        return csv_text([CSV_COLUMNS, *rows])
 
     def report(self) -> Report:
         """Return the curve in sections: what was compared, its picture, and its points."""
         largest, last = self.curve.largest_risk, self.curve.points[-1].distortion
+        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
+        compared = (
+            f"Confidential: {hidden}, {self.confidential_values:,} values.",
+            f"Key, released perturbed: {key}, {self.key_values:,} values.",
+            f"Distortion: {self.distortion}, on average.",
+            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
+            f"Certified to {number(self.curve.gap, 2, round='up', short=True)}.",
+        )
         finite = math.isfinite(largest)
         half = (Tile(f"{self.half:.4g}", "distortion to halve this"),) if finite else ()
         return Report(
@@ -245,21 +236,11 @@ class CurveReport(Readable):
                 Tile(f"{self.rows:,}", "rows"),
             ),
             (
-                Section("What was compared", self._compared(), self.notes),
+                Section("What was compared", compared, self.notes),
                 Section("Risk against distortion", chart=self._chart(), table=self._table()),
             ),
             "The relative frequencies of the rows are used as probabilities. "
             f"{CAVEATS[self.curve.objective]}",
-        )
-
-    def _compared(self) -> tuple[str, ...]:
-        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
-        return (
-            f"Confidential: {hidden}, {self.confidential_values:,} values.",
-            f"Key, released perturbed: {key}, {self.key_values:,} values.",
-            f"Distortion: {self.distortion}, on average.",
-            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
-            f"Certified to {self.shown_gap}.",
         )
 
     def _table(self) -> Grid:
@@ -329,7 +310,7 @@ class CurveReport(Readable):
         reading = (
             "Further right is less useful; further down is more private. No rule that draws from "
             f"the {drawn_from} and releases values of the key reaches below the dashed red line: "
-            f"this is proved for every point, to {self.shown_gap}."
+            f"this is proved for every point, to {number(curve.gap, 2, round='up', short=True)}."
         )
         if self.mixture:
             reading += (

@@ -455,7 +455,8 @@ def _written(number: Fraction) -> str:
 
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
-        return f"{listed(wanted.columns)} that hides whether {_hypotheses(wanted)}"
+        hypotheses = listed([wanted.hypothesis, *wanted.also], joint="or")
+        return f"{listed(wanted.columns)} that hides whether {hypotheses}"
     if wanted.parts:
         return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
@@ -493,11 +494,6 @@ def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
         )
     grid = "up to the grid on which edges were looked for"
     return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
-
-
-def _hypotheses(wanted: Specification) -> str:
-    assert wanted.hypothesis is not None  # the objective needs it
-    return listed([wanted.hypothesis, *wanted.also], joint="or")
 
 
 def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:

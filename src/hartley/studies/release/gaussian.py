@@ -26,8 +26,20 @@ from hartley.policies.gaussian.model import (
     read_numeric,
 )
 from hartley.policies.gaussian.rule import GaussianRule, check_seed
-from hartley.ranges.classes import Singling, single_out
-from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series, Tile
+from hartley.ranges.classes import single_out
+from hartley.report import (
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+    plain_values,
+)
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.writing import output_format, refuse_overwriting, write_arrow
 from hartley.text import conjugate, few_digits, listed
@@ -43,6 +55,7 @@ if TYPE_CHECKING:
     from hartley.inputs import Columns, Document, OutputFile, PythonOnly, Rows, Settings
     from hartley.policies.gaussian.bound import GaussianBound
     from hartley.policies.gaussian.model import NumericColumns
+    from hartley.ranges.classes import Singling
 
     Floats = NDArray[np.float64]
 
@@ -62,7 +75,10 @@ SEEDED = (
 )
 UNSEEDED = "The noise was drawn with fresh random bytes of the system and cannot be repeated."
 ONE_DRAW = "Another draw of the same rows tells as much again: release one draw only."
-ORDER = "The rows keep their order: if that tells something, the release tells it too."
+LINEAR = (
+    "The release is the best linear estimate of the key from itself, and if both are Gaussian the "
+    "best of all (E[X|X^] = X^): no reconstruction would distort less."
+)
 LAST_DIGITS = (
     "The released numbers are doubles; what is proved is about real numbers, and the last digits "
     "of doubles may tell more: round them (--round)."
@@ -84,7 +100,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True)
 class NoisyRelease:
-    """A table of which the key was released with noise."""
+    """A table whose key columns were released with noise."""
 
     path: str
     rows: int
@@ -213,7 +229,7 @@ class GaussianReport(Readable):
             "more about anything else, since it is computed from the key and noise alone."
         )
         bare = (BARE,) if self.rule.shares.max(initial=0.0) > NEARLY_ALL else ()
-        return gaussian, distortion, most, *bare, self._from_below, self._estimate
+        return gaussian, distortion, most, *bare, self._from_below, LINEAR
 
     @property
     def _from_below(self) -> str:
@@ -227,13 +243,6 @@ class GaussianReport(Readable):
             f"For a confidential side with a density of the entropy {few_digits(self.entropy or 0)}"
             f" {self.unit} and these covariances, no rule with this distortion tells less than "
             f"{low} {self.unit}."
-        )
-
-    @property
-    def _estimate(self) -> str:
-        return (
-            "The release is the best linear estimate of the key from itself, and if both are "
-            "Gaussian the best of all (E[X|X^] = X^): no reconstruction would distort less."
         )
 
     @property
@@ -385,7 +394,7 @@ class GaussianReport(Readable):
             "distortion": rule.distortion,
             "share": self.share,
             "standardised": rule.units is not None,
-            "key_information": _plain(rule.key_information),
+            "key_information": plain_values(rule.key_information, endless=str),
             "certificate": self.bound.to_dict(),
             "entropy": self.entropy,
             "entropy_bound": None if self.entropy_bound is None else self.entropy_bound.to_dict(),
@@ -396,15 +405,7 @@ class GaussianReport(Readable):
                 "noise_covariance": rule.noise_covariance.tolist(),
                 "distortions": rule.distortions.tolist(),
             },
-            "frontier": [
-                {
-                    "distortion": point.distortion,
-                    "low": _plain(point.low),
-                    "high": _plain(point.high),
-                    "mixture": point.mixture,
-                }
-                for point in self.frontier
-            ],
+            "frontier": [plain_values(point, endless=str) for point in self.frontier],
             "release": None
             if release is None
             else {
@@ -420,15 +421,9 @@ class GaussianReport(Readable):
         }
 
 
-def _plain(number: float) -> float | str:
-    """Return a number as JSON can hold it."""
-    return "inf" if math.isinf(number) else number
-
-
 # --- gaussian -------------------------------------------------------------------------------------
 
 
-NOBODY = Singling(rows=0, columns=(), together=0)
 FROM_TABLE = (
     "The rule was computed from the means and covariances of the table: anybody who sees it learns "
     "something about them."
@@ -583,7 +578,7 @@ def _check_choices(  # noqa: PLR0913, PLR0917 - what ``gaussian`` was given
 
 
 def _refuse_open_secrets(hidden: Sequence[str], keys: Sequence[str], keep: Sequence[str]) -> None:
-    """Refuse to release what the noise is to protect: as it is, it tells all about itself."""
+    """Raise ColumnError if a secret column would be released unchanged."""
     for name in keep:
         if name in keys:
             raise ColumnError(
@@ -693,6 +688,6 @@ def _released(  # noqa: PLR0913 - what ``gaussian`` was given
         kept=kept,
         seeded=seed is not None,
         measured=float(np.square(apart).sum(axis=1).mean()),
-        singling=single_out(released, (), kept) if kept else NOBODY,
+        singling=single_out(released, (), kept),
         steps=tuple(steps.items()),
     )

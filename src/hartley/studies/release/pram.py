@@ -30,7 +30,7 @@ from hartley.policies.random.estimates import (
 from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
-from hartley.ranges.classes import Singling, single_out
+from hartley.ranges.classes import single_out
 from hartley.ranges.distribution import JointDistribution
 from hartley.ranges.relation import FEW, Relation, check_group_size
 from hartley.report import (
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
         Rows,
     )
     from hartley.policies.random.pram import Seed
+    from hartley.ranges.classes import Singling
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.exposure import ReleasedPeople
     from hartley.studies.release.release import ReleaseReport
 
-    """Called with the name of the current step and the share of it that is done."""
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
 
 
@@ -145,12 +145,7 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
     invariant: bool,
     reconstruct: bool = False,
 ) -> None:
-    """Refuse, before any work, a call that gives a matrix in two ways or in none.
-
-    Example:
-        >>> ways = {"retain": "0.8", "matrix": None}
-        >>> check_rule_choice([["sex"]], None, RuleWish(), **ways, invariant=True)
-    """
+    """Refuse, before any work, a call that gives a matrix in two ways or in none."""
     ways = {"retain": retain, "matrix": matrix, "policy": rules, **wish.given}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
@@ -207,12 +202,6 @@ def retaining_rule(
     """Return the rule that keeps the values of a table's columns with a probability.
 
     Over several columns the values are all combinations of those that each column has.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"sex": ["F", "M", "F"]})
-        >>> retaining_rule(table, ["sex"], "0.8").pram.values
-        ('F', 'M')
     """
     column_counts = [count_values(table, [name], missing) for name in columns]
     sides = [[value for (value,) in counts] for counts in column_counts]
@@ -234,13 +223,6 @@ def best_rule(
 
     Without confidential columns it is the rule of least stochastic maximal leakage, which bounds
     the guessing of anything.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]})
-        >>> rule = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
-        >>> rule.pram.matrix.shape
-        (2, 2)
     """
     if len(wish.given) != 1:
         raise OptionError(
@@ -293,20 +275,12 @@ def reconstructed_rule(
     The law is that of the perturbed columns in the table, with the confidential ones beside them
     for what is told. Other columns that are kept are left out of it: estimates that used them
     would depend on more than what the rule releases.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"dose": [0, 0, 0, 10]})
-        >>> chosen = retaining_rule(table, ["dose"], "0.8")
-        >>> better = reconstructed_rule(table, chosen, RuleWish(distance="squared"))
-        >>> [round(dose, 2) for dose in better.pram.released]
-        [0.77, 5.71]
     """
     pram = chosen.pram
     step = reconstruct(pram, _frequencies(table, pram, missing), distortion=wish.distance)
-    joint = joint_counts(table, pram, wish.confidential or None)
+    joint = joint_frequencies(table, pram, wish.confidential or None)
     if joint is not None:  # it lacks rows without a confidential value, the frequencies do not
-        law = JointDistribution(joint / joint.sum())
+        law = JointDistribution(joint)
         before, after = risks_of_both(law, (pram.matrix, step.matrix))
         step = replace(step, risk_before=before, risk=after)
     certified = (VALUES_ALONE,) if wish.given and not step.is_fixed else ()
@@ -318,16 +292,20 @@ def _frequencies(table: Table, pram: Pram, missing: str) -> list[int]:
     counts = count_values(table, pram.columns, missing)
     keys = [value if isinstance(value, tuple) else (value,) for value in pram.values]
     if not counts.keys() <= set(keys):
-        raise ColumnError(
-            f"Column '{pram.name}' holds a value that the matrix has no row for",
-            hint="add a row to the matrix, or merge such values first",
-        )
+        raise _without_row(pram)
     return [counts.get(key, 0) for key in keys]
 
 
-def joint_counts(
+def _without_row(pram: Pram) -> ColumnError:
+    return ColumnError(
+        f"Column '{pram.name}' holds a value that the matrix has no row for",
+        hint="add a row to the matrix, or merge such values first",
+    )
+
+
+def joint_frequencies(
     table: Table, pram: Pram, confidential: str | Sequence[str] | None
-) -> NDArray[np.int64] | None:
+) -> NDArray[np.float64] | None:
     """Return how often confidential values and the values of a matrix occur together.
 
     A column may be on both sides: then it is counted as what it is, a function of the key.
@@ -339,13 +317,10 @@ def joint_counts(
     known = {value: place for place, value in enumerate(pram.values)}
     places = [known.get(value, -1) for value in relation.released_range]
     if min(places) < 0:
-        raise ColumnError(
-            f"Column '{pram.name}' holds a value that the matrix has no row for",
-            hint="add a row to the matrix, or merge such values first",
-        )
+        raise _without_row(pram)
     joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
-    return joint
+    return joint / joint.sum()
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -431,18 +406,6 @@ def _as_kind(name: str, kind: Kind, path: str | os.PathLike[str]) -> Any:  # noq
 
 
 # --- pram -----------------------------------------------------------------------------------------
-
-
-NOBODY = Singling(rows=0, columns=(), together=0)
-
-__all__ = [
-    "FrequencyEstimate",
-    "PerturbedColumn",
-    "PramReport",
-    "estimate",
-    "joint_frequencies",
-    "pram",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -583,8 +546,8 @@ class PramReport(Readable):
     policy: PolicyDocument
     seeded: bool
     """Whether the user chose the seed."""
-    notes: tuple[str, ...] = ()
-    singling: Singling = NOBODY
+    notes: tuple[str, ...]
+    singling: Singling
     """How many records the kept columns single out by themselves."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
@@ -791,8 +754,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     output_format(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
     check_group_size(FEW if few is None else few)
     opened = open_table(table)
-    path = None if policy is None or isinstance(policy, (Pram, PolicyDocument)) else policy
-    path = path if isinstance(path, (str, os.PathLike)) else None
+    path = policy if isinstance(policy, (str, os.PathLike)) else None
     if certificate is not None and policy_out is None and (path is None or keep):
         raise OptionError(
             "No certificate can be written, because no policy file is written",
@@ -924,7 +886,7 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         policy,
         seeded=seed is not None,
         notes=tuple(note for note in (*notes, left_out) if note),
-        singling=single_out(table, (), free) if free else NOBODY,
+        singling=single_out(table, (), free),
     )
 
 
@@ -941,29 +903,14 @@ def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedCo
 
 
 def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
-    """Return the policy of rules, of a file or given as it is, with columns to keep added."""
-    kept_columns = tuple(KeptColumn(name) for name in names_of(keep))
-    if isinstance(rules, PolicyDocument):
-        policy = rules
-    elif isinstance(rules, Pram):
-        return PolicyDocument((rules, *kept_columns))
-    elif isinstance(rules, Sequence) and not isinstance(rules, str):
-        return PolicyDocument((*rules, *kept_columns))
-    else:
-        policy = PolicyDocument.load(rules)
-    return (
-        PolicyDocument((*policy.columns, *kept_columns), policy.title, policy.design)
-        if kept_columns
-        else policy
-    )
-
-
-def joint_frequencies(
-    table: Table, pram: Pram, confidential: str | Sequence[str] | None
-) -> NDArray[np.float64] | None:
-    """Return the relative frequencies of confidential values and the values of a matrix."""
-    counts = joint_counts(table, pram, confidential)
-    return None if counts is None else counts / counts.sum()
+    """Return the policy of rules or of a file, with the columns to keep added."""
+    kept = tuple(KeptColumn(name) for name in names_of(keep))
+    if isinstance(rules, Pram):
+        rules = (rules,)
+    if isinstance(rules, Sequence) and not isinstance(rules, str):
+        return PolicyDocument((*rules, *kept))
+    policy = rules if isinstance(rules, PolicyDocument) else PolicyDocument.load(rules)
+    return replace(policy, columns=(*policy.columns, *kept)) if kept else policy
 
 
 # --- estimates ----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -12,6 +11,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from hartley.boxes.enclosure import range_bounds
+from hartley.boxes.intervals import float_above, float_below
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, write_all_or_none
 from hartley.guarantees.verify import conditions_of
@@ -22,7 +22,7 @@ from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
 from hartley.ranges.relation import FEW, check_group_size
 from hartley.report import Readable, Report, Section
-from hartley.studies.look.exposure import ReleasedPeople, released_people
+from hartley.studies.look.exposure import ORDER, ReleasedPeople, released_people
 from hartley.tables.column_map import apply_map
 from hartley.tables.counts import exact_totals
 from hartley.tables.opening import open_table
@@ -46,32 +46,10 @@ if TYPE_CHECKING:
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.random.pram import Seed
     from hartley.tables.column_map import ColumnCounts, MapCounts
-    from hartley.tables.counts import ColumnTotal
-
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- answer ---------------------------------------------------------------------------------------
 # Release one number of a whole table: the cell in which a mean or a total lies.
-
-
-@dataclass(frozen=True)
-class ReleasedAnswer:
-    """The released answer to one query, and the counts of clamped and missing values."""
-
-    column: ColumnPolicy
-    query: Aggregate
-    counts: ColumnCounts
-    people: int
-    """How many values were added up."""
-    value: float
-    """What stands for the cell of the answer."""
-    low: float
-    """The lower edge of that cell, rounded down."""
-    high: float
-    """Its upper edge, rounded up."""
-    grid: Fraction
-    """The power of two to a multiple of which every value was rounded down."""
 
 
 def release_answers(  # noqa: PLR0913 - what ``release`` takes
@@ -82,7 +60,7 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
     people: int,
     strict: bool,
     spreadsheet_safe: bool = False,
-) -> tuple[ReleasedAnswer, ...]:
+) -> tuple[ReleasedColumn, ...]:
     """Write one row: for every query of a policy its released value and the ends of its cell.
 
     The total is exact on every engine, and so is the cell. A table of another number of
@@ -98,7 +76,8 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
             )
     read = dict.fromkeys(query.column for query in document.aggregates)
     _, totals = exact_totals(table, {name: ranges[name] for name in read}, strict=strict)
-    answers = []
+    columns: list[ReleasedColumn] = []
+    record: list[tuple[str, float]] = []
     for column, asked in zip(document.columns, document.aggregates, strict=True):
         total = totals[asked.column]
         refuse_missing(str(asked), total.counts)
@@ -108,9 +87,23 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
                 f"promises {asked} over {people:,} people",
                 hint=f"design the release again, for people = {total.present}",
             )
-        answers.append(_answer(column, asked, total))
-    write_record(_record(answers), out, spreadsheet_safe=spreadsheet_safe)
-    return tuple(answers)
+        cells, name = column.cells, column.name
+        assert cells is not None  # only columns in cells have queries
+        cell = cells.cell(total.total / (total.present if asked.function == "mean" else 1))
+        low, high = cells.ends(cell)
+        record += [
+            (name, float(cells.middle(cell))),
+            (f"{name}_low", float_below(low)),
+            (f"{name}_high", float_above(high)),
+        ]
+        columns.append(replace(_released(column, total.counts), people=total.present))
+    if len({name.lower() for name, _ in record}) < len(record):
+        raise InputError(
+            "Two columns of the release would have one name",
+            hint="no answer may be named like another with _low or _high behind it",
+        )
+    write_record(dict(record), out, spreadsheet_safe=spreadsheet_safe)
+    return tuple(columns)
 
 
 def refuse_missing(what: str, counts: ColumnCounts) -> None:
@@ -125,56 +118,7 @@ def refuse_missing(what: str, counts: ColumnCounts) -> None:
         )
 
 
-def _answer(column: ColumnPolicy, query: Aggregate, total: ColumnTotal) -> ReleasedAnswer:
-    exact = total.total / total.present if query.function == "mean" else total.total
-    cells = column.cells
-    assert cells is not None  # only columns in cells have queries
-    cell = cells.cell(exact)
-    low, high = cells.ends(cell)
-    return ReleasedAnswer(
-        column=column,
-        query=query,
-        counts=total.counts,
-        people=total.present,
-        value=float(cells.middle(cell)),
-        low=_below(low),
-        high=-_below(-high),
-        grid=total.grid,
-    )
-
-
-def _below(number: Fraction) -> float:
-    """Return the largest double that is not above a number.
-
-    Example:
-        >>> _below(Fraction(1, 2)), Fraction(_below(Fraction(1, 10))) <= Fraction(1, 10)
-        (0.5, True)
-    """
-    near = float(number)
-    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
-
-
-def _record(answers: list[ReleasedAnswer]) -> dict[str, float]:
-    cells = [(answer.column.name, answer.value, answer.low, answer.high) for answer in answers]
-    listed = [
-        pair
-        for name, value, low, high in cells
-        for pair in ((name, value), (f"{name}_low", low), (f"{name}_high", high))
-    ]
-    record = dict(listed)
-    if len({name.lower() for name in record}) < len(listed):
-        raise InputError(
-            "Two columns of the release would have one name",
-            hint="no answer may be named like another with _low or _high behind it",
-        )
-    return record
-
-
 # --- release --------------------------------------------------------------------------------------
-
-
-MOST_NAMED = 20
-"""Columns that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -205,12 +149,6 @@ class ReleasedColumn:
     """Whether the error holds only for the values that the cells were designed from."""
 
     @property
-    def _read(self) -> str:
-        """The column that the counts are about: for an answer, the column of its query."""
-        query = None if self.of is None else parse_query(self.of)
-        return query.column if isinstance(query, Aggregate) else self.name
-
-    @property
     def accuracy(self) -> str | None:
         """How far a release may be off, in a sentence; None for categories."""
         if self.error is None:
@@ -231,6 +169,9 @@ class ReleasedColumn:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
+        # For an answer, the counts are about the column of its query.
+        query = None if self.of is None else parse_query(self.of)
+        read = query.column if isinstance(query, Aggregate) else self.name
         became = "released as such" if self.people is None else "left out"
         became = "replaced by what was drawn" if kind_of(self.kind).is_random else became
         cases = [
@@ -241,7 +182,7 @@ class ReleasedColumn:
             (self.undefined, "without a value of the formula and {was} released as missing"),
         ]
         return tuple(
-            f"{count_of(rows, 'value')} of {self._read} {conjugate(rows, 'is')} "
+            f"{count_of(rows, 'value')} of {read} {conjugate(rows, 'is')} "
             f"{what.format(was=conjugate(rows, 'was'))}."
             for rows, what in cases
             if rows
@@ -285,7 +226,10 @@ class ReleaseReport(Readable):
         """What a reader should know, in plain words."""
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         handled = [sentence for column in self.columns for sentence in column.sentences]
-        rest = [f"Not released: {self._withheld_shortly}."] if self.withheld else []
+        withheld, more = ", ".join(self.withheld[:20]), len(self.withheld) - 20
+        if more > 0:  # a survey may have hundreds
+            withheld += f" and {more:,} more"
+        rest = [f"Not released: {withheld}."] if self.withheld else []
         drawn = [column.name for column in self.columns if kind_of(column.kind).is_random]
         if drawn:
             rest.append(
@@ -298,15 +242,9 @@ class ReleaseReport(Readable):
                 "then all were added exactly."
             )
         else:
-            note = "The rows keep their order: if that tells something, the release tells it too."
+            note = ORDER
         people = () if self.people is None else self.people.sentences
         return (*errors, *handled, *rest, *people, note)
-
-    @property
-    def _withheld_shortly(self) -> str:
-        """The columns that are not released; a survey may have hundreds."""
-        named, more = self.withheld[:MOST_NAMED], len(self.withheld) - MOST_NAMED
-        return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
     @property
     def is_answer(self) -> bool:
@@ -392,7 +330,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     promised = None if certificate is None else _bound_certificate(document, policy)
     check_group_size(FEW if few is None else few)
     opened = open_table(table)
-    read = {"table": opened.paths, "policy": _paths(policy)}
+    policy_file = (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()
+    read = {"table": opened.paths, "policy": policy_file}
     refuse_overwriting(read, out)
     if certificate is not None:
         check_files({"release": Path(out), "certificate": Path(certificate)}, read)
@@ -446,7 +385,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
-        answers = release_answers(
+        columns = release_answers(
             opened,
             document,
             out,
@@ -454,7 +393,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             strict=strict,
             spreadsheet_safe=spreadsheet_safe,
         )
-        rows, columns = 1, tuple(map(_released_answer, answers))
+        rows = 1
         tell("count", 1.0)
         tell("release", 1.0)
     else:
@@ -593,11 +532,3 @@ def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:
         of=column.of,
         listed=column.lists_values,
     )
-
-
-def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
-    return replace(_released(answer.column, answer.counts), people=answer.people)
-
-
-def _paths(policy: object) -> tuple[str, ...]:
-    return (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -27,6 +25,8 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
+    plain_values,
 )
 from hartley.studies.release.drafting import draft
 from hartley.studies.release.fields import read_error
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from hartley.inputs import DesignFile, Errors, Progress, PythonOnly
     from hartley.report import Dash
     from hartley.studies.release.tradeoff_points import CellFacts
-
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- tradeoff sentences ---------------------------------------------------------------------------
@@ -287,16 +285,17 @@ def _of_records(names: Sequence[str]) -> tuple[CurveColumn, ...]:
         CurveColumn("bits", "bits a record", lambda p: p.budget, cell_exact),
         CurveColumn("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
         CurveColumn("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
-        *map(_of_column, names),
+        *(
+            CurveColumn(
+                name, f"cells of {name}", lambda p, name=name: p.largest.levels[name], cell_count
+            )
+            for name in names
+        ),
         CurveColumn("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
         CurveColumn(
             "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, cell_exact
         ),
     )
-
-
-def _of_column(name: str) -> CurveColumn:
-    return CurveColumn(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
 
 
 TILES = {
@@ -439,10 +438,6 @@ def read_errors(wish: str | Sequence[object]) -> list[Fraction]:
     """Read LOW:HIGH, LOW:HIGH:N or a list of errors.
 
     The N errors of a range are evenly spaced as logarithms and rounded to three digits.
-
-    Example:
-        >>> [float(error) for error in read_errors("0.1:10:3")]
-        [0.1, 1.0, 10.0]
     """
     if not isinstance(wish, str):
         if not wish:
@@ -479,12 +474,7 @@ def _between(low: Fraction, high: Fraction, count: int) -> list[Fraction]:
 def errors_for(
     high: Fraction, low: Fraction, chosen: Fraction | None, *, most: int = USUAL
 ) -> list[Fraction]:
-    """Return round errors between two, both included, and around the chosen one.
-
-    Example:
-        >>> [float(error) for error in errors_for(Fraction(10), Fraction(1), None, most=5)]
-        [10.0, 6.4, 3.2, 1.6, 1.0]
-    """
+    """Return round errors between two, both included, and around the chosen one."""
     if chosen is not None:
         high, low = max(high, 2 * chosen), min(low, chosen / 2)
     errors = [high]
@@ -497,12 +487,7 @@ def errors_for(
 
 
 def thinned(places: Sequence[Fraction], most: int) -> list[Fraction]:
-    """Leave out some of many places, evenly, and neither the first nor the last.
-
-    Example:
-        >>> [int(place) for place in thinned([Fraction(k) for k in range(9)], 3)]
-        [0, 4, 8]
-    """
+    """Leave out some of many places, evenly, and neither the first nor the last."""
     if len(places) <= most:
         return list(places)
     return [places[round(k * (len(places) - 1) / (most - 1))] for k in range(most)]
@@ -528,7 +513,7 @@ def budgets_for(wanted: Specification, errors: Sequence[Fraction] | None) -> lis
 
 
 def _useful_bits(wanted: Specification, labels: int) -> int:
-    """Return the whole bits with which every value is released as it is; a million if none do."""
+    """Return the smallest number of bits at which no value is rounded, or 1,000,000."""
     outputs = labels
     for name, column in wanted.columns.items():
         if column.range is not None:
@@ -653,13 +638,14 @@ class Tradeoff(Readable):
 
     def csv(self) -> str:
         """Return the points as comma-separated values, empty for unknown or infinite ones."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*(column.name for column in self.columns), "asked for"])
-        for point in self.points:
-            values = [plain_values(column.value(point)) for column in self.columns]
-            writer.writerow([*values, "yes" if point.chosen else "no"])
-        return out.getvalue()
+        rows = (
+            [
+                *(plain_values(column.value(point)) for column in self.columns),
+                "yes" if point.chosen else "no",
+            ]
+            for point in self.points
+        )
+        return csv_text([[*(column.name for column in self.columns), "asked for"], *rows])
 
     def _chart(self) -> Chart:
         points, reading = self.points, READING[self.kind]
@@ -711,24 +697,6 @@ def _reached(point: Point) -> bool:
     if isinstance(point, QueryPoint):
         return point.equal.reached and (point.best is None or point.best.reached)
     return isinstance(point, BitsPoint) or point.reached
-
-
-def plain_values(value: Any) -> Any:  # noqa: ANN401 - any part of a point
-    """Return values that JSON holds: exact numbers as numbers, infinite ones as nothing.
-
-    Example:
-        >>> plain_values({"error": Fraction(1, 2), "privacy": math.inf})
-        {'error': 0.5, 'privacy': None}
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain_values(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {name: plain_values(item) for name, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain_values(item) for item in value]
-    if isinstance(value, Fraction):
-        value = float(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def tradeoff(
