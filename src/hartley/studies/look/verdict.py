@@ -11,7 +11,7 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.ranges.distribution import largest_ratio
-from hartley.text import count_of, listed, rounded
+from hartley.text import count_of, listed, number, percent, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -241,7 +241,7 @@ class Verdict:
     @property
     def _first(self) -> str:
         released, secret = _columns(self.released), _columns(self.secret)
-        share, known = _percent(self.certainty), self._known
+        share, known = share_text(self.certainty), self._known
         match self.word:
             case "tells":
                 what = "who it is" if self.secret_is_record else f"the {secret}"
@@ -264,7 +264,7 @@ class Verdict:
                 return (
                     f"From {released}, nobody's {secret} is certain, but that of "
                     f"{_people(known, self.people)} is known with at least {share} certainty: in "
-                    f"the surest group {_percent(self.largest_share)} have the same value."
+                    f"the surest group {share_text(self.largest_share)} have the same value."
                 )
             case "rules out":
                 return (
@@ -274,14 +274,14 @@ class Verdict:
                 )
             case "shifts":
                 factor = (
-                    f"one is up to {rounded(self.gain, 2)} times as likely as in the whole table; "
+                    f"one is up to {times(self.gain, up=True)} as likely as in the whole table; "
                     if self.gain > 1
                     else ""
                 )
                 return (
                     f"From {released}, every value of {secret} stays possible for everybody, but "
                     f"not equally likely: {factor}in the surest group "
-                    f"{_percent(self.largest_share)} have the same."
+                    f"{share_text(self.largest_share)} have the same."
                 )
         return (
             f"From {released}, nothing follows about {secret}: in each of its "
@@ -292,7 +292,7 @@ class Verdict:
     def _second(self) -> str:
         if self.word == "nothing":
             return ""
-        right, before = _percent(self.guess_right), _percent(self.guess_right_before)
+        right, before = share_text(self.guess_right), share_text(self.guess_right_before)
         return (
             f"A guess from {_columns(self.released)} is right for {right} of people, without it "
             f"for {before}."
@@ -371,25 +371,24 @@ def _columns(names: Sequence[str]) -> str:
     return f"the {len(names)} columns {names[0]} to {names[-1]}"
 
 
-def _people(number: int, people: int) -> str:
-    if number == people:
+def _people(some: int, people: int) -> str:
+    if some == people:
         return "all people" if people != 1 else "the only person"
-    return f"{number:,} of {count_of(people, 'person')}"
+    return f"{some:,} of {count_of(people, 'person')}"
 
 
-def _percent(share: Fraction) -> str:
+def share_text(share: Fraction) -> str:
     """Write a share of people to the nearest hundredth of a percent; 0 % and 100 % are exact."""
-    percent = 100 * share
-    if 0 < percent < Fraction(1, 100):
+    if 0 < share < Fraction(1, 10_000):
         return "under 0.01 %"
-    if Fraction(9999, 100) < percent < 100:
-        return "over 99.99 %"
-    return f"{rounded(percent, 2).rstrip('0').rstrip('.')} %"
+    return (
+        "over 99.99 %" if Fraction(9_999, 10_000) < share < 1 else percent(share, round="nearest")
+    )
 
 
 def _decimal(share: Fraction) -> str:
     """Write 0.9 as 0.90: the keys of JSON have two decimals at least."""
-    text = rounded(share)
+    text = number(share, round="nearest")
     return text if len(text) > 3 else f"{text}0"
 
 
