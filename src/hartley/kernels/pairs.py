@@ -364,6 +364,7 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
             continue
         distinct, root, fewest = start, find_root(parent, grouped[start]), np.int64(1) << 62
         moved, absent, size = np.int64(0), np.int64(total), np.int64(end - start)
+        of_most = np.int64(0)
         for i in range(start, end):
             secret = grouped[i]
             # The stamp names the released code that was seen last beside the secret, so that
@@ -376,7 +377,7 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
             secrets[secret, COUNT] = 1
             secrets[secret, SEEN] += 1
             held = np.int64(secrets[secret, ROWS])
-            fewest = min(fewest, held)
+            fewest, of_most = min(fewest, held), max(of_most, held)
             moved += abs(total - held * size)  # as if it occurred here once
             absent -= held
             if parent[secret] != root:
@@ -387,8 +388,7 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
         # The largest count over rows of the secret. A pair that occurs once is largest for the
         # rarest secret, which the loop above knows already.
         best = 1.0 / fewest  # of the pairs that occur once; the others follow
-        most, of_most = np.int64(1), np.int64(secrets[grouped[start], ROWS])
-        gained, of_gained = np.int64(1), fewest
+        most, gained, of_gained = np.int64(1), np.int64(1), fewest
         if distinct < end:
             for i in range(start, distinct):
                 times = np.int64(secrets[grouped[i], COUNT])
@@ -397,9 +397,10 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
                     row_bits += times * np.log2(times)
                     best = max(best, times / held)
                     moved += abs(times * total - held * size) - abs(total - held * size)
-                    if times > most:
+                    if times > most or (times == most and held > of_most):
                         most, of_most = times, held
-                    if times * of_gained > gained * held:
+                    here, there = times * of_gained, gained * held
+                    if here > there or (here == there and times > gained):
                         gained, of_gained = times, held
         likely[code] = most, of_most, gained, of_gained, moved + absent * size
         peaks += best
@@ -477,9 +478,10 @@ def _add_likely(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
         if ours[0] == 0:
             ours[3], ours[4] = 1, total * size  # as if all values were absent
         ours[4] += abs(count * total - held * size) - held * size
-        if count > ours[0]:
+        if count > ours[0] or (count == ours[0] and held > ours[1]):
             ours[0], ours[1] = count, held
-        if count * ours[3] > ours[2] * held:
+        here, there = count * ours[3], ours[2] * held
+        if here > there or (here == there and count > ours[2]):
             ours[2], ours[3] = count, held
 
 

@@ -112,9 +112,9 @@ class Summary:
     peak_share: float
     """Sum over the released values of the largest count(pair) / count(secret)."""
     likely: NDArray[np.int64]
-    """For every released value: the count and the total of its commonest secret, those of the
-    secret whose share it raises most, and 2 n_i n times the share of it that has to move to be like
-    the table; zeros in tables of more than 2^31 - 1 rows."""
+    """For every released value: count and total of its commonest secret, those of the secret whose
+    share it raises most (of equal ones the larger), and 2 n_i n times the share of it that has to
+    move to be like the table; zeros in tables of more than 2^31 - 1 rows."""
 
     @property
     def secrets(self) -> int:
@@ -276,9 +276,9 @@ def _likely(pairs: Pairs, secret_rows: NDArray[np.int64]) -> NDArray[np.int64]:
     # The share count / total in two digits of 31 bits: different shares of numbers below 2^31
     # differ by more than 2^-62, so their order is exact.
     first, left = np.divmod(counts << 31, totals)
-    order = np.lexsort(((left << 31) // totals, first, pairs.released))
+    order = np.lexsort((counts, (left << 31) // totals, first, pairs.released))
     raised = order[pairs.offsets[1:] - 1]
-    common = np.lexsort((counts, pairs.released))[pairs.offsets[1:] - 1]
+    common = np.lexsort((totals, counts, pairs.released))[pairs.offsets[1:] - 1]
     held = sizes[pairs.released]
     moved = np.add.reduceat(np.abs(counts * rows - totals * held) - totals * held, starts)
     return np.stack(
