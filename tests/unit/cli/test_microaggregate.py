@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from hartley.cli.main import app
 from hartley.errors import OptionError, TableError
-from hartley.studies.look.microaggregation import mdav, mu_approx, univariate_microaggregation
+from hartley.studies.release.microaggregation import mdav, mu_approx, univariate_microaggregation
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, OptionError
-from hartley.studies.look import generalisation as lattice
 from hartley.studies.look.anonymity import anonymity
-from hartley.studies.look.generalisation import anonymize
+from hartley.studies.release import generalisation as lattice
+from hartley.studies.release.generalisation import anonymize
 from hartley.tables.opening import open_table
 
 JOBS = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import ColumnError, InputError, OptionError, TableError
-from hartley.studies.look.microaggregation import (
+from hartley.studies.release.microaggregation import (
     mdav,
     mu_approx,
     read_records,

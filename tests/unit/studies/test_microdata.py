@@ -7,8 +7,8 @@ import pytest
 
 from hartley.datasets.people import people
 from hartley.errors import OptionError
-from hartley.studies.look.generalisation import anonymize
-from hartley.studies.look.microaggregation import (
+from hartley.studies.release.generalisation import anonymize
+from hartley.studies.release.microaggregation import (
     mdav,
     microaggregate,
     mu_approx,
