@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 CLASSES = (("1", 1), ("2 to 9", 9), ("10 to 99", 99), ("100 to 999", 999), ("more", math.inf))
-MOST_DRAWN = 6
-"""A picture of more columns than this cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -355,7 +353,7 @@ class PolicyFinding(AttackResult):
         if drawn:
             series = tuple(
                 Series(printable(column.name), places, column.shares, "bars")
-                for column in drawn[:MOST_DRAWN]
+                for column in drawn[:6]  # a picture of more cannot be read
             )
             of = f" of {series[0].label}" if len(series) == 1 else ""
             panels.append(Panel(f"values{of} left", "share of records", series, from_zero=True))
@@ -363,7 +361,7 @@ class PolicyFinding(AttackResult):
             sides = ("certainly true", "certainly false", "open")
             series = tuple(
                 Series(printable(hypothesis.text), sides, hypothesis.shares, "bars")
-                for hypothesis in self.hypotheses[:MOST_DRAWN]
+                for hypothesis in self.hypotheses[:6]
             )
             label = series[0].label if len(series) == 1 else "hidden hypotheses"
             panels.append(Panel(label, "share of records", series, from_zero=True))

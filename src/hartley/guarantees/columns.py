@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hartley.boxes.enclosure import range_bounds, shown
+from hartley.boxes.enclosure import expression_text, range_bounds
 from hartley.boxes.expression import variables
 from hartley.errors import InputError, OptionError, printable
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
@@ -572,7 +572,8 @@ def promise_line(policy: LinePolicy) -> Promise:
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
     column, reach = printable(policy.column), exactly_or_up(policy.reach)
-    line = f"{reach} of the line {printable(f'{policy.column} = {shown(policy.hypothesis.line)}')}"
+    text = f"{policy.column} = {expression_text(policy.hypothesis.line)}"
+    line = f"{reach} of the line {printable(text)}"
     share = f"{number(100 * hidden / total, 4, round='down')} % of all that records could be"
     most = number(100 * min(band.high / total, Fraction(1)), 4, round="up")
     private = f"{'infinitely' if epsilon is None else number(epsilon, 4, round='down')}-private"
@@ -630,7 +631,8 @@ def refuse_certain(policy: LinePolicy) -> None:
         holds = (above.low >= 0) == (policy.hypothesis.sign[0] == ">")
         raise OptionError(
             f"The declared ranges decide whether {policy.column} {policy.hypothesis.sign} "
-            f"{shown(policy.hypothesis.line)}: it is {'' if holds else 'not '}so everywhere",
+            f"{expression_text(policy.hypothesis.line)}: "
+            f"it is {'' if holds else 'not '}so everywhere",
             hint="there is nothing to hide; check the ranges and the units of the columns",
         )
 

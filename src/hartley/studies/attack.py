@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hartley.attacks.differencing import DifferencingFinding
-    from hartley.attacks.finding import Finding
+    from hartley.attacks.finding import AttackResult
     from hartley.inputs import (
         Column,
         Columns,
@@ -47,7 +47,7 @@ def attack_homogeneity(  # noqa: PLR0913 - each is one choice of the user's
     near: Settings | None = None,
     hierarchy: Groups | None = None,
     times: int = 2,
-) -> Finding:
+) -> AttackResult:
     """Learn confidential values from classes of equal keys, however large k is.
 
     Args:
@@ -94,7 +94,7 @@ def attack_guessing(  # noqa: PLR0913 - each is one choice of the user's
     roles: RolesSource | None = None,
     bins: Settings | None = None,
     missing: Literal["released", "value", "drop"] = "released",
-) -> Finding:
+) -> AttackResult:
     """Count the trials a brute-force guesser needs, with and without a release.
 
     Args:
@@ -128,7 +128,7 @@ def attack_hypothesis(  # noqa: PLR0913 - each is one choice of the user's
     roles: RolesSource | None = None,
     bins: Settings | None = None,
     missing: Literal["released", "value", "drop"] = "released",
-) -> Finding:
+) -> AttackResult:
     """Count the rows for which a release decides a hypothesis about the secret for certain.
 
     Args:
@@ -160,7 +160,7 @@ def attack_reconstruction(
     schema: Document | None = None,
     dataset: Text | None = None,
     data: MoreRows | None = None,
-) -> Finding:
+) -> AttackResult:
     """Combine all answers of an agent: what they settle, for how many people, and the promise.
 
     Args:
@@ -212,7 +212,7 @@ def attack_membership(  # noqa: PLR0913 - each is one choice of the user's
     games: int = 10_000,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Finding:
+) -> AttackResult:
     """Guess which of two people is in a group whose aggregate is released, in repeated games.
 
     Args:
@@ -269,7 +269,7 @@ def attack_load_monitoring(  # noqa: PLR0913 - each is one choice of the user's
     levels: int | None = None,
     span: Ends | None = None,
     seed: int = 0,
-) -> Finding:
+) -> AttackResult:
     """Recognise from the consumption of a home when its appliances run.
 
     Args:
@@ -312,7 +312,7 @@ def attack_uniqueness(  # noqa: PLR0913 - each is one choice of the user's
     trials: int = 10_000,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Finding:
+) -> AttackResult:
     """Count the unique records of a table, or the people whom a few points single out.
 
     Args:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.attacks.differencing import DifferencingFinding
-    from hartley.attacks.finding import AttackEstimate, Finding
+    from hartley.attacks.finding import AttackEstimate, AttackResult
     from hartley.ranges.relation import ExposureCounts
     from hartley.studies.check.check_report import CheckedCell, CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
@@ -102,7 +102,7 @@ def anonymity_gate(
 
 
 def attack_gate(
-    finding: Finding, names: Sequence[str], fail_on: str = "never", fail_above: object = None
+    finding: AttackResult, names: Sequence[str], fail_on: str = "never", fail_above: object = None
 ) -> list[GateCase]:
     """Test the number of an attack on the files of these names."""
     cases = [number_case(name, finding.number.high, fail_above) for name in names]

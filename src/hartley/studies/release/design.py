@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.boxes.cut_box import FEW_VARIABLES, volumes_reported
-from hartley.boxes.enclosure import enclose
 from hartley.boxes.expression import Expression
+from hartley.boxes.intervals import enclose
 from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
@@ -398,7 +398,7 @@ def _ends(box: Box, name: str) -> tuple[float, float]:
 
 def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return a query at many points, to draw it: accurate to many digits, but not certified."""
-    low, high = enclose(expression, points, points)
+    low, high = enclose(expression, {name: (at, at) for name, at in points.items()})
     size = next(iter(points.values())).size
     return np.broadcast_to((low + high) / 2, size)
 
