@@ -133,7 +133,7 @@ def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
 @pytest.mark.parametrize("k", [2, 7, 50])
 def test_people_become_k_anonymous_over_several_keys(method, k):
     keys = ["age", "sex", "region", "job"]
-    options = {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.05}
+    options = {"hierarchy": {"age": [5, 10, 50]}, "suppress": 0.05}
     release = anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
     report = anonymity(release.table, keys=keys)
     assert (report.k >= k, report.classes) == (True, release.classes)
@@ -181,20 +181,20 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         (("age", 2), {"suppress": 1}, "not between 0 and 1"),
         (("age", 2), {"suppress": "some"}, "is not a number"),
         (("age", 2), {"method": "mondrian", "suppress": 0.1}, "neither hierarchies nor"),
-        (("age", 2), {"hierarchies": {"job": JOBS}}, "'job' has a hierarchy but is not a key"),
-        (("job", 2), {"hierarchies": {"job": [10]}}, "does not hold numbers"),
-        (("age", 2), {"hierarchies": {"age": "10"}}, "not a list of widths"),
-        (("age", 2), {"hierarchies": {"age": [10, 15]}}, "do not nest"),
-        (("age", 2), {"hierarchies": {"age": [0]}}, "not a positive number"),
-        (("age", 2), {"hierarchies": {"age": 10}}, "not a list of widths"),
+        (("age", 2), {"hierarchy": {"job": JOBS}}, "'job' has a hierarchy but is not a key"),
+        (("job", 2), {"hierarchy": {"job": [10]}}, "does not hold numbers"),
+        (("age", 2), {"hierarchy": {"age": "10"}}, "not a list of widths"),
+        (("age", 2), {"hierarchy": {"age": [10, 15]}}, "do not nest"),
+        (("age", 2), {"hierarchy": {"age": [0]}}, "not a positive number"),
+        (("age", 2), {"hierarchy": {"age": 10}}, "not a list of widths"),
         (
             ("job", 2),
-            {"hierarchies": {"job": {"cook": ["a"]}}},
+            {"hierarchy": {"job": {"cook": ["a"]}}},
             "Row 2 of the dict, column 'job', has a value that its hierarchy lacks",
         ),
         (
             ("age", 2),
-            {"hierarchies": {"age": {31: ["a"]}}},
+            {"hierarchy": {"age": {31: ["a"]}}},
             "Row 2 of the dict, column 'age', .*lacks, the first of 2 such values",
         ),
         (("age", 2), {"keep": "age"}, "'age' is named twice"),
