@@ -47,7 +47,7 @@ def test_answers_of_an_agent_are_known_too(tmp_path):
     path = line(tmp_path, 15, "x", "x", 23)
     assert check(path, rule=["frequency<8"], schema=schema).counts["disclosed"] == 0
     stated = spec({"file": "line.csv", "dims": ["g"], "statistic": "count", "where": "all rows"})
-    charged = {"spec": stated, "rules": ["frequency<8"], "schema": schema, "against": ledger}
+    charged = {"spec": stated, "rule": ["frequency<8"], "schema": schema, "against": ledger}
     report = check(path, **charged, charge=True)
     known = {c.keys["g"]: c.outer for c in report.cells if set(c.keys) == {"g"}}
     assert known["b"] == (3, 3)
