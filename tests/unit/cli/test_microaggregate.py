@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hartley.cli.main import app
-from hartley.studies.look.microaggregation import univariate_microaggregation
+from hartley.studies.release.microaggregation import univariate_microaggregation
 
 
 @pytest.fixture

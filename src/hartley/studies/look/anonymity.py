@@ -376,7 +376,8 @@ class AnonymityReport(Readable):
             "people": self.people.to_dict(),
             "sentences": list(self.sentences),
         }
-        return head | plain_values(self, endless=lambda _: "Infinity") | tail
+        fields: dict[str, Any] = plain_values(self, endless=lambda _: "Infinity")
+        return head | fields | tail
 
 
 # --- anonymity ------------------------------------------------------------------------------------
