@@ -503,13 +503,11 @@ class PartPricing:
     def _resolve(self) -> Resolved | None:
         told_of = len(self._filters), len(self._sums)
         if self._resolved is None or self._resolved[0] != told_of:
-            self._resolved = told_of, self._resolve_all()
+            questions = [*self.asked, *self.filters, *self.sums]
+            resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
+            opaque = any(number < len(self.asked) for number in resolved.opaque)
+            self._resolved = told_of, None if opaque else resolved
         return self._resolved[1]
-
-    def _resolve_all(self) -> Resolved | None:
-        questions = [*self.asked, *self.filters, *self.sums]
-        resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
-        return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
 
     def _of_publics(self) -> PublicParts | None:
         resolved = self._resolve()

@@ -418,12 +418,7 @@ def _gather(owners: Sequence[int], states: dict[int, AtomState], asked: int) -> 
 
 @lru_cache(maxsize=4096)
 def bits_of(mask: int) -> tuple[int, ...]:
-    """Return the places of the bits that are set.
-
-    Example:
-        >>> bits_of(0b1101)
-        (0, 2, 3)
-    """
+    """Return the places of the bits that are set, the lowest first."""
     places = []
     while mask:
         lowest = mask & -mask

@@ -594,9 +594,10 @@ class Resolved:
                     shifts = tuple(wider)
                     key = (mask, shifts if apart else None)
                     old = refined.get(key)
-                    refined[key] = KnownType(
-                        mask, shifts if old is None else _hulls(old.shifts, shifts)
-                    )
+                    if old is not None:
+                        pairs = zip(old.shifts, shifts, strict=True)
+                        shifts = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
+                    refined[key] = KnownType(mask, shifts)
                 if len(refined) > MOST_STATES:
                     return None
             states = refined
@@ -709,10 +710,6 @@ class Resolved:
         new = Asked(split.statistic, private_terms, split.direction, split.scale, shift)
         split.asked[terms, known] = self._memory.alike.setdefault(new, new)
         return split.asked[terms, known]
-
-
-def _hulls(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(first, second, strict=True))
 
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:

@@ -146,7 +146,8 @@ class Pricer:
             for known in types:
                 members = independent(self._resolved.asked(known))
                 groups = [self._group(each) for each in members]
-                key = self._name(groups, grids)
+                # Types that are asked the same cost the same.
+                key = tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
                 if key not in named:
                     named[key] = self._of_type(groups, grids, priced).cells
                 cells[public] = max(cells[public], named[key])
@@ -202,11 +203,6 @@ class Pricer:
             if cells > most:
                 worst, most = case, cells
         return worst
-
-    @staticmethod
-    def _name(groups: list[_Group], grids: Sequence[CellGrid]) -> object:
-        """Name what a type is asked; types with one name cost the same."""
-        return tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
 
     @staticmethod
     def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:

@@ -286,12 +286,7 @@ def reading(text: str) -> Iterator[Statement]:
 
 
 def shorten(text: str, length: int = 60) -> str:
-    """Return a piece of a text on one line, no longer than wanted.
-
-    Example:
-        >>> shorten("age   >=  40", 8)
-        'age >= …'
-    """
+    """Return a piece of a text on one line, no longer than wanted."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
