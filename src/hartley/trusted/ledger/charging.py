@@ -83,6 +83,11 @@ class ChargePlan:
     fresh: tuple[int, ...]
     """The questions among them that nobody was charged for."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether the account paid for all of it, and every answer is known already."""
+        return not self.unpaid and None not in self.answers
+
     def reservation(self, row: int | None = None, terms: ChargeTerms | None = None) -> Reservation:
         """Return the reservation for the caller."""
         return Reservation(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import LONG
-from hartley.text import bits_up, count_of, decimals_up, plural
+from hartley.results.codec import LONG
+from hartley.text import bits_up, count_of, number, plural
 from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
 from hartley.trusted.pricing.one_row import (
     PartPrice,
@@ -349,9 +349,9 @@ class Pricer:
         if len(numbers) == 1:
             return [self._blind(numbers[0], grids[numbers[0]])]
         buckets: dict[frozenset[str], list[int]] = {}
-        for number in numbers:
-            buckets.setdefault(self._resolved.known_columns(number), []).append(number)
-        split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
+        for asked in numbers:
+            buckets.setdefault(self._resolved.known_columns(asked), []).append(asked)
+        split = list(buckets.values()) if len(buckets) > 1 else [[asked] for asked in numbers]
         return [self._again(together, grids) for together in split]
 
     def _again(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> int:
@@ -450,12 +450,14 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
     """
     who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
     rows = schema.rows_per_unit
-    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
+    values = (
+        f"{cells:,}" if cells < LONG else f"2^{number(bits_at_least(cells), round='up', places=3)}"
+    )
     return Certificate(
         kind="noiseless privacy",
         claim=(
             "Whatever the data of one person is, the answers take one of at most "
-            f"{number} value{'s' if cells != 1 else ''}."
+            f"{values} value{'s' if cells != 1 else ''}."
         ),
         value=bits_at_least(cells),
         unit="bits",
