@@ -36,14 +36,7 @@ CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
 LONGEST_NAME = 200
 LARGEST_SEQUENCE = 2**63 - 1
 """The largest number that a row can have in a database."""
-STRANGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """The errors of reading a row that no ledger wrote."""
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, product
 from math import gcd, prod
-from operator import xor
+from operator import itemgetter, xor
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -768,30 +768,20 @@ def covering_ranges(
     """
     choices: list[list[tuple[str, IntRange]]] = []
     combinations = 1
-    for column in sorted({c for question in asked for term in question.terms for c, _ in term}):
+    for column, asking in sorted(leaves_of(asked)[0].items(), key=itemgetter(0)):
         length = windows.lengths.get(((column, 1),))
         described = schema.columns[column]
         if length is None or described.nullable:
             continue
-        starts = _starts(column, asked, described.points)
-        ends = [*(start - 1 for start in starts[1:]), described.points - 1]
+        cut, _ = segments(described, asking, 0)
         runs, reached = [], -1
-        for first, end in enumerate(ends):
-            last = bisect_right(starts, end + length) - 1
+        for start, end, _ in cut:
+            last = bisect_right(cut, end + length, key=itemgetter(0)) - 1
             if last > reached:  # else the run before holds this one
-                runs.append((column, (starts[first], ends[last])))
+                runs.append((column, (start, cut[last][1])))
                 reached = last
         if combinations * len(runs) <= MOST_RUNS:
             combinations *= len(runs)
             choices.append(runs)
     for chosen in product(*choices):
         yield dict(chosen)
-
-
-def _starts(column: str, asked: Sequence[Asked], points: int) -> list[int]:
-    """Return where the classes of a column begin, in the order of codes."""
-    leaves = [
-        leaf for question in asked for term in question.terms for c, leaf in term if c == column
-    ]
-    edges = {edge for codes, _ in leaves for low, high in codes for edge in (low, high + 1)}
-    return sorted({0, *(edge for edge in edges if 0 <= edge < points)})

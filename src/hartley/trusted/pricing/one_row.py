@@ -15,7 +15,7 @@ from operator import itemgetter, or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from hartley.trusted.pricing.atoms import Asked, Atom, bits_of, classes, direction_of
+from hartley.trusted.pricing.atoms import Asked, Atom, bits_of, classes, direction_of, segments
 from hartley.trusted.pricing.regions import (
     crossings,
     crossings_of_hull,
@@ -582,16 +582,11 @@ class Resolved:
         """
         states: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {(0, None): start}
         for column in self._used(kinds):
-            parts = self._parts(column, apart=apart)
-            moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
+            parts, moved = self._parts(column, apart=apart), self._moved(column)
             refined: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {}
             for state in states.values():
                 for own, low, high, _ in parts:
-                    mask, wider = state.mask & own, list(state.shifts)
-                    for k, times in moved:
-                        ends = (times * low, times * high)
-                        wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
-                    shifts = tuple(wider)
+                    mask, shifts = _narrowed(state, own, moved, low, high)
                     key = (mask, shifts if apart else None)
                     old = refined.get(key)
                     if old is not None:
@@ -616,39 +611,27 @@ class Resolved:
             if several > MOST_PUBLIC:
                 return None
             listed.append((column, runs))
-        moves = [
-            [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
-            for column, _ in listed
-        ]
-        start, types = self.start(), []
+        moves, types = [self._moved(column) for column, _ in listed], []
         for chosen in product(*[runs for _, runs in listed]):
-            mask, shifts = start.mask, list(start.shifts)
+            known = self.start()
             for (_, possible, low, high), moved in zip(chosen, moves, strict=True):
-                mask &= possible
-                for k, times in moved:
-                    ends = (times * low, times * high)
-                    shifts[k] = (shifts[k][0] + min(ends), shifts[k][1] + max(ends))
-            types.append(KnownType(mask, tuple(shifts)))
+                known = _narrowed(known, possible, moved, low, high)
+            types.append(known)
         cuts = tuple([(name, tuple([run[0] for run in runs])) for name, runs in listed])
         return cuts, types
 
     def _runs(self, column: str) -> list[tuple[int, int, int, int]]:
         """Cut a column into runs: the first code of each, its terms, and the range of its codes."""
         described, asking = self.schema.columns[column], self._asking.get(column, {})
-        free, end = self.start().mask & ~sum(asking.values()), described.points
-        edges = {edge for codes, _ in asking for low, high in codes for edge in (low, high + 1)}
-        starts = sorted({0, *(edge for edge in edges if 0 < edge < end)})
-        runs = []
-        for first, after in zip(starts, [*starts[1:], end], strict=True):
-            mask = free
-            for (codes, _), terms in asking.items():
-                if any(low <= first <= high for low, high in codes):
-                    mask |= terms
-            runs.append((first, mask, first, after - 1))
-        if described.nullable:  # a missing value has no code, and no form sums it
-            missing = sum([terms for (_, null), terms in asking.items() if null])
-            runs.append((end, free | missing, 0, 0))
+        cut, missing = segments(described, asking, self.start().mask & ~sum(asking.values()))
+        runs = [(first, mask, first, last) for first, last, mask in cut]
+        if missing is not None:  # it has no code, and no form sums it
+            runs.append((described.points, missing, 0, 0))
         return runs
+
+    def _moved(self, column: str) -> list[tuple[int, int]]:
+        """Return the known forms that a column moves, each with its factor."""
+        return [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
 
     def _used(self, kinds: Iterable[str]) -> list[str]:
         used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
@@ -710,6 +693,17 @@ class Resolved:
         new = Asked(split.statistic, private_terms, split.direction, split.scale, shift)
         split.asked[terms, known] = self._memory.alike.setdefault(new, new)
         return split.asked[terms, known]
+
+
+def _narrowed(
+    known: KnownType, possible: int, moved: Sequence[tuple[int, int]], low: int, high: int
+) -> KnownType:
+    """Return the part of a type whose code of one more column lies in a range."""
+    shifts = list(known.shifts)
+    for k, times in moved:
+        ends = (times * low, times * high)
+        shifts[k] = (shifts[k][0] + min(ends), shifts[k][1] + max(ends))
+    return KnownType(known.mask & possible, tuple(shifts))
 
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:
