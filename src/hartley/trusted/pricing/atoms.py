@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, product
-from math import gcd, prod
-from operator import itemgetter, xor
+from itertools import product
+from math import gcd
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -38,14 +38,6 @@ MOST_ATOMS = (256, 4)
 def most_atoms(terms: int) -> int:
     """Return how many kinds of records are told apart for a number of terms of filters."""
     return MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
-
-
-def beyond_cap(asked: Sequence[Asked], terms: int, schema: Schema) -> bool:
-    """Whether questions alone have more atoms than they may have together with others.
-
-    ``terms`` are those of all of them. True only where it is quick to see.
-    """
-    return _too_many(leaves_of(asked)[0], most_atoms(terms), schema)
 
 
 Direction: TypeAlias = tuple[tuple[str, int], ...]
@@ -152,31 +144,25 @@ def segments(
 
     ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask.
     """
-    flips, missing = _flips(column, leaves)
+    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
+    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
+    end = column.points
+    flips = {0: 0, end: 0}
+    missing = free
+    for (codes, null), mask in leaves.items():
+        if null:
+            missing |= mask
+        for low, high in codes:
+            if low < end:
+                after = high + 1 if high < end else end
+                flips[low] = flips.get(low, 0) ^ mask
+                flips[after] = flips.get(after, 0) ^ mask
     start, *ends = sorted(flips)
     mask, cut = free ^ flips[start], []
     for after in ends:
         cut.append((start, after - 1, mask))
         start, mask = after, mask ^ flips[after]
-    return cut, free | missing if column.nullable else None
-
-
-def _flips(column: Column, leaves: Mapping[Leaf, int], of: int = -1) -> tuple[dict[int, int], int]:
-    """Return at which codes terms begin and end to hold, and which hold for a missing value."""
-    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
-    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
-    end, missing = column.points, 0
-    flips = {0: 0, end: 0}
-    for (codes, null), terms in leaves.items():
-        mask = terms & of
-        if null:
-            missing |= mask
-        for low, high in codes if mask else ():
-            if low < end:
-                after = high + 1 if high < end else end
-                flips[low] = flips.get(low, 0) ^ mask
-                flips[after] = flips.get(after, 0) ^ mask
-    return flips, missing
+    return cut, missing if column.nullable else None
 
 
 def merge(
@@ -324,8 +310,6 @@ def _cut(
     """Cut columns into classes; None if they would lead to more states than allowed."""
     full = (1 << terms) - 1
     most = most_atoms(terms)
-    if not within and _too_many(leaves, most, schema):
-        return None
     classes_of, largest = {}, 1
     for column, asking in leaves.items():
         free = full & ~sum(asking.values())
@@ -339,34 +323,6 @@ def _cut(
             if len(masks) > most:
                 return None
     return classes_of
-
-
-def _too_many(leaves: Mapping[str, Mapping[Leaf, int]], most: int, schema: Schema) -> bool:
-    """Whether the terms over a single column alone lead to more states than allowed.
-
-    They distinguish the classes of the column for any values of the other columns, so the numbers
-    of classes multiply. Only counts them, so it is quick where a batch is far beyond the cap; that
-    happens for every type of a row. Small batches are left to ``_cut``.
-    """
-    if prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
-        return False
-    alone, least = ~_over_several([sum(asking.values()) for asking in leaves.values()]), 1
-    for name, asking in leaves.items():
-        column = schema.columns[name]
-        flips, missing = _flips(column, asking, alone)
-        masks = set(accumulate([flips[edge] for edge in sorted(flips)[:-1]], xor))
-        least *= len(masks | {missing}) if column.nullable else len(masks)
-        if least > most:
-            return True
-    return False
-
-
-def _over_several(masks: Iterable[int]) -> int:
-    """Return the terms that ask for more than one column, from those that ask for each."""
-    several = once = 0
-    for mask in masks:
-        several, once = several | once & mask, once | mask
-    return several
 
 
 def multiply(
@@ -495,7 +451,9 @@ class PartedAtoms:
         self._full = (1 << len(owners)) - 1
         self._most = most_atoms(len(owners))
         masks = {column: sum(asking.values()) for column, asking in leaves.items()}
-        several = _over_several(masks.values())
+        several = once = 0
+        for mask in masks.values():
+            several, once = several | once & mask, once | mask
         self._cuts = {
             column: _ColumnCut(
                 *segments(schema.columns[column], asking, self._full & ~masks[column]), several, {}
