@@ -141,10 +141,7 @@ def price_part(  # noqa: PLR0913 - what a price rests on, each by name
     # records have 2 outputs, and 3 with somebody who may be absent.
     if absent and all(atom.alive for atom in listed):
         listed = (*listed, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
-    if windows.lengths:
-        outputs = [outputs_of(atom, atoms, grids, windows) for atom in listed]
-    else:
-        outputs = _outputs_of_all(listed, atoms, grids)
+    outputs = outputs_of(listed, atoms, grids, windows)
     joint = _shared(listed, outputs, atoms, grids, windows)
     singles = _product_of_singles(listed, atoms, grids, windows, joint, absent=absent, whole=whole)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
@@ -201,45 +198,37 @@ def signature_of(atoms: Atoms) -> object:
 
 
 def outputs_of(
-    atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
-) -> int:
-    """Return a bound on how many vectors of answers the records of one atom cause (F_a).
+    listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
+) -> list[int]:
+    """Return a bound on how many vectors of answers the records of each atom cause (F_a).
+
+    Most atoms share the ranges of most directions, so what crosses a range is counted once.
 
     Proved: proofs/Atom.v, atom_outputs.
     """
-    crossed = crossed_in(atom, atoms, grids, windows)
-    if not crossed:
-        return 1
 
-    def codes(column: str, held: int) -> int:
+    def narrowed(column: str, held: int) -> int:
         return windows.codes(column, atoms.size(column, held))
 
-    return min(atom.points, regions(crossed, codes, atom.held))
-
-
-def _outputs_of_all(listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]) -> list[int]:
-    """Return the same for every atom where nothing was answered before.
-
-    Most atoms share the ranges of most directions, so what crosses a range is counted once.
-    """
-    directions, places, size = atoms.directions, atoms.places, atoms.size
+    directions, places = atoms.directions, atoms.places
+    size = narrowed if windows.lengths else atoms.size
     # What a count or a form without private columns adds is the same in all of an atom.
-    moving: dict[int, tuple[int, Asked, CellGrid, dict[IntRange, int]]] = {
-        k: (places[k], question, grid, {})
-        for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
-        if question.direction and question.statistic is not COUNT
+    moving: dict[int, tuple[int, Asked, CellGrid, int | None, dict[IntRange, int]]] = {
+        k: (places[k], q, grid, windows.of(q.direction) if windows.lengths else None, {})
+        for k, (q, grid) in enumerate(zip(atoms.asked, grids, strict=True))
+        if q.direction and q.statistic is not COUNT
     }
     outputs = []
     for alive, records, ranges, held in listed:
         crossed: dict[int, int] = {}
         for k in alive:
             if k in moving:
-                place, question, grid, known = moving[k]
+                place, question, grid, window, known = moving[k]
                 span = ranges[place]
                 if span in known:
                     amount = known[span]
                 else:
-                    amount = known[span] = crossings(question, span, grid)
+                    amount = known[span] = crossings(question, span, grid, window)
                 if amount:
                     crossed[place] = crossed.get(place, 0) + amount
         if not crossed:
