@@ -47,10 +47,7 @@ def known_words(
     Whoever was charged for an exact count knows whom it counts, and whoever was charged for a sum
     knows it up to the width of its cells (docs/accountant.md, "What was told before").
 
-    Args:
-        asked: the questions that are priced.
-        rows: the questions that each row of the ledger charged the account for.
-        schema: the public schema.
+    ``rows`` are the questions that each row of the ledger charged the account for.
 
     Example:
         >>> from hartley.trusted.questions.batch import Question, Statistic

@@ -92,11 +92,7 @@ def open_desk(
 ) -> Iterator[tuple[PriceDesk, Ledger | None]]:
     """Open what prices are computed from: a desk that knows only what is public, and the ledger.
 
-    Args:
-        schema: a ``Schema``, a dict or the path of a TOML file; or an open ``Agent``, whose own
-            desk and ledger are then used.
-        ledger: the ledger, for the number of rows and earlier charges.
-        rows: the public number of rows, if there is no ledger.
+    An open ``Agent`` has its own. Without a ledger, ``rows`` is the public number of rows.
     """
     if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
         desk = getattr(schema, "desk", None)

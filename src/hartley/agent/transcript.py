@@ -392,11 +392,7 @@ def _parts(
 ) -> tuple[list[tuple[list[Question], list[ColumnCuts]]], int]:
     """Group questions that share unknown columns; also count those that are left out.
 
-    Args:
-        questions: the answered questions.
-        schema: the schema of the table.
-        rows: the largest possible number of rows.
-        known: the columns that are known row by row; sharing them does not link questions.
+    Sharing a column that is known row by row does not link questions.
     """
     parts: list[tuple[set[str], list[Question]]] = []
     left_out = 0

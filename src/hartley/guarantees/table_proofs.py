@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.kernels.sums import FAR
-from hartley.knowledge.table_system import LOW
+from hartley.knowledge.table_system import LOW, whole_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -183,7 +182,7 @@ class ProofRows:
             for r, y in zip(self.relation[mine].tolist(), self.numerator[mine], strict=True)
         }
         end = system.bound(int(self.cell[i]), multipliers, side := int(self.side[i]))
-        return end if end is None else math.ceil(end) if side == LOW else math.floor(end)
+        return None if end is None else whole_end(end, side)
 
     def _together(self, system: LinearSystem, chosen: NDArray[np.int64]) -> list[int | None]:
         r"""Compute d = e_j - y A for many ends at once, and the ends of d x over the bounds."""

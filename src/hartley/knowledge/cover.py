@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,10 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.errors import InputError, OptionError, TableError
-from hartley.exact import over_one_denominator
 from hartley.files import one_line
 from hartley.kernels.sums import FAR
-from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits
+from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits, whole_end
 from hartley.tables.crosstab import TIMES
 
 if TYPE_CHECKING:
@@ -299,10 +297,8 @@ def cover(
 ) -> Cover:
     """Lay published tables of one statistic over each other.
 
-    Args:
-        tables: the tables, in units of the same last digit.
-        trees: which categories are sums of others.
-        selections: how the conditions of the tables lie to each other.
+    Their numbers are in units of the same last digit; trees say which categories are sums of
+    others, selections how the conditions of the tables lie to each other.
 
     Example:
         >>> from hartley.tables.crosstab import Crosstab, PublishedCell
@@ -595,10 +591,7 @@ def combination_range(
     and the best y, which a linear programme proposes, is that of all linear combinations of
     the relations at once. Parts of the system that share no relation are looked at one by one.
 
-    Args:
-        inference: the system, and what is known about it.
-        weights: what each number counts with.
-        search: whether to search whole tables for ends that no vertex of a programme attains.
+    With ``search``, whole tables are searched for ends that no vertex of a programme attains.
 
     Example:
         >>> from hartley.kernels.sums import FAR
@@ -621,8 +614,7 @@ def combination_range(
     for side in (LOW, HIGH):
         bounds = [part.outer[side] for part in sums]
         known = [end for end in bounds if end is not None]
-        whole = settled + sum(known, Fraction(0))
-        end = math.ceil(whole) if side == LOW else math.floor(whole)
+        end = whole_end(settled + sum(known, Fraction(0)), side)
         outer.append(end if len(known) == len(bounds) else None)
         used = {r: y for part in sums for r, y in part.multipliers[side].items()}
         proofs.append(inference.bounds.proof(weights, side, used))
@@ -692,12 +684,7 @@ class _PartSum:
         if proposal.multipliers is None or not np.isfinite(proposal.multipliers).all():
             return
         now = inference.bounds.low, inference.bounds.high
-        for numerators, denominator in over_one_denominator(sign * proposal.multipliers):
-            proposed = {
-                int(r): Fraction(y, denominator)
-                for r, y in zip(self.component.relations, numerators, strict=True)
-                if y
-            }
+        for proposed in self.component.combinations(sign * proposal.multipliers):
             self.prove(side, inference.system.bound(self.weights, proposed, side, now), proposed)
             if self.reached(side):
                 break
@@ -715,7 +702,7 @@ class _PartSum:
         end = self.outer[side]
         if not self.tables or end is None:
             return False
-        return self.inner[side] == (math.ceil(end) if side == LOW else math.floor(end))
+        return self.inner[side] == whole_end(end, side)
 
     def attain(self, table: NDArray[np.int64]) -> bool:
         """Let a table that fits widen what is attained; tell whether it does."""

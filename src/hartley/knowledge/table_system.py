@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from hartley.errors import InputError
+from hartley.exact import over_one_denominator
 from hartley.kernels.classes import find_cuboid
 from hartley.kernels.sums import EMPTY, FAR, follow_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -148,14 +149,7 @@ class LinearSystem:
         side: int,
         ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     ) -> Fraction | None:
-        """Return the bound that multipliers prove; None is none.
-
-        Args:
-            target: the number, or a weighted sum of numbers.
-            multipliers: a rational for each relation that is used.
-            side: ``LOW`` or ``HIGH``.
-            ends: bounds of all numbers; without them, the stated ones.
-        """
+        """Return the bound that multipliers prove from ends, or the stated ones; None is none."""
         low, high = (self.low, self.high) if ends is None else ends
         wanted = weights_of(target)
         if not multipliers:
@@ -193,6 +187,11 @@ class LinearSystem:
         if (table < self.low).any() or (table > self.high).any():
             return False
         return not weighted_sums(self.start, self.column, self.factor, table).any()
+
+
+def whole_end(bound: Fraction, side: int) -> int:
+    """Return the end of a whole number that is bounded from one side."""
+    return math.ceil(bound) if side == LOW else math.floor(bound)
 
 
 Target: TypeAlias = "int | Mapping[int, int]"
@@ -334,11 +333,7 @@ class Bounds:
     ) -> Multipliers:
         """Return one combination of relations that proves a bound from what was stated.
 
-        Args:
-            target: the number, or a weighted sum of numbers.
-            side: ``LOW`` or ``HIGH``.
-            multipliers: a combination that uses the bounds as they are now; without one, the
-                last steps for these bounds.
+        ``multipliers`` use the bounds as they are now; without them, the last steps count.
         """
         self._read_steps()
         total: Multipliers = {}
@@ -543,6 +538,12 @@ class TableComponent:
             (self.factor.astype(np.float64), self.column, self.start),
             shape=(self.relations.size, self.cells.size),
         )
+
+    def combinations(self, prices: NDArray[np.float64]) -> Iterator[Multipliers]:
+        """Yield exact multipliers near the prices that a solver proposes."""
+        for numerators, denominator in over_one_denominator(prices):
+            pairs = zip(self.relations.tolist(), numerators, strict=True)
+            yield {r: Fraction(y, denominator) for r, y in pairs if y}
 
     def make_programme(self, steps: int | None = None) -> TableProgramme:
         """Return the programme over its cells; with a limit, it may stop without a vertex."""
