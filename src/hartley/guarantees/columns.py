@@ -114,7 +114,6 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
             )
         ),
         value=bits,
-        unit="bits",
         theorem=f"{B}, Definition 2",
         rule="printed",
         sound=budget is None or outputs <= floor_power(budget),
@@ -171,7 +170,6 @@ def _promise_nothing(
         kind="local noiseless privacy",
         claim=f"{nothing_promised(unbounded)}.{beside}",
         value=math.inf,
-        unit="bits",
         theorem=f"{B}, Definition 2",
         rule="printed",
         sound=False,
@@ -246,7 +244,6 @@ def promise_leakage(
             f"{bits_up(bits)}.{_budget_kept(budget, keeps=keeps_budget)}"
         ),
         value=bits,
-        unit="bits",
         theorem=f"{A}, equation 6",
         rule="printed",
         sound=keeps_budget,
@@ -332,7 +329,6 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         kind="stochastic maximal leakage",
         claim=_category_claim(gain, bits, unbounded, budget, keeps_budget=keeps_budget),
         value=bits,
-        unit="bits",
         theorem=THEOREM,
         rule="printed",
         sound=keeps_budget,
@@ -437,7 +433,6 @@ def promise_open(opened: OpenHypothesis) -> Promise:
         kind="hypothesis privacy",
         claim=claim,
         value=counts.bits,
-        unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,
@@ -598,7 +593,6 @@ def promise_line(policy: LinePolicy) -> Promise:
             + ("" if band.reached else f" More may be hidden, up to {most} %: {ROUGH}.")
         ),
         value=left_open,
-        unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,

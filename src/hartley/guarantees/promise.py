@@ -61,7 +61,7 @@ class Promise:
     kind: str
     claim: str
     value: float
-    unit: str
+    unit: str = field(default="bits", kw_only=True)
     theorem: str
     rule: Literal["corrected", "printed"]
     """Whether the theorem is used as a paper prints it, or as it was corrected."""

@@ -100,7 +100,7 @@ class CoverAxis:
 
         return tuple(below(node) for node in range(len(self.nodes)))
 
-    @cached_property
+    @property
     def leaves(self) -> tuple[int, ...]:
         """The places of the categories that are sums of no others."""
         return tuple(sorted(self.leaves_below[0]))
@@ -183,12 +183,12 @@ class Cover:
     ruled_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """The cells that no record can be in, whatever is published."""
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, ...]:
         """How many categories and totals each dimension has."""
         return tuple(len(axis.nodes) for axis in self.axes)
 
-    @cached_property
+    @property
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions."""
         return tuple(axis.name for axis in self.axes)

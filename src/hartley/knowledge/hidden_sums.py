@@ -267,7 +267,6 @@ class TableHull:
             self.base[cells],
             np.append(np.zeros_like(cells), -free),
             np.append(np.full(cells.size, FAR), free),
-            FAR,
         )
         found = {}
         for cell in wanted:
@@ -568,7 +567,6 @@ class OneTable:
             part.right,
             np.append(low, np.zeros_like(soft)),
             np.append(np.where(want > low, want, high), more),
-            FAR,
         )
         cost = np.append(np.where(want > low, -1.0, 0.0), np.zeros(soft.size))
         proposal = programme.solve(cost)

@@ -388,13 +388,12 @@ class TableProgramme:
     simplex method starts from the last vertex. Otherwise scipy's HiGHS solves every programme anew.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of a programme
+    def __init__(
         self,
         rows: Any,  # noqa: ANN401 - a sparse matrix of scipy's, untyped
         right: NDArray[np.int64],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
-        far: int,
         *,
         steps: int | None = None,
     ) -> None:
@@ -402,10 +401,10 @@ class TableProgramme:
         self.steps = steps
         # A cell without an end gets one that is out of the way: an unbounded programme has no
         # vertex to harvest. No bound is proved from it, since proofs use the stated bounds.
-        ends = np.abs(low[low > -far]).sum() + np.abs(right).sum()
+        ends = np.abs(low[low > -FAR]).sum() + np.abs(right).sum()
         beyond = min(2.0 * float(ends) + BEYOND, FARTHEST)
-        self.low = np.where(low <= -far, -beyond, low.astype(np.float64))
-        self.high = np.where(high >= far, beyond, high.astype(np.float64))
+        self.low = np.where(low <= -FAR, -beyond, low.astype(np.float64))
+        self.high = np.where(high >= FAR, beyond, high.astype(np.float64))
         self._model: Any = _warm_model(self) if find_spec("highspy") else None
         self._cost = np.zeros(low.size)
 
@@ -547,7 +546,7 @@ class TableComponent:
 
     def make_programme(self, steps: int | None = None) -> TableProgramme:
         """Return the programme over its cells; with a limit, it may stop without a vertex."""
-        return TableProgramme(self.matrix, self.right, self.low, self.high, FAR, steps=steps)
+        return TableProgramme(self.matrix, self.right, self.low, self.high, steps=steps)
 
     def witness_table(self, point: NDArray[np.float64]) -> NDArray[np.int64] | None:
         """Return a point of a solver's as a whole table that fits; None where it is none."""
@@ -753,7 +752,7 @@ class TableWindow:
         # The unknowns are the changes: no sum may change, and every bound moves with the table.
         low = self.low[cells] - self.table[cells]
         high = np.where(self.high[cells] >= FAR, FAR, self.high[cells] - self.table[cells])
-        programme = TableProgramme(matrix, np.zeros(rows.size, np.int64), low, high, FAR)
+        programme = TableProgramme(matrix, np.zeros(rows.size, np.int64), low, high)
         cost = np.zeros(cells.size)
         cost[0] = -float(sign)
         proposal = programme.solve(cost)
