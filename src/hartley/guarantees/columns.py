@@ -78,7 +78,7 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
     together: Together = (),
     more: tuple[Consequence, ...] = (),
 ) -> Promise:
-    """Certify that a record has at most so many releases: the product over its columns.
+    """Certify how many releases a record can have: the product over its columns.
 
     Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact. Columns
     that release one query several times count together; ``lengths`` are those of the declared
@@ -158,7 +158,7 @@ def _estimation(
 def _promise_nothing(
     sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
 ) -> Promise:
-    """Certify that nothing is promised, since some column is released as it is."""
+    """Certify that nothing is promised, since some column is released unchanged."""
     rest = [size for size in sizes.values() if size is not None]
     beside = (
         f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."

@@ -157,7 +157,8 @@ class ProofRows:
         if not self.cell.size:
             return []
         # The guard itself must not overflow: it uses Python's whole numbers where words are short.
-        fit = all(map(_fit_into_words, (self.numerator, self.denominator)))
+        both = self.numerator, self.denominator
+        fit = all(_largest(values) * (values.size + 1) < FAR // 2 for values in both)
         weights = np.abs(self.numerator.astype(np.int64 if fit else object))
         sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights)])
         per_row = sums[self.start[1:]] - sums[self.start[:-1]] + self.denominator
@@ -185,7 +186,7 @@ class ProofRows:
         return None if end is None else whole_end(end, side)
 
     def _together(self, system: LinearSystem, chosen: NDArray[np.int64]) -> list[int | None]:
-        r"""Compute d = e_j - y A for many ends at once, and the ends of d x over the bounds."""
+        r"""Compute d = e_j - y A for many ends at once, and the ends of d x."""
         if not chosen.size:
             return []
         below = self.denominator[chosen].astype(np.int64)
@@ -214,11 +215,6 @@ class ProofRows:
 def _largest(values: WholeNumbers) -> int:
     """Return the largest magnitude; in Python's numbers, since -2**63 has none in a word."""
     return max(int(values.max(initial=0)), -int(values.min(initial=0)))
-
-
-def _fit_into_words(values: WholeNumbers) -> bool:
-    """Tell whether sums of some of the numbers fit into half a word."""
-    return _largest(values) * (values.size + 1) < FAR // 2
 
 
 def _rows(
@@ -279,7 +275,7 @@ class Witnesses:
         return not (touched & unknown).any() and not sums[~unknown].any()
 
     def _changes_add_up(self, system: LinearSystem) -> bool:
-        """Tell whether every change leaves all sums as they are, and has no cell twice."""
+        """Return whether every change leaves all sums unchanged and has no cell twice."""
         if not self.cell.size:
             return True
         move = np.repeat(np.arange(self.start.size - 1), np.diff(self.start))

@@ -375,15 +375,12 @@ def _state(
         raise _contradiction(frame, table, cell)
     stated = list(zip(repeat(number), range(number_of_cells), index.tolist(), strict=False))
     for missing in _absent(frame, table, np.unique(index[inside]).size):
-        zero = frame.cell(dict(zip(table.dims, missing, strict=True)) | _selected(table))
+        where = {SELECTION: table.where} if table.where else {}
+        zero = frame.cell(dict(zip(table.dims, missing, strict=True)) | where)
         low[zero], high[zero] = max(low[zero], 0), min(high[zero], 0)
         if low[zero] > high[zero]:
             raise _contradiction(frame, table, zero)
     return stated
-
-
-def _selected(table: Crosstab) -> dict[str, str | None]:
-    return {SELECTION: table.where} if table.where else {}
 
 
 def _contradiction(frame: Cover, table: Crosstab, cell: int) -> InputError:

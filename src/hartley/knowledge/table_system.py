@@ -457,7 +457,7 @@ class TableProgramme:
             self._model.changeColBounds(place, *ends)
 
     def solve_whole(self, cost: NDArray[np.float64], nodes: int) -> NDArray[np.float64] | None:
-        """Return a whole point of small cost, found within so many nodes; None without one."""
+        """Return a whole point of small cost, found within a number of nodes; None without one."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         solved: Any = milp(
@@ -701,7 +701,7 @@ class BoxFrame:
 
 
 class TableWindow:
-    """The unknown cells near one cell; all others stay as they are in a table that fits."""
+    """The unknown cells near one cell of a table that fits; all other cells stay unchanged."""
 
     def __init__(
         self,

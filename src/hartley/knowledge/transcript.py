@@ -356,7 +356,7 @@ class KindLines:
         return rows, np.add.reduceat(ordered * place, self.first)
 
     def expand(self, rows: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many rows have each kind, for so many rows and steps of each line."""
+        """Return how many rows have each kind, given the rows and the steps of each line."""
         each = np.where(rows > 0, steps // np.maximum(rows, 1), 0)
         over = steps - each * rows
         counts = np.zeros(self.order.size, np.int64)

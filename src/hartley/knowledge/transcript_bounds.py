@@ -164,7 +164,8 @@ class Statements:
         if possible == plain:  # nothing beyond it needs a proof
             return Reach(*plain, None, None, *possible, values)
         try:
-            known = self._known_for(costs)
+            apart = self.known.equations.target(costs) is None
+            known = _KnownEquations(self, costs) if apart else self.known
             proved = known.range(costs, search=search and totals is None)
         except NoTableFits:
             raise _no_table() from None
@@ -187,12 +188,6 @@ class Statements:
             *possible,
             1 if low == high else values,
         )
-
-    def _known_for(self, costs: Sequence[NDArray[np.int64]]) -> _KnownEquations:
-        """Return the relations in which a cost can be written as a sum."""
-        if self.known.equations.target(costs) is not None:
-            return self.known
-        return _KnownEquations(self, costs)
 
     def seen(self, costs: Sequence[NDArray[np.int64]]) -> tuple[int | None, int | None]:
         """Return the smallest and the largest total cost of the tables found so far."""
@@ -393,10 +388,8 @@ class Relaxation:
         if not self.small or not self.transcript.bounds:
             return int(numbers[have].min()), int(numbers[have].max())
         statements = self.with_one_row(group, own_kinds)
-        low, high = (self._reach(statements, ends[own_kinds]) for ends in (least, most))
-        return low.low, high.high
-
-    @staticmethod
-    def _reach(statements: Statements, cost: NDArray[np.int64]) -> Reach:
         nothing = [np.zeros(len(block.weights), np.int64) for block in statements.blocks[1:]]
-        return statements.reach([cost, *nothing], search=False)
+        low, high = (
+            statements.reach([ends[own_kinds], *nothing], search=False) for ends in (least, most)
+        )
+        return low.low, high.high
