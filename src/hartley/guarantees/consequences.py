@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hartley.exact import bits_at_least, bits_at_most, float_below
 from hartley.guarantees.promise import A, B, Consequence, D
-from hartley.text import at_most, bits_down, bits_up, digits_down
+from hartley.text import at_most, bits_down, bits_up, number
 
 if TYPE_CHECKING:
     from hartley.boxes.cut_box import CutBox
@@ -93,8 +93,8 @@ def estimation_error(
         "estimation error",
         float_below(absolute),
         f"Whoever knows everything else and thinks every number in the range of {of} equally "
-        f"likely errs by {digits_down(absolute, 4)} on average at least, and by "
-        f"{digits_down(root, 4)} in the root mean square.",
+        f"likely errs by {number(absolute, 4, round='down')} on average at least, and by "
+        f"{number(root, 4, round='down')} in the root mean square.",
         f"{B}, Theorem 4, corrected",
     )
 
@@ -152,7 +152,7 @@ def of_cells(cut: CutBox) -> tuple[Consequence, ...]:
             "reconstruction error",
             error,
             "Whoever reconstructs all the data from the answer may err by "
-            f"{digits_down(error, 4)} or more, whatever the answer is."
+            f"{number(max(error, 0), 4, round='down')} or more, whatever the answer is."
             + (f" This may be far too little: {ROUGH}." if loose else ""),
             f"{A}, {source}",
         ),
@@ -195,8 +195,8 @@ def of_hypothesis_privacy(epsilon: Fraction | None, success: Fraction) -> tuple[
             "success of a test",
             float_below(success),
             "Were both hypotheses equally likely and the data spread evenly under each, the best "
-            f"test would be right with probability {digits_down(success, 4)} or more: this much is "
-            "not hidden.",
+            f"test would be right with probability {number(success, 4, round='down')} or more: "
+            "this much is not hidden.",
             f"{D}, Theorem 3, sharpened",
         ),
         Consequence(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.boxes.box import Box, Interval
-from hartley.boxes.enclosure import shown
+from hartley.boxes.enclosure import expression_text
 from hartley.boxes.expression import Expression, as_expression
 from hartley.errors import CertificateError, HartleyError, InputError, OptionError, printable
 from hartley.exact import floor_power, parse_number
@@ -665,7 +665,7 @@ def _promise_quantizer(
                 "The sensitivity is negative",
                 hint="it is how far one person's data can move the query",
             )
-    asked = "the query" if expression is None else printable(shown(expression))
+    asked = "the query" if expression is None else printable(expression_text(expression))
     more = (
         joint_leakage(box, expression, policy) if expression is not None and box is not None else ()
     )

@@ -23,16 +23,7 @@ from hartley.results.quote import (
     are_errors_of,
     useful_words,
 )
-from hartley.text import (
-    bits_down,
-    bits_text,
-    bits_up,
-    count_of,
-    decimal_text,
-    digits_up,
-    join_first,
-    rounded,
-)
+from hartley.text import bits_down, bits_text, bits_up, count_of, decimal_text, join_first, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -353,9 +344,9 @@ class Plan(codec.Result):
                 if self.proved
                 else "the smallest that was found"
             )
-            largest = f"±{rounded(self.largest, up=True)}"
+            largest = f"±{number(self.largest, round='up')}"
             if not self.absolute:
-                largest = f"{digits_up(100 * self.largest, 2)} % of the range"
+                largest = f"{number(100 * self.largest, 2, round='up')} % of the range"
             lines.append(f"Largest weighted error: {largest}; {known}.")
         if self.remaining is not None:
             lines.append(f"Left: {bits_down(self.remaining)}{self._period_words()}.")
@@ -384,11 +375,11 @@ def _error_words(priced: PlannedQuestion | PricePoint) -> str:
     """Write the errors; where they depend on the number of rows, those if all rows count."""
     words = []
     for (label, error), (_, full) in zip(priced.errors, priced.full_errors, strict=True):
-        number = f"±{rounded(full, up=True)}" if full else "exact"
-        number += "" if full == error else " if all rows count"
+        shown = f"±{number(full, round='up')}" if full else "exact"
+        shown += "" if full == error else " if all rows count"
         if isinstance(priced, PricePoint) and label in priced.vacuous:
-            number = "no more than the schema"
-        words.append(f"{label} {number}")
+            shown = "no more than the schema"
+        words.append(f"{label} {shown}")
     return join_first(words, MOST_NAMED, rest="...")
 
 

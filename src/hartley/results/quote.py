@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 from hartley.exact import bits_at_least, write_integer
 from hartley.files import as_cells, as_error, as_text, require
 from hartley.results import codec
-from hartley.text import bits_text, join_first, plural, price_words, rounded
+from hartley.text import bits_text, join_first, number, plural, price_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ def _roughly(error: Fraction) -> str:
         size *= 10
     whole = math.ceil(error * size)
     cut = 10 ** (len(str(whole)) - 2)
-    return rounded(Fraction(-(-whole // cut) * cut, size))
+    return number(Fraction(-(-whole // cut) * cut, size), round="nearest")
 
 
 def useful_words(prices: Sequence[UsefulPrice]) -> str:
@@ -286,7 +286,10 @@ class Quote(codec.Result):
 
     def _lines(self) -> list[tuple[str, str]]:
         return [
-            (label, (f"±{rounded(error, up=True)}" if error else "exact") + self._if_rows(k, label))
+            (
+                label,
+                (f"±{number(error, round='up')}" if error else "exact") + self._if_rows(k, label),
+            )
             for k, errors in enumerate(self.errors)
             for label, error in errors
         ]
@@ -294,7 +297,7 @@ class Quote(codec.Result):
     def _if_rows(self, text: int, label: str) -> str:
         """Say which error a number has if a certain number of rows count."""
         words = [
-            f"{rounded(error, up=True)} if {'' if place else 'at least '}{some.rows:,}"
+            f"{number(error, round='up')} if {'' if place else 'at least '}{some.rows:,}"
             f"{'' if place else ' rows count'}"
             for place, some in enumerate(self.errors_if[text])
             for name, error in some.errors
@@ -314,7 +317,7 @@ class Quote(codec.Result):
         lines = [price_words(self.bits, self.bits_alone)]
         lines += [
             f"{label}: "
-            + (f"within {rounded(error, up=True)} of the truth" if error else "exact")
+            + (f"within {number(error, round='up')} of the truth" if error else "exact")
             + self._if_rows(k, label)
             for k, errors in enumerate(self.errors)
             for label, error in errors
