@@ -306,6 +306,16 @@ class Dataset:
     notes: tuple[str, ...] = field(default=(), repr=False)
     """Sentences that a reader of the numbers must know."""
 
+    @classmethod
+    def of(cls, source: Source, table: Any, /, *, why: str = "", **more: Any) -> Dataset:  # noqa: ANN401 - its fields
+        """Return the table of a source; ``why`` says that a synthetic one is about nobody."""
+        origin = f"Synthetic, drawn by a seeded generator after the {source.title}: {why}."
+        known: dict[str, Any] = {
+            "synthetic": bool(why),
+            "source": origin if why else f"{source.origin}.",
+        }
+        return cls(source.name, table, **known | more)
+
     @property
     def title(self) -> str:
         """The name for a figure or a table; it says so if the data are synthetic."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.cells import as_doubles, clamp, is_whole
-from hartley.engines.dialect import batches, number
+from hartley.engines.dialect import TINY, batches, number
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError, OptionError
 from hartley.tables.column_map import (
@@ -22,7 +22,7 @@ from hartley.tables.column_map import (
     refuse_unfit,
 )
 from hartley.tables.release_rules import Keep, range_of
-from hartley.tables.view import TINY, bin_numbers, clean_column, keep_texts, no_rows, run
+from hartley.tables.view import bin_numbers, clean_column, keep_texts, no_rows, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

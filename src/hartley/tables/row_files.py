@@ -30,6 +30,7 @@ from hartley.errors import (
     OptionError,
     TableError,
 )
+from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.files import STANDARD_INPUT, PrivateFolder, one_line, remember_input
 from hartley.tables.reading import (
     TEXT,
@@ -78,8 +79,6 @@ PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 ENDINGS = (*PARQUET_ENDINGS, *EXCEL_ENDINGS, *STATISTICS_ENDINGS, ".csv", ".tsv", ".txt", ".gz")
 """The endings that a hint names."""
 ROWS_AT_ONCE = 10_000
-LARGEST_WHOLE = 2**53
-"""Whole numbers up to here are exact as doubles, the only numbers of these formats."""
 LAKES = {
     "_delta_log": "a Delta table",
     "metadata/*.metadata.json": "an Iceberg table",
@@ -538,7 +537,7 @@ def _text(cell: object, decimal: str) -> str | None:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):
-        if cell.is_integer() and abs(cell) < LARGEST_WHOLE:
+        if cell.is_integer() and abs(cell) < LARGEST_EXACT_INTEGER:
             return str(int(cell))
         return repr(cell).replace(".", decimal)
     if isinstance(cell, dt.datetime):
@@ -583,7 +582,7 @@ def _column(values: Sequence[Any], labels: dict[Any, str]) -> Any:
     array = pa.array(values, from_pandas=True)
     if pa.types.is_floating(array.type):
         whole = pc.all(pc.equal(pc.round(array), array)).as_py() is not False
-        small = pc.all(pc.less(pc.abs(array), LARGEST_WHOLE)).as_py() is not False
+        small = pc.all(pc.less(pc.abs(array), LARGEST_EXACT_INTEGER)).as_py() is not False
         array = array.cast(pa.int64()) if whole and small else array
     if pa.types.is_string(array.type):
         array = pc.if_else(pc.equal(array, ""), pa.scalar(None, pa.string()), array)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.kernels.uniques import narrow_codes
-from hartley.ranges.classes import as_counted
+from hartley.ranges.joint_range import as_counted
 from hartley.text import count_of, listed, percent_at_most
 
 if TYPE_CHECKING:
