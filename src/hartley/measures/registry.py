@@ -13,7 +13,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from hartley.text import count_of, percent_down, times
+from hartley.text import count_of, number, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,7 +278,9 @@ _OF_RELEASES = (
         notation="ε-identifiable",
         sentence=lambda facts: (
             "The smallest budget for which the release is identifiable: every released value "
-            f"leaves at least {percent_down(facts.least, facts.secrets)} of the secrets possible."
+            "leaves at least "
+            f"{number(Fraction(100 * facts.least, facts.secrets), 2, round='down', zeros=True)} % "
+            "of the secrets possible."
         ),
     ),
     MeasureEntry(

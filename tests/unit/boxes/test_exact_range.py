@@ -5,17 +5,19 @@ import random
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from expressions import expressions
-from hartley import Box
+from hartley import Box, Interval
 from hartley.boxes import parse_expression
 from hartley.boxes.enclosure import range_bounds
-from hartley.boxes.exact_range import known_range
+from hartley.boxes.exact_range import convex_extremes, is_convex, known_range
+from hartley.boxes.polynomial import multiplied_out, quadratic_extremes
 from hartley.errors import OptionError
 from hartley.guarantees.answers import reach_bounds
 from hartley.policies.quantizer import levels_for_error
+from queries import queries
 
 
 def variance(people):
@@ -126,14 +128,12 @@ def test_constant_queries_and_undefined_ones_are_refused():
 
 # --- random queries -------------------------------------------------------------------------------
 
-TREES = expressions(
-    pairs=["+", "-", "*", "min", "max"], alone=["neg", "abs"], powers=st.integers(0, 3), largest=7
-)
-
 
 @pytest.mark.slow
 @given(
-    tree=TREES.filter(lambda tree: tree.names),
+    tree=queries(
+        (["+", "-", "*", "min", "max"], ["neg", "abs"]), st.fractions(-3, 3, max_denominator=4)
+    ).filter(lambda tree: tree.names),
     low=st.integers(-3, 2),
     length=st.integers(0, 3),
 )
@@ -182,3 +182,47 @@ def test_the_sensitivity_of_a_quadratic_is_exact(seed):
 def test_the_sensitivity_of_one_variable_is_the_length_of_its_range():
     least, most = reach_bounds(parse_expression("x**4 - 2*x**2"), Box({"x": (-1, 2)}))
     assert least == most == 9
+
+
+# --- convex and concave quadratics of many variables ----------------------------------------------
+
+
+@pytest.mark.parametrize("size", [9, 12])
+def test_the_variance_of_many_people_has_an_exact_range(size):
+    known = known_range(parse_expression(variance(size)), Box.cube(0, 1, size=size))
+    assert known.exact
+    assert known.outer == Interval(0, Fraction((size // 2) * ((size + 1) // 2), size**2))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_faces_give_the_same_range(seed):
+    """A sum of squares of random linear forms is convex; the other rule looks at every face."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable cases
+    names = ["a", "b", "c", "d"]
+    forms = [
+        "("
+        + " + ".join(f"{rng.randint(-3, 3)}*{name}" for name in names)
+        + f" - {rng.randint(-4, 4)})"
+        for _ in range(rng.randint(1, 4))
+    ]
+    sign = rng.choice(["", "-"])
+    text = sign + "(" + " + ".join(f"{form}**2" for form in forms) + ")"
+    text += " + " + " + ".join(f"{rng.randint(-5, 5)}/3*{name}" for name in names)
+    polynomial = multiplied_out(parse_expression(text))
+    sides = {name: Interval(rng.randint(-3, 0), rng.randint(1, 3)) for name in names}
+    ends = convex_extremes(polynomial, sides)
+    assert ends == quadratic_extremes(polynomial, sides)
+
+
+def test_what_is_neither_convex_nor_concave_has_no_such_rule():
+    unit = {"x": Interval(0, 1), "y": Interval(0, 1)}
+    assert convex_extremes(multiplied_out(parse_expression("x*y - x**2")), unit) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_convexity_is_what_eigenvalues_say(seed):
+    rng = np.random.default_rng(seed)
+    factor = rng.integers(-2, 3, (3, 4))
+    matrix = factor.T @ factor - np.diag(rng.integers(0, 2, 4) * (seed % 2))
+    least = np.linalg.eigvalsh(matrix.astype(float)).min()
+    assert is_convex(matrix.tolist()) == (least > -1e-9)

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from hartley import Transcript
 from hartley.knowledge.table_system import Proposal, TableProgramme
-from hartley.knowledge.transcript import Group, Told, one_row_left, possible_records
+from hartley.knowledge.transcript import AnswerCell, Group, one_row_left, possible_records
 from hartley.knowledge.transcript_bounds import Relaxation
 
 RECORDS = 5
@@ -48,7 +48,7 @@ def answered(rows, inside, values, step, quantile):
     cell = None if total is None else int((total - least) // step)
     ends = [t for t in range(-60, 90) if cell is not None and (t - least) // step == cell]
     ends = (ends[0], ends[-1]) if ends else (0, 0)
-    return Told("", inside, values, cell, ends, least=least, step=step, quantile=quantile)
+    return AnswerCell("", inside, values, cell, ends, least=least, step=step, quantile=quantile)
 
 
 def consistent(told):

@@ -59,8 +59,8 @@ def test_a_file_is_read(file):
     assert roles.columns["birth"].levels == ("month", "quarter", "year")
     assert roles.columns["zip"].mask == 2
     assert roles.columns["job"].hierarchy == file.parent / "jobs.csv"
-    assert roles.role_of("weight") == "weight"
-    assert roles.role_of("other") is None
+    assert roles.columns["weight"].role == "weight"
+    assert "other" not in roles.columns
 
 
 def test_a_draft_is_refused_until_it_is_confirmed(file):

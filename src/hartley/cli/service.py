@@ -1,8 +1,9 @@
-"""The commands ``hartley account add|allow|list|revoke|token``."""
+"""The commands ``hartley serve``, ``demo`` and ``account``: the agent for many analysts."""
 
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 from pathlib import Path
 from shlex import quote
@@ -10,13 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.cli.output import Format, console, is_terminal, print_json, say, wants_json
+from hartley.cli.reading import reads_tables
 from hartley.errors import InputError, OptionError, without_password
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
     from hartley.agent.ledger import Ledger
+    from hartley.errors import HartleyError
     from hartley.service.accounts import Accounts
     from hartley.service.identity import IssuedToken, ServiceAccount, TokenRecord
+    from hartley.service.settings import ServiceSettings
+
 
 account_app = typer.Typer(
     name="account",
@@ -342,3 +348,216 @@ def _state(account: ServiceAccount, token: TokenRecord | None) -> str:
         return "no token"
     used = "never used" if token.last_used is None else f"used {token.last_used[:16]}"
     return used if token.expires is None else f"{used}, until {token.expires[:10]}"
+
+
+@reads_tables
+def serve_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG|TABLE",
+            help="A configuration in TOML; or, for a first try, a Parquet or CSV file.",
+        ),
+    ],
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", metavar="FILE", help="The public schema of TABLE, in TOML."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="BITS", help="The budget of TABLE in bits.")
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger",
+            metavar="FILE|URL",
+            help="The ledger of TABLE; default: a file next to TABLE.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Where to listen; default: as in CONFIG, or 127.0.0.1:8080.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="Worker processes; default: as in CONFIG."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only say what is wrong; exit with 2 if something is."),
+    ] = False,
+    reading: ReadingOptions = AS_WRITTEN,
+    json: Format = None,
+) -> None:
+    """Run the agent as a service: HTTP for many analysts, with accounts and a web console.
+
+    [dim]Example: hartley serve people.parquet --schema people.schema.toml --budget 16[/dim]
+    """
+    is_config = source.endswith(".toml")
+    if is_config and (schema or budget or ledger or reading != AS_WRITTEN):
+        raise OptionError(
+            "A configuration was given together with options of a table",
+            hint="write schema, budget, ledger and reading into the configuration",
+        )
+    if check and is_config:
+        from hartley.service.settings import problems_of
+
+        _report(problems_of(source, listen=listen, workers=workers), source, json)
+        return
+    settings = _configured(source) if is_config else _tried(source, schema, budget, ledger, reading)
+    settings = settings.changed(listen, workers)
+    if check:
+        from hartley.service.settings import problems_of_settings
+
+        _report(problems_of_settings(settings), source, json)
+        return
+    from hartley.service.server import serve
+
+    serve(
+        settings,
+        made=lambda token: _hand_over(token, settings),
+        ready=lambda address, _: _announce(address, settings),
+    )
+
+
+def _configured(path: str) -> ServiceSettings:
+    from hartley.service.settings import read_settings
+
+    return read_settings(path)
+
+
+def _tried(
+    table: str,
+    schema: Path | None,
+    budget: str | None,
+    ledger: str | None,
+    reading: ReadingOptions,
+) -> ServiceSettings:
+    """Return settings for one table, as a first try."""
+    from hartley.schema.schema import Schema
+    from hartley.service.settings import DatasetSettings, ServiceSettings
+
+    if schema is None:
+        raise OptionError(
+            "A table was given without its schema",
+            hint="add --schema FILE; hartley schema draft writes one",
+        )
+    name = Schema.read(schema).name
+    folder = Path() if "://" in table else Path(table).absolute().parent
+    dataset = DatasetSettings(
+        name=name, schema=schema.absolute(), budget=budget, data=table, reading=reading
+    )
+    return ServiceSettings(
+        ledger=ledger or str(folder / f"{name}.ledger.db"),
+        datasets={name: dataset},
+        folder=folder.absolute(),
+    )
+
+
+def _report(problems: list[HartleyError], source: str, json: bool | None) -> None:
+    """Print what is wrong with a configuration; exit with 2 if something is."""
+    if wants_json(json):
+        listed = [{"problem": error.problem, "hint": error.hint} for error in problems]
+        print_json({"holds": not problems, "problems": listed})
+    elif problems:
+        say("\n".join(str(error) for error in problems))
+    else:
+        say(f"{source} can be served.")
+    if problems:
+        raise typer.Exit(2)
+
+
+def _hand_over(token: IssuedToken | None, settings: ServiceSettings) -> None:
+    from hartley.service.server import hand_over
+
+    if token is not None:
+        say(hand_over(token, settings.folder, terminal=is_terminal(sys.stdout)))
+        sys.stdout.flush()
+
+
+def _announce(address: str, settings: ServiceSettings) -> None:
+    from hartley.text import count_of
+
+    say(f"Hartley serves {count_of(len(settings.datasets), 'dataset')} at {address}/")
+    sys.stdout.flush()
+
+
+BUDGET, ALLOWANCE = 16, 12
+ANALYST, OWNER = "ana", "owner"
+
+
+def demo_command(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="Where to put the table, the ledger and the copy."),
+    ] = Path("hartley-demo"),
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen.")
+    ] = "127.0.0.1:8080",
+) -> None:
+    """Start a service with invented people, and print its address and tokens to try it.
+
+    [dim]Example: hartley demo[/dim]
+    """
+    from hartley.service.server import serve
+
+    settings = _demo_settings(folder).changed(listen, None)
+
+    def ready(address: str, token: IssuedToken | None) -> None:
+        analyst, owner = _tokens(settings, token)
+        say(f"A service with 5,000 invented people: {address}/")
+        say("Open it in a browser and log in with a token; both are for this demonstration only.")
+        say(f"  analyst, who may spend {ALLOWANCE} bits:\n    {analyst}")
+        say(f"  owner, who sees accounts and budgets:\n    {owner}")
+        say("Stop it with Ctrl-C.")
+        sys.stdout.flush()
+
+    serve(settings, ready=ready)
+
+
+def _demo_settings(folder: Path) -> ServiceSettings:
+    """Write the sample table and its schema, and return the settings of a service with them."""
+    from hartley.datasets.people import people, people_schema
+    from hartley.files import unwritable, whole_file, write_whole
+    from hartley.service.settings import DatasetSettings, ServiceSettings
+
+    folder = folder.absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(f"The folder {folder}", error) from None
+    table, schema = folder / "people.parquet", folder / "people.schema.toml"
+    if not table.exists():
+        import pyarrow.parquet as pq
+
+        with whole_file(table) as half:
+            pq.write_table(people(), half)
+    write_whole(schema, people_schema())
+    dataset = DatasetSettings(
+        name="people", schema=schema, budget=str(BUDGET), data=str(table), analysts=(ANALYST,)
+    )
+    return ServiceSettings(
+        ledger=str(folder / "ledger.db"), datasets={"people": dataset}, folder=folder
+    )
+
+
+def _tokens(settings: ServiceSettings, first: IssuedToken | None) -> tuple[str, str]:
+    """Return a token of the analyst and one of the owner, new ones at every start."""
+    from hartley.agent.ledger import open_ledger
+    from hartley.service.accounts import open_accounts
+
+    with open_ledger(settings.ledger) as ledger:
+        accounts = open_accounts(ledger)
+        if first is not None:
+            content = {"analyst": ANALYST, "bits": str(ALLOWANCE)}
+            ledger.record("people", "allowance", content)
+            accounts.note(OWNER, "set allowance", ANALYST, f"people {ALLOWANCE}")
+        issued = [
+            accounts.issue_token(name, scopes="ask", label="demonstration", by=OWNER).text
+            for name in (ANALYST, OWNER)
+        ]
+    return issued[0], issued[1]

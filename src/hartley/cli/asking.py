@@ -1,35 +1,35 @@
-"""The commands ``hartley ask`` and ``hartley price``."""
+"""The commands ``hartley ask``, ``price`` and ``plan``: here, or at a service."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from hartley.cli.options import (
-    Certificates,
-    Csv,
-    DatasetName,
-    Html,
-    Insecure,
+from hartley.cli.output import Format, console, print_curves, print_json, say, wants_json
+from hartley.cli.reading import (
     RolesFile,
-    TokenFile,
-    Url,
     given_options,
     open_tables,
     read_roles,
     reads_tables,
 )
-from hartley.cli.output import Format, console, print_curves, print_json, wants_json
 from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
+from hartley.files import check_files, read_text_file
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
+from hartley.text import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.client.remote_agent import RemoteAgent
     from hartley.engines.table import Table
-    from hartley.results.plan import PriceCurve
+    from hartley.results.plan import Plan, PriceCurve
     from hartley.results.quote import Wish
+
 
 T = TypeVar("T")
 
@@ -131,6 +131,53 @@ Analyst = Annotated[
     str | None,
     typer.Option("--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."),
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write a report to open in a browser."),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Also write the points of the curve as a CSV file."),
+]
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="Ask a service at this address instead, like https://hartley.example.org.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="A file that holds the token for --url; default: the variable HARTLEY_TOKEN.",
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The dataset of --url, if the account sees several."
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates",
+        metavar="FILE",
+        help="Certificates to trust for --url instead of the system's, in PEM format.",
+    ),
+]
+
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Send the token of --url without encryption, in a network that you trust.",
+    ),
+]
 
 
 @reads_tables
@@ -165,8 +212,6 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
-    from hartley.cli.remote import ask_service, connected, refuse_local, refuse_remote
-
     asked = _asked(question, file)
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
@@ -262,8 +307,6 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    from hartley.cli.remote import connected, price_at_service, refuse_local, refuse_remote
-
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
         others = {"--analyst": analyst, "--html": html, "--csv": csv}
@@ -366,3 +409,191 @@ def _count_rows(table: Table) -> int:
 
     rows: int = run(table, table.expression.count().to_pyarrow).as_py()
     return rows
+
+
+def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS",
+            help="A file of SQL statements, with wishes in comments: -- bits=2, -- error=0.5, "
+            "-- min_rows=100, -- weight=3.",
+        ),
+    ],
+    schema: SchemaFile,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="BITS",
+            help="The bits that the batch may cost; questions without a wish share them.",
+        ),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger",
+            metavar="FILE|URL",
+            help="Take into account what your account asked before and has left.",
+        ),
+    ] = None,
+    rows: PublicRows = None,
+    error: Annotated[
+        str | None,
+        typer.Option(
+            "--error", metavar="NUMBER", help="The largest error for questions without a wish."
+        ),
+    ] = None,
+    bits: Annotated[
+        str | None,
+        typer.Option("--bits", metavar="BITS", help="The price of each question without a wish."),
+    ] = None,
+    min_rows: MinRows = None,
+    absolute: Annotated[
+        bool,
+        typer.Option(
+            "--absolute", help="Compare errors as numbers, not as shares of what the schema allows."
+        ),
+    ] = False,
+    analyst: Analyst = None,
+    vacuous: Vacuous = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the batch, ready for hartley ask --file."
+        ),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Plan a workload: its price as one batch and one by one, and how to share a budget.
+
+    [dim]Example: hartley plan questions.sql --schema people.toml --rows 5000 --budget 16
+    --out batch.sql[/dim]
+    """
+    from hartley.agent.planning import plan
+    from hartley.files import write_whole
+
+    check_files({"batch": out}, {"file of questions": [questions], "schema": [schema]})
+    with telling_refusals(json):
+        planned: Plan = plan(
+            questions,
+            schema,
+            budget=budget,
+            ledger=ledger,
+            rows=rows,
+            analyst=analyst,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            absolute=absolute,
+            vacuous=vacuous,
+        )
+        written = None if out is None else str(write_whole(out, planned.to_sql()))
+    if wants_json(json):
+        content: dict[str, Any] = planned.to_dict()
+        print_json(content | ({} if written is None else {"batch_file": written}))
+        return
+    say(str(planned))
+    if written is not None:
+        say(f"Batch: {written}")
+
+
+TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def connected(
+    url: str,
+    token_file: Path | None,
+    dataset: str | None,
+    certificates: Path | None,
+    *,
+    insecure: bool,
+) -> RemoteAgent:
+    """Connect to the dataset that the options name."""
+    from hartley.client.remote_agent import connect
+
+    token = _token(token_file)
+    return connect(url, token=token, dataset=dataset, certificates=certificates, insecure=insecure)
+
+
+def refuse_local(options: Mapping[str, object]) -> None:
+    """Raise an error for options that the service decides on."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise OptionError(
+            f"The service decides on {listed(given)}", hint="leave that out, or leave out --url"
+        )
+
+
+def refuse_remote(options: Mapping[str, object]) -> None:
+    """Raise an error for options that only make sense with --url."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise OptionError(
+            f"There is no service for {listed(given)}", hint="give its address with --url"
+        )
+
+
+def _token(file: Path | None) -> str:
+    """Return the token; it is never an option, since others can see a command line."""
+    if file is not None:
+        return read_text_file(file, what="token file").strip()
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        raise OptionError(
+            "There is no token for the service",
+            hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
+        )
+    return token
+
+
+def ask_service(
+    remote: RemoteAgent,
+    asked: Sequence[object],
+    wishes: dict[str, Any],
+    json: bool | None,
+) -> None:
+    """Ask a service, and print the answers as ``hartley ask`` does."""
+    with remote, telling_refusals(json):
+        reply: Any = remote.ask(asked[0] if len(asked) == 1 else list(asked), **wishes)
+    if wants_json(json):
+        print_json(reply.to_dict())
+        return
+    out = console()
+    answers = [reply] if len(asked) == 1 else list(reply)
+    for answer in answers:
+        if len(answers) > 1:
+            out.print(answer.text, style="dim", markup=False, highlight=False)
+        out.print(answer.reading)
+    out.print(answers[0].caption, style="dim", highlight=False)
+
+
+def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
+    remote: RemoteAgent,
+    asked: Sequence[object],
+    wishes: dict[str, Any],
+    json: bool | None,
+    *,
+    explain: bool,
+    curve: bool,
+) -> None:
+    """Show prices of a service, and print them as ``hartley price`` does."""
+    bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
+    if curve:
+        with remote, telling_refusals(json):
+            curves = [remote.curve(each, **bounds) for each in asked]
+            explanations = [remote.explain(each, **bounds) for each in asked if explain]
+        print_curves(curves, explanations, json)
+        return
+    with remote, telling_refusals(json):
+        quote = remote.price(list(asked), **wishes)
+        explanation = remote.explain(list(asked), **bounds) if explain else None
+    if wants_json(json):
+        more = {} if explanation is None else {"explanation": explanation}
+        print_json(quote.to_dict() | more)
+        return
+    out = console()
+    out.print(str(quote), markup=False)
+    if explanation is not None:
+        out.print()
+        out.print(explanation, markup=False)

@@ -8,7 +8,7 @@ import pytest
 
 from hartley.papers.figure import Claim, Figure, Reproduced
 from hartley.report import Chart, Heat, Panel, Series
-from hartley.reports.pages.figures import print_figure, render_gallery, write_figure, write_gallery
+from hartley.reports.gallery import print_figure, render_gallery, write_figure, write_gallery
 
 
 def figure(number, *, title="Leakage", data="young_people"):

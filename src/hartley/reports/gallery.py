@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.files import write_whole
 from hartley.reports.draw import STYLE, figure_svg, page_picture, plot_chart
-from hartley.reports.template import render_page
+from hartley.reports.render import DOTS, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,6 @@ PAPERS = {
     "E": "From t-Closeness to Postrandomization (Rebollo-Monedero and others)",
     "beyond": "Beyond the papers",
 }
-DOTS = 160
-"""The resolution of a picture, in dots per inch."""
 
 
 @dataclass(frozen=True)
