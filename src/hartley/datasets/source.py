@@ -65,10 +65,7 @@ class Source:
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder that keeps downloads.
-
-    This is the given folder, or the one in ``HARTLEY_DATA``, or the user's cache, in this order.
-    """
+    """Return the folder of downloads: the given one, that in HARTLEY_DATA, or the user's cache."""
     named = cache if cache is not None else os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named).expanduser()

@@ -500,10 +500,7 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
 
 
 def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> float | None:
-    """Return the least distance between two different numbers of a column, which no step exceeds.
-
-    None if there are no two strictly inside the range. Sorts the column, on its engine.
-    """
+    """Return the least distance between two numbers strictly inside a range, None without two."""
     return _spacing(table, _inside(table, name, low, high))[2]
 
 

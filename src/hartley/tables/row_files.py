@@ -108,10 +108,7 @@ class LocalCopies:
 
 
 def spool_input(copies: LocalCopies) -> str:
-    """Copy standard input to a private file whose ending says what it holds, and return its path.
-
-    An input that was read before is empty, and refused as such.
-    """
+    """Copy standard input to a private file whose ending says what it holds; return its path."""
     stream: Any = getattr(sys.stdin, "buffer", None)
     if stream is None or stream.closed:
         raise TableError("There is no standard input to read", hint="name a file instead of -")
@@ -131,10 +128,7 @@ def spool_input(copies: LocalCopies) -> str:
 
 
 def in_utf8(path: str, encoding: str, copies: LocalCopies) -> str:
-    """Copy a CSV file into UTF-8, in pieces of a megabyte, and return the path of the copy.
-
-    A file that is no text of the named encoding is refused with the line where it is not.
-    """
+    """Copy a CSV file into UTF-8, or refuse it with the line that is no text of its encoding."""
     if path.endswith(".zst"):
         raise TableError(
             f"The file {Path(path).name} is compressed and not UTF-8 text",
@@ -439,10 +433,7 @@ def _imported(package: str, what: str) -> Any:
 
 
 def open_excel(paths: Sequence[str], name: str, reading: ReadingOptions) -> Table:
-    """Open one sheet of each Excel file; cells are read as texts, typed like those of a CSV file.
-
-    A column that mixes numbers and texts is a column of texts, and no other column minds.
-    """
+    """Open one sheet of each Excel file, whose cells are texts that are typed like those of CSV."""
     sheets = [_read_sheet(path, reading) for path in paths]
     backend = EMBEDDED.open()
     backend.con.register("hartley_raw", _joined(sheets, paths))
