@@ -185,10 +185,13 @@ def slope_signs(expression: Expression, sides: Sides) -> dict[str, int]:
         >>> slope_signs(parse_expression("x*exp(y) - x**2/y"), unit)
         {'x': 1, 'y': 1}
     """
-    signs = {}
-    for name, ends in slope_ranges(expression, sides).items():
-        signs[name] = 0 if ends is None else 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else 0
-    return signs
+    ranges = slope_ranges(expression, sides)
+    return {name: 0 if ends is None else sign_between(*ends) for name, ends in ranges.items()}
+
+
+def sign_between(low: Fraction | float, high: Fraction | float) -> int:
+    """Return the sign of all numbers between two; 0 where they have both."""
+    return 1 if low >= 0 else -1 if high <= 0 else 0
 
 
 def slope_ranges(expression: Expression, sides: Sides) -> dict[str, Ends | None]:

@@ -641,7 +641,7 @@ def _claims5(numbers: B5Numbers) -> Iterator[Claim]:
 
 
 def fig5() -> Figure[B5Numbers]:
-    """Return the figure of where trips begin, as it is and in boxes of several budgets.
+    """Return the figure of where trips begin, on a fine map and in boxes of several budgets.
 
     ``budgets`` are in bits for a point; the fine map has ``points`` along a side.
     """

@@ -88,7 +88,7 @@ def textbook_noise(
 
 
 def _strength(method: str, moved: float) -> tuple[str, float]:
-    """Return the promise of noise if a person moves a number by so many scales: ε, or ρ of zCDP."""
+    """Return the promise of noise if a person moves a number by some scales: ε, or ρ of zCDP."""
     strength = moved if method == LAPLACE else moved**2 / 2
     return f"{'ε' if method == LAPLACE else 'ρ'} = {strength:.2g}", strength
 

@@ -199,7 +199,7 @@ class Curve:
         return next(point for point in self.points if point.step == step)
 
     def doubled(self) -> list[HeartPoint]:
-        """Return steps each of which doubles the last: every bin is a union of earlier ones."""
+        """Return the steps that double: every bin is a union of earlier ones."""
         return [point for point in self.points if point.step.bit_count() == 1]
 
     def line(self, measure: str, label: str = "", **look: object) -> Series:
