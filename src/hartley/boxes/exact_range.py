@@ -57,8 +57,8 @@ def convex_extremes(polynomial: fmpq_mpoly, sides: Sides) -> tuple[Fraction, Fra
     A convex one is largest at a corner; all are compared. Where it is least a numerical search
     proposes, and the conditions of Karush, Kuhn and Tucker prove in exact numbers: slopes of zero
     between the ends, none that falls at a lower end and none that rises at an upper one. Convexity
-    itself is decided by exact elimination. None of other polynomials, and where the proof fails.
-    Exact. Grows as 2^d for d variables.
+    itself is decided by the signs of the characteristic polynomial. None of other polynomials, and
+    where the proof fails. Exact. Grows as 2^d for d variables.
 
     Example:
         >>> from hartley.boxes.box import Interval

@@ -574,7 +574,6 @@ class Beyond2Numbers:
 
 
 def _compute2(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     places: int = 24,

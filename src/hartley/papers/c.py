@@ -65,9 +65,7 @@ class C1Numbers:
     votes: tuple[Vote, ...]
 
 
-def _compute1(
-    data: str | Path = SYNTHETIC, *, progress: Progress = unwatched, most_voters: int = 12
-) -> C1Numbers:
+def _compute1(*, progress: Progress = unwatched, most_voters: int = 12) -> C1Numbers:
     votes = []
     for voters in range(1, most_voters + 1):
         cast = product((0, 1), repeat=voters)
