@@ -109,9 +109,8 @@ def _from_table(
 
 
 MOST_COMBINATIONS = 2**20
-BLOCKS, RESAMPLES = 100, 2000
-"""The interval resamples this many stretches of time, this many times."""
-ALL = "all appliances"
+BLOCKS = 100
+"""The interval resamples this many stretches of time."""
 
 
 @dataclass(frozen=True)
@@ -392,7 +391,7 @@ class LoadMonitoring:
         choices = [self.disaggregate(seen) > 0 for seen in (signal, shown)]
         choices.append(self.trained_choice(learned, shown))
         tallies = [_tally(truth, chosen) for chosen in choices]
-        names = (*self.signals.names, ALL)
+        names = (*self.signals.names, "all appliances")
         scores = [
             _score(i, name, self.powers, tallies, draws, confidence) for i, name in enumerate(names)
         ]
@@ -433,7 +432,7 @@ def _tally(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.fl
 def _drawn(size: int, seed: int) -> NDArray[np.float64]:
     """Return how often each stretch is drawn: once each in the first row, then at random."""
     blocks = min(BLOCKS, size)
-    drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, RESAMPLES)
+    drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, 2000)
     return np.concatenate((np.ones((1, blocks)), drawn))
 
 

@@ -158,7 +158,6 @@ def _sentence(strategy: StrategyResult, games: int) -> str:
 
 STRATEGIES = ("correlation", "squared error", "common peaks", "consistency")
 """In the order of the kernel's columns."""
-GAMES = 10_000
 
 
 class MembershipGame:
@@ -273,7 +272,7 @@ class MembershipGame:
 
     def play(
         self,
-        games: int = GAMES,
+        games: int = 10_000,
         *,
         seed: int = 0,
         confidence: float = 0.95,

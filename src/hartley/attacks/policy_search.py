@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 MOST_INPUTS = 5_000_000
 """More inputs than this are not tried."""
-TRIED_AT_ONCE = 400_000
 MOST_SEARCHED = 400_000
 """More records, times the pieces of their column, are not searched for."""
 SIGN = np.uint64(1 << 63)
@@ -624,7 +623,7 @@ class _Pieces:
         low = np.tile(first.reshape(-1), 2)
         high = np.tile(np.maximum(first, end).reshape(-1), 2)
         while (active := np.flatnonzero(low < high)).size:
-            tries = int(np.clip(TRIED_AT_ONCE // active.size, 2, 64))
+            tries = int(np.clip(400_000 // active.size, 2, 64))
             at, gap = low[active, None], (high[active] - low[active])[:, None]
             step, more = gap // np.uint64(tries), gap % np.uint64(tries)
             turns = np.arange(tries, dtype=np.uint64)[None, :]

@@ -389,11 +389,7 @@ def promise_vector(
     person = min((box[name].length for name in used), default=None)
     answers[0] = replace(answers[0], person=person or None)
     more = tuple(
-        replace(
-            consequence,
-            name=f"{consequence.name} of {name}",
-            sentence=f"About {name}: {consequence.sentence}",
-        )
+        consequence.about(name)
         for name, query, part in zip(names, queries, parts, strict=True)
         for consequence in joint_leakage(box, query, part)
     )
