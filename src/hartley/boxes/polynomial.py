@@ -456,8 +456,8 @@ def _critical_values(
         if factor.degree() == 1:
             roots.append((flint.fmpq(-factor[0], factor[1]), factor))
         else:
-            found = (root.real for root, _ in factor.complex_roots() if root.imag == 0)  # type: ignore[misc, has-type]  # pairs
-            roots += ((root, factor) for root in found)
+            pairs = factor.complex_roots()  # each with its multiplicity
+            roots += ((root.real, factor) for root, _ in pairs if root.imag == 0)  # type: ignore[misc, has-type]
     roots = [(x, factor) for x, factor in roots if _is_between(x, *side)]
     middles = [curve((a + b) / 2) for a, b in _isolated([x for x, _ in roots], *side)]
     heights = [fraction(height) for height in (*map(curve, side), *middles)]

@@ -240,7 +240,7 @@ def _arcs(value: float) -> list[tuple[tuple[float, ...], ...]]:
     begin = inside.index(False) if False in inside else 0  # no piece goes on over the end
     around = places[begin:] + places[1 : begin + 1]
     runs = groupby(around, lambda place: max(map(abs, place)) <= 2)
-    return [tuple(zip(*run, strict=True)) for kept, run in runs if kept]
+    return [tuple(zip(*run, strict=True)) for within, run in runs if within]
 
 
 def _claims2(numbers: Cuts) -> Iterator[Claim]:
