@@ -238,11 +238,7 @@ class GuessingFinding(AttackResult):
             "rows": self.rows,
             "rows_left_out": self.rows_left_out,
             "trials_without": {"worst": self.trials, "average": float(self.average_before)},
-            "trials_with": {
-                "least": self.least,
-                "most": self.most,
-                "average": float(self.average),
-            },
+            "trials_with": {"least": self.least, "most": self.most, "average": float(self.average)},
             "trials_frequent_first": None
             if self.expected is None
             else {

@@ -110,20 +110,18 @@ class TradeoffResult:
         )
         missed = () if self.reached else (missed_sentence(self.gap, self.wanted_gap),)
         used = f"It uses {len(self.live):,} of {len(self.values):,} released values."
-        return (
-            summary,
-            used,
-            proof,
-            *missed,
-            CAVEATS[self.objective],
-        )
+        return (summary, used, proof, *missed, CAVEATS[self.objective])
 
     @property
     def _meaning(self) -> str:
         """What the risk says, in words."""
         if math.isinf(self.risk):
             return "some released value excludes a confidential one"
-        amount, times = f"{self.risk:.6g} {self.unit}", f"{self._factor:.4g}"
+        try:
+            factor = float(self.base**self.risk)
+        except OverflowError:
+            factor = math.inf
+        amount, times = f"{self.risk:.6g} {self.unit}", f"{factor:.4g}"
         return {
             "mutual_information": f"the release tells {amount} about the confidential side on "
             "average",
@@ -135,21 +133,9 @@ class TradeoffResult:
             f"at most {amount}, {times} times, likelier to succeed",
         }[self.objective]
 
-    @property
-    def _factor(self) -> float:
-        try:
-            return float(self.base**self.risk)
-        except OverflowError:
-            return math.inf
-
 
 def wanted_gap(tolerance: float, scale: float) -> float:
-    """Return the gap that a tolerance asks for; where all rules distort alike, any will do.
-
-    Example:
-        >>> wanted_gap(1e-6, 512.0), wanted_gap(1e-6, 0.0)
-        (0.000512, inf)
-    """
+    """Return the gap that a tolerance asks for; where all rules distort alike, any will do."""
     return tolerance * scale if scale > 0 else math.inf
 
 

@@ -49,10 +49,6 @@ if TYPE_CHECKING:
     from hartley.policies.distortion.curve import Objective, TradeoffCurve
     from hartley.policies.distortion.search import Method
 
-MOST_PAIRS = 50_000_000
-LEAST_AVERAGE_TOLERANCE = 1e-10
-"""What is asked for where nobody says; interior points reach it."""
-
 
 class PrivacyDistortion:
     r"""The least that a perturbed key tells about a confidential side, for a mean distortion.
@@ -171,7 +167,7 @@ class PrivacyDistortion:
         self._solver: Solver | WorstCase
         self._trace: Callable[..., TradeoffCurve]
         if objective == "mutual_information":
-            self._solver, self._tolerance = average, LEAST_AVERAGE_TOLERANCE
+            self._solver, self._tolerance = average, 1e-10  # interior points reach it
             self._trace = partial(trace_curve, average)
         else:
             worst = WorstCase(average, objective)
@@ -230,7 +226,7 @@ class PrivacyDistortion:
         )
         secrets, keys = relation.summary.secrets, relation.summary.released
         inputs = relation.pairs().counts.size if sees == "both" else keys
-        if max(secrets * inputs, keys * inputs) > MOST_PAIRS:
+        if max(secrets * inputs, keys * inputs) > 50_000_000:
             raise OptionError(
                 f"The key has {keys:,} values and the confidential side {secrets:,}, too many for "
                 "a matrix of probabilities",
@@ -287,12 +283,7 @@ class PrivacyDistortion:
         """
         joint, grid = gaussian_joint(rho, points, reach)
         model = cls(
-            joint,
-            distortion,
-            base=base,
-            values=grid.tolist(),
-            method=method,
-            objective=objective,
+            joint, distortion, base=base, values=grid.tolist(), method=method, objective=objective
         )
         if model.squared and objective == "mutual_information":
             model.reference = float(rho), 1.0
