@@ -35,14 +35,10 @@ def test_a_value_lies_in_its_cell_and_within_the_error_of_its_middle(low, length
     assert abs(value - quantizer.middle(cell)) <= quantizer.error == length / (2 * levels)
 
 
-def test_an_inner_edge_belongs_to_the_cell_above_and_the_last_one_to_the_last_cell():
+def test_an_inner_edge_belongs_to_the_cell_above_and_values_outside_are_clamped():
     quantizer = UniformQuantizer("0.1", "0.4", 3)
-    assert [quantizer.cell(value) for value in ("0.1", 0.2, 0.3, "0.4")] == [0, 1, 2, 2]
-
-
-def test_values_outside_are_clamped():
-    quantizer = UniformQuantizer(0, 10, 5)
-    assert (quantizer.cell(-3), quantizer.cell(11)) == (0, 4)
+    values = ("0.1", 0.2, 0.3, "0.4", -3, 11)
+    assert [quantizer.cell(value) for value in values] == [0, 1, 2, 2, 0, 2]
 
 
 def test_a_range_of_one_value_has_one_cell_in_use():
