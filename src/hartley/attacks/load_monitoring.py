@@ -389,7 +389,7 @@ class LoadMonitoring:
         # How often each stretch is drawn: once each in the first row, then at random.
         blocks = min(BLOCKS, signal.size)
         drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, 2000)
-        draws = np.concatenate((np.ones((1, blocks)), drawn))
+        draws: NDArray[np.float64] = np.concatenate((np.ones((1, blocks)), drawn))
         learned = released(policy, self.signals.total[: self.trained])
         choices = [self.disaggregate(seen) > 0 for seen in (signal, shown)]
         choices.append(self.trained_choice(learned, shown))
