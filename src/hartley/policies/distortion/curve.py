@@ -314,7 +314,7 @@ def trace_curve(
     *,
     points: int,
     tolerance: float,
-    progress: Callable[[str, float], None] | None,
+    progress: Callable[[str, float], None],
 ) -> TradeoffCurve:
     """Compute points where the bounds lie farthest apart (a sandwich, Rote 1992)."""
     ends = solver.faithful(tolerance), solver.riskless(tolerance)
@@ -334,10 +334,8 @@ def trace_curve(
             if room > tolerance * solver.scale * max(before.risk, 1e-12):
                 # The second number orders equal rooms: answers cannot be compared.
                 heapq.heappush(waiting, (-room, len(answers) * 2 + (after is right), before, after))
-        if progress is not None:
-            progress("curve", len(answers) / points)
-    if progress is not None:
-        progress("curve", 1.0)
+        progress("curve", len(answers) / points)
+    progress("curve", 1.0)
     return _curve(terms, answers, wanted_gap(tolerance, solver.scale))
 
 

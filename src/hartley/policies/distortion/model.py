@@ -406,7 +406,8 @@ class PrivacyDistortion:
         check_tolerance(tolerance)
         numbers = (self._seen.matrix.sum(axis=0), self._key_numbers()) if reconstruct else None
         terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference, numbers)
-        return self._trace(terms, points=points, tolerance=tolerance, progress=progress)
+        tell = progress or (lambda _kind, _share: None)
+        return self._trace(terms, points=points, tolerance=tolerance, progress=tell)
 
     def _key_numbers(self) -> NDArray[np.float64]:
         """Return the key of every input of a rule as a row of numbers."""

@@ -365,7 +365,7 @@ def trace_worst(
     *,
     points: int,
     tolerance: float,
-    progress: Callable[[str, float], None] | None,
+    progress: Callable[[str, float], None],
 ) -> TradeoffCurve:
     """Compute points where the curve is known least: in the largest rectangle.
 
@@ -383,10 +383,8 @@ def trace_worst(
             break
         limit = _between(traced[place], traced[place + 1])
         traced.insert(place + 1, worst.within(limit, tolerance))
-        if progress is not None:
-            progress("curve", len(traced) / points)
-    if progress is not None:
-        progress("curve", 1.0)
+        progress("curve", len(traced) / points)
+    progress("curve", 1.0)
     return _curve(terms, worst, traced, wanted)
 
 

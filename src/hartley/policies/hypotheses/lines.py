@@ -151,7 +151,7 @@ class LinePolicy:
         (value,) = variables(self.column)
         return self._near(abs(value - self.hypothesis.line) - self.reach, gap)
 
-    def confused(self) -> Fraction:
+    def confused(self, *, gap: float = 1e-4) -> Fraction:
         r"""Return how often the best test of the hypothesis is misled, at most.
 
         .. math:: \tfrac12 \int \min(p_0, p_1)
@@ -165,7 +165,7 @@ class LinePolicy:
         (value,) = variables(self.column)
         line, total = self.hypothesis.line, self.box.volume
         # The distance is cut off below, so that one interval is all that is negative.
-        below = volume(self.box, maximum(value - line, -1), (-1, 0), gap=1e-4)
+        below = volume(self.box, maximum(value - line, -1), (-1, 0), gap=gap)
         least_below, least_above = below.low, total - below.high
         if not least_below or not least_above:
             return Fraction(1, 2)
@@ -176,7 +176,7 @@ class LinePolicy:
             above - ratio * (line - self.box[self.column].low),
         )
         near = maximum(-above, farthest)
-        return min(self._near(near, 1e-4).high / least_above, Fraction(1)) / 2
+        return min(self._near(near, gap).high / least_above, Fraction(1)) / 2
 
     def _near(self, outside: Expression, gap: float) -> Volume:
         """Return the volume where a distance is negative, on fibres that the line crosses."""

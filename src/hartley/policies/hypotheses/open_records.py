@@ -524,7 +524,7 @@ class ContinuousMeetPolicy(HidingPolicy):
         """No whole number on the way to a release is larger in size."""
         return 2 * self.lattice.last + 2 * self.distances[0] + 4
 
-    def count_open(self) -> OpenShare:
+    def count_open(self, *, gap: float = 1e-6) -> OpenShare:
         """Return which share of all that records could be is left open, from below."""
         last, distance = self.lattice.last, self.distances[0]
         box = Box(dict(self.ranges))
@@ -533,7 +533,7 @@ class ContinuousMeetPolicy(HidingPolicy):
         if low >= high:
             return OpenShare(Fraction(0))
         full = Interval(low, high, low_closed=False, high_closed=False)
-        fibres = volume(box, self.line, full, gap=1e-6)
+        fibres = volume(box, self.line, full, gap=gap)
         share = fibres.low / box.volume
         # At most the share of the fibres whose line is closer to a value than its error.
         near = min(share, *(map(self._share_near_values, self.line.names)), Fraction(1))

@@ -68,6 +68,11 @@ class BoxTable:
     finished: bool
     """Whether an integer program came to its end: in doubles it found no policy that is better."""
 
+    @property
+    def is_best(self) -> bool:
+        """Whether no policy leaves more open, shown exactly."""
+        return self.open == self.coverable
+
 
 def best_box(
     holds: NDArray[Any],

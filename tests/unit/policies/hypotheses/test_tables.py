@@ -237,7 +237,7 @@ def test_one_record_beside_many_opens_one_output_alone():
     """The bound is not reached: a single record is a partner at one place only."""
     x, y = np.indices((15, 15))
     table = best_box((x == 7) & (y == 7), ball("sup", [3, 3], ONES, Fraction(3)))
-    assert (table.open, table.coverable) == (49, 169)
+    assert (table.open, table.coverable, table.is_best) == (49, 169, False)
 
 
 @pytest.mark.parametrize("limits", [{"MOST_PROGRAM_RECORDS": 0}, {}])
