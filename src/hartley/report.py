@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
-import textwrap
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+import math
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 # --- report ---------------------------------------------------------------------------------------
@@ -135,6 +135,41 @@ class Readable:
         from hartley.reports.render import notebook
 
         return notebook(self.report())
+
+
+def plain_values(
+    value: Any,  # noqa: ANN401 - nested values
+    *,
+    endless: Callable[[float], str | None] = lambda _: None,
+) -> Any:  # noqa: ANN401 - likewise
+    """Return nested values as JSON holds them: exact numbers as doubles, other things as text.
+
+    Args:
+        value: data classes, mappings, lists and what they hold.
+        endless: what stands for a number that is not finite.
+
+    Example:
+        >>> plain_values({"error": Fraction(1, 2), "privacy": math.inf})
+        {'error': 0.5, 'privacy': None}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain_values(item, endless=endless) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain_values(item, endless=endless) for item in value]
+    if isinstance(value, Fraction):
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return endless(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def csv_text(lines: Iterable[Iterable[object]]) -> str:
+    """Return lines of comma-separated values; None becomes an empty field."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
 
 
 # --- chart ----------------------------------------------------------------------------------------
@@ -293,9 +328,7 @@ class Chart:
 
     def csv(self) -> str:
         """Return the numbers of the picture as lines of comma-separated values."""
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(self.lines())
-        return out.getvalue()
+        return csv_text(self.lines())
 
     def grid(self) -> Grid:
         """Return the numbers of the picture as a table with six digits, folded on a page."""
@@ -312,40 +345,3 @@ class Chart:
             for line in lines
         )
         return Grid(tuple(columns), tuple(rows), folded="The numbers")
-
-
-# --- readable -------------------------------------------------------------------------------------
-# Results that can be read: a short text for print(), and the same as HTML for a notebook.
-
-WIDTH = 100
-
-
-class ReadableResult:
-    """A result that says itself what it is, in a headline and sentences.
-
-    Example:
-        >>> class Counted(ReadableResult):
-        ...     headline = "Everybody shares a class with 4 others."
-        ...     sentences = ("The smallest class has 5 records.",)
-        >>> print(Counted())
-        Everybody shares a class with 4 others.
-        • The smallest class has 5 records.
-        >>> Counted()._repr_html_()[:50]
-        '<p><b>Everybody shares a class with 4 others.</b><'
-    """
-
-    def _headline_and_sentences(self) -> tuple[str, list[str]]:
-        return str(getattr(self, "headline", "")), [*map(str, getattr(self, "sentences", ()))]
-
-    def __str__(self) -> str:
-        headline, sentences = self._headline_and_sentences()
-        paragraphs = [(headline, ""), *((f"• {sentence}", "  ") for sentence in sentences)]
-        return "\n".join(
-            "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
-            for text, indent in paragraphs
-        )
-
-    def _repr_html_(self) -> str:
-        headline, sentences = self._headline_and_sentences()
-        points = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-        return f"<p><b>{html.escape(headline)}</b></p>" + (f"<ul>{points}</ul>" if points else "")

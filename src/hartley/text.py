@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from hartley.errors import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-
-# --- wording --------------------------------------------------------------------------------------
-# Numbers, counts and lists in sentences, rounded so that the sentence stays true.
-#
-# A sentence that says "at most" needs its number rounded up, one that says "at least" needs it
-# rounded down: the names say which way. Exact numbers are written exactly wherever that is short.
 
 LONG = 400
 """Digits that are enough for every double, so that rounding happens once and where it is meant."""
@@ -30,6 +25,14 @@ SIGNIFICANT = 6
 NOUNS = {"person": "people", "entry": "entries", "query": "queries"}
 VERBS = {"is": "are", "was": "were", "has": "have"}
 """Plurals that are more than an s more or less."""
+
+
+Rounding = Literal["up", "down", "nearest"]
+ROUNDINGS: dict[Rounding, Callable[[Fraction], int]] = {
+    "up": math.ceil,
+    "down": math.floor,
+    "nearest": round,
+}
 
 
 # --- lists and counts -----------------------------------------------------------------------------
@@ -98,7 +101,9 @@ def bits_up(bits: float, places: int = 3) -> str:
         >>> bits_up(1.0), bits_up(2.80735492), bits_up(5792.4324100)
         ('1 bit', '2.808 bits', '5,792.433 bits')
     """
-    return "any number of bits" if math.isinf(bits) else _with_bits(decimals_up(bits, places))
+    if math.isinf(bits):
+        return "any number of bits"
+    return _with_bits(number(bits, round="up", places=places))
 
 
 def bits_down(bits: float, places: int = 3) -> str:
@@ -108,7 +113,7 @@ def bits_down(bits: float, places: int = 3) -> str:
         >>> bits_down(1.0), bits_down(2.80735492)
         ('1 bit', '2.807 bits')
     """
-    return _with_bits(decimals_down(bits, places))
+    return _with_bits(number(bits, round="down", places=places))
 
 
 def bits_text(bits: float, *, up: bool = True, words: bool = False) -> str:
@@ -195,26 +200,62 @@ def decimal_text(number: Fraction, most_places: int | None = None) -> str:
 # --- rounded numbers ------------------------------------------------------------------------------
 
 
-def rounded(number: Fraction, places: int | None = None, *, up: bool | None = None) -> str:
-    """Write a number with so many decimals, rounded up, down or to the nearest.
+def number(  # noqa: PLR0913 - each is one choice of the sentence
+    value: float | Fraction,
+    digits: int | None = None,
+    *,
+    round: Rounding,
+    places: int | None = None,
+    zeros: bool = False,
+    short: bool = False,
+    mark: Literal["sign", "words"] | None = None,
+    slack: float = 0.0,
+    infinite: str = "infinite",
+) -> str:
+    """Write a number in few digits: rounded up where a sentence says "at most".
 
-    Without a number of places, six significant digits, and none more than the number needs.
+    Without digits and places, six digits or as many as stand before the point.
+
+    Args:
+        value: the number.
+        digits: the most digits to keep.
+        round: whether to round it up, down or to the nearest.
+        places: the most decimals to keep.
+        zeros: keep zeros at the end.
+        short: write an exponent below 0.0001 and from 10^10 on.
+        mark: put a sign (≤, ≥) or words before a number that was rounded outward.
+        slack: what doubles may have added to the number or taken from it.
+        infinite: what to write for infinity.
 
     Example:
-        >>> rounded(Fraction(2, 3), 2, up=False), rounded(Fraction(2, 3), 2, up=True)
-        ('0.66', '0.67')
-        >>> rounded(Fraction(1, 3)), rounded(Fraction(1234567)), rounded(Fraction(5, 2))
-        ('0.333333', '1,234,567', '2.5')
+        >>> number(2.80735, round="up", places=2), number(3, round="up", places=2, zeros=True)
+        ('2.81', '3.00')
+        >>> number(57869.2, 4, round="down"), number(2.5e-12, 1, round="up")
+        ('57,860', '3e-12')
+        >>> number(Fraction(1, 3), round="nearest"), number(1234567.8, round="up")
+        ('0.333333', '1,234,568')
+        >>> number(Fraction(1, 3), 2, round="up", mark="words")
+        'at most 0.34'
+        >>> number(12344000001, 4, round="up", short=True)
+        '1.235e+10'
     """
-    if places is None:
-        places = max(SIGNIFICANT - magnitude(number), 0)
-        while places and (number * 10 ** (places - 1)).denominator == 1:
+    if isinstance(value, float) and not math.isfinite(value):
+        return infinite
+    exact = Fraction(value)
+    if digits is None and places is None:
+        places, zeros = max(SIGNIFICANT - magnitude(exact), 0), True
+        while places and (exact * 10 ** (places - 1)).denominator == 1:
             places -= 1
-    scaled = number * 10**places
-    whole = round(scaled) if up is None else math.ceil(scaled) if up else math.floor(scaled)
-    text = f"{abs(whole):0{places + 1}d}"
-    front, back = (text[:-places], "." + text[-places:]) if places else (text, "")
-    return f"{'-' if whole < 0 else ''}{int(front):,}{back}"
+    elif digits is not None:
+        places = digits - magnitude(exact)
+    assert places is not None
+    inward = Fraction(slack) * {"up": -1, "down": 1, "nearest": 0}[round]
+    whole = ROUNDINGS[round]((exact + inward) * Fraction(10) ** places)
+    kept = Decimal(whole).scaleb(-places, Context(prec=LONG))
+    text = f"{kept:,.{max(places, 0)}f}" if zeros else plain_decimal(kept)
+    if short:
+        text = f"{float(kept):,.10g}"
+    return (direction(text, exact, slack, words=mark == "words") if mark else "") + text
 
 
 def magnitude(number: Fraction) -> int:
@@ -224,31 +265,6 @@ def magnitude(number: Fraction) -> int:
     size = abs(number)
     digits = len(str(size.numerator)) - len(str(size.denominator))
     return digits + 1 if size >= Fraction(10) ** digits else digits
-
-
-def decimals_up(number: float, places: int = 3) -> str:
-    """Write a number with at most so many decimals, rounded up.
-
-    Example:
-        >>> decimals_up(2.80735492), decimals_up(3.0)
-        ('2.808', '3')
-    """
-    return _decimals(number, places, ROUND_CEILING)
-
-
-def decimals_down(number: float, places: int = 3) -> str:
-    """Write a number with at most so many decimals, rounded down.
-
-    Example:
-        >>> decimals_down(2.80735492), decimals_down(3.0)
-        ('2.807', '3')
-    """
-    return _decimals(number, places, ROUND_FLOOR)
-
-
-def _decimals(number: float, places: int, rounding: str) -> str:
-    last_place = Decimal(1).scaleb(-places)
-    return plain_decimal(Decimal(number).quantize(last_place, rounding, Context(prec=LONG)))
 
 
 def plain_decimal(number: Decimal) -> str:
@@ -320,26 +336,19 @@ def interval_words(
             return f"{as_date(value)}{null}", "exact", "0"
         return f"{as_date(value)}{null}", f"[{first}, {last}]", f"±{math.ceil(error)} days"
     if not error and (value * 10**FULL).denominator == 1:
-        digits = next(digits for digits in range(FULL + 1) if (value * 10**digits).denominator == 1)
-        return rounded(value, digits) + null, "exact", "0"
+        places = next(places for places in range(FULL + 1) if (value * 10**places).denominator == 1)
+        return number(value, round="nearest", places=places, zeros=True) + null, "exact", "0"
     finest = 3 - magnitude(error) if error else SIGNIFICANT - magnitude(value)
-    digits = max(finest, 0)
-    while digits and all((end * 10 ** (digits - 1)).denominator == 1 for end in (value, low, high)):
-        digits -= 1
-    middle = Fraction(round(value * 10**digits), 10**digits)  # as it is shown
+    places = max(finest, 0)
+    while places and all((end * 10 ** (places - 1)).denominator == 1 for end in (value, low, high)):
+        places -= 1
+    fixed = partial(number, places=places, zeros=True)
+    middle = Fraction(round(value * 10**places), 10**places)  # as it is shown
     error = max(middle - low, high - middle)
-    ends = f"[{rounded(low, digits, up=False)}, {rounded(high, digits, up=True)}]"
-    return rounded(middle, digits) + null, ends, f"±{rounded(error, digits, up=True)}"
+    ends = f"[{fixed(low, round='down')}, {fixed(high, round='up')}]"
+    return fixed(middle, round="nearest") + null, ends, f"±{fixed(error, round='up')}"
 
 
-# --- numerals -------------------------------------------------------------------------------------
-# Numbers as reports show them: percentages, few digits, narrow cells of tables, values.
-#
-# The names say which way a number is rounded, as in ``wording``, on which these functions rest.
-# No answer of an agent needs them.
-
-LONGEST_CELL = 8
-"""Characters of an exact number in a narrow table."""
 LONGEST_VALUE = 80
 """Letters of one value of a table in a sentence."""
 
@@ -374,90 +383,15 @@ def exact_text(number: Fraction) -> str:
     return str(number) if number.denominator > 10**18 else decimal_text(number)
 
 
-def exactly_or_up(number: Fraction) -> str:
+def exactly_or_up(value: Fraction) -> str:
     """Write a number exactly where that is short, else with four digits, rounded up.
 
     Example:
         >>> exactly_or_up(Fraction(1, 2)), exactly_or_up(Fraction(75, 7))
         ('0.5', '10.72')
     """
-    text = exactly(number)
-    return digits_up(number, 4) if "/" in text else text
-
-
-def two_decimals_up(number: float, slack: float = 0.0) -> str:
-    """Write a number with two decimals, rounded up; slack is what doubles have added to it.
-
-    Example:
-        >>> two_decimals_up(2.5849625), two_decimals_up(3.0), two_decimals_up(1.23 + 1e-15, 1e-9)
-        ('2.59', '3.00', '1.23')
-    """
-    if not math.isfinite(number):
-        return str(number)
-    return f"{math.ceil(Fraction(number) * 100 - Fraction(slack)) / 100:.2f}"
-
-
-def two_decimals_down(number: float, slack: float = 0.0) -> str:
-    """Write a number with two decimals, rounded down; slack is what doubles have taken from it.
-
-    Example:
-        >>> two_decimals_down(1.239), two_decimals_down(3 - 1e-15, 1e-9)
-        ('1.23', '3.00')
-    """
-    if not math.isfinite(number):
-        return str(number)
-    return f"{math.floor(Fraction(number) * 100 + Fraction(slack)) / 100:.2f}"
-
-
-def digits_up(number: float | Fraction, digits: int) -> str:
-    """Write a number with so many digits, rounded up.
-
-    Example:
-        >>> digits_up(Fraction(1, 3), 5), digits_up(0.84799, 4), digits_up(9, 4)
-        ('0.33334', '0.848', '9')
-    """
-    return _digits(number, digits, ROUND_CEILING)
-
-
-def digits_down(number: float | Fraction, digits: int) -> str:
-    """Write a number with so many digits, rounded down; what is below zero is written as 0.
-
-    Amounts of information are never negative: less than zero is what rounding has left.
-
-    Example:
-        >>> digits_down(0.29999, 4), digits_down(57869.2, 4), digits_down(2.5e-12, 4)
-        ('0.2999', '57,860', '2.499e-12')
-    """
-    return "0" if number <= 0 else _digits(number, digits, ROUND_FLOOR)
-
-
-def _digits(number: float | Fraction, digits: int, rounding: str) -> str:
-    if isinstance(number, float) and not math.isfinite(number):
-        return "infinite"
-    numerator, denominator = number.as_integer_ratio()
-    context = Context(prec=digits, rounding=rounding)
-    return plain_decimal(context.divide(Decimal(numerator), Decimal(denominator)))
-
-
-def six_decimals(number: float, *, up: bool) -> str:
-    """Write an amount with six decimals, rounded up or down.
-
-    Example:
-        >>> six_decimals(0.1, up=True), six_decimals(0.1, up=False), six_decimals(math.inf, up=True)
-        ('0.100001', '0.100000', 'infinitely many')
-    """
-    return "infinitely many" if math.isinf(number) else rounded(Fraction(number), 6, up=up)
-
-
-def factor_up(number: float | Fraction) -> str:
-    """Write a factor with four digits, rounded up, and with an exponent from 10^10 on.
-
-    Example:
-        >>> factor_up(Fraction(9, 5)), factor_up(0.84799), factor_up(Fraction(12344000001))
-        ('1.8', '0.848', '1.235e+10')
-    """
-    # Certificates keep these texts: digits_up writes numbers from 10^10 on in another way.
-    return f"{float(digits_up(number, 4).replace(',', '')):,.10g}"
+    text = exactly(value)
+    return text if "/" not in text else number(value, 4, round="up")
 
 
 def times(ratio: Fraction, *, up: bool) -> str:
@@ -468,114 +402,27 @@ def times(ratio: Fraction, *, up: bool) -> str:
         ('3.34 times', '120 times')
     """
     places = 0 if ratio >= 100 or ratio.denominator == 1 else 2 if ratio < 10 else 1
-    return f"{rounded(ratio, places, up=up)} times"
+    text = number(ratio, round="up" if up else "down", places=places, zeros=True)
+    return f"{text} times"
 
 
-def two_digits_up(number: float) -> str:
-    """Write a number with two digits, rounded up: a bound stays one.
-
-    Example:
-        >>> two_digits_up(17.42), two_digits_up(3.61e-10), two_digits_up(0.0)
-        ('18', '3.7e-10', '0')
-    """
-    upward = Context(prec=2, rounding=ROUND_CEILING)
-    return f"{float(upward.create_decimal_from_float(number)):g}"
-
-
-def percent(share: float, digits: int = 4) -> str:
-    """Write a share in percent with so many digits, to the nearest: where no side is the safe one.
+def percent(
+    share: float | Fraction,
+    of: int = 1,
+    *,
+    round: Rounding,
+    places: int = 2,
+    mark: Literal["sign", "words"] | None = None,
+) -> str:
+    """Write a share in percent, rounded as ``number`` does.
 
     Example:
-        >>> percent(0.123456), percent(0.5), percent(1 / 3, digits=3)
-        ('12.35 %', '50 %', '33.3 %')
+        >>> percent(1, 3, round="up"), percent(1, 3, round="up", mark="words")
+        ('33.34 %', 'at most 33.34 %')
+        >>> percent(Fraction(1, 2), round="up", mark="words")
+        '50 %'
     """
-    return f"{100 * share:.{digits}g} %"
-
-
-def percent_up(share: Fraction | int, of: int = 1) -> str:
-    """Write a share in percent, rounded up: no risk is shown smaller than it is.
-
-    Example:
-        >>> percent_up(1, 3), percent_up(Fraction(1, 2))
-        ('33.34 %', '50 %')
-    """
-    return f"{math.ceil(Fraction(share) / of * 10_000) / 100:g} %"
-
-
-def percent_at_most(share: Fraction | int, of: int = 1, *, words: bool = True) -> str:
-    """Write a share in percent, and say so where it was rounded up: in words, or with a sign.
-
-    Example:
-        >>> percent_at_most(1, 3), percent_at_most(1, 2), percent_at_most(1, 3, words=False)
-        ('at most 33.34 %', '50 %', '≤ 33.34 %')
-    """
-    text = percent_up(share, of)
-    return direction(text.removesuffix(" %"), 100 * Fraction(share) / of, words=words) + text
-
-
-def tenth_percent_up(share: float) -> str:
-    """Write a share that was rounded up to a double in percent with one decimal, rounded up.
-
-    Example:
-        >>> tenth_percent_up(0.12301), tenth_percent_up(0.1)
-        ('12.4 %', '10 %')
-    """
-    return f"{math.ceil(share * 1000) / 10:g} %"
-
-
-def percent_down(part: int, whole: int) -> str:
-    """Write a share in percent with two digits, rounded down.
-
-    Example:
-        >>> percent_down(2, 3), percent_down(1, 20), percent_down(3, 3)
-        ('66 %', '5.0 %', '100 %')
-    """
-    share = Fraction(100 * part, whole)
-    return f"{rounded(share, max(2 - magnitude(share), 0), up=False)} %"
-
-
-def cell_exact(number: Fraction) -> str:
-    """Write an exact number; one that is not short with five digits, rounded up.
-
-    Example:
-        >>> cell_exact(Fraction(1, 2)), cell_exact(Fraction(1, 3))
-        ('0.5', '0.33334')
-    """
-    text = exactly(number)
-    return text if "/" not in text and len(text) <= LONGEST_CELL else digits_up(number, 5)
-
-
-def cell_up(number: float) -> str:
-    """Write a number with two decimals, from a thousand on with none, rounded up.
-
-    Example:
-        >>> cell_up(2.801), cell_up(5792.4)
-        ('2.81', '5,793')
-    """
-    return f"{math.ceil(number):,}" if number >= 1000 else two_decimals_up(number)
-
-
-def cell_down(number: float) -> str:
-    """Write a number with three digits, rounded down, and with an exponent below a thousandth.
-
-    Example:
-        >>> cell_down(2.8284), cell_down(57869.2), cell_down(0.000034567), cell_down(0)
-        ('2.82', '57,800', '3.45e-5', '0')
-    """
-    if not 0 < number < 1e-3:
-        return digits_down(number, 3)
-    below = Context(prec=3, rounding=ROUND_FLOOR).create_decimal(Decimal(number))
-    return f"{below:.2e}".replace("e-0", "e-")
-
-
-def cell_count(number: int) -> str:
-    """Write a count, from a thousand million on with an exponent.
-
-    Example:
-        >>> cell_count(12_000), cell_count(2**40)
-        ('12,000', '1.10e+12')
-    """
-    return f"{number:,}" if number < 10**9 else f"{number:.2e}"
+    return f"{number(100 * Fraction(share) / of, round=round, places=places, mark=mark)} %"
 
 
 def few_digits(number: float, digits: int = 4) -> str:
@@ -590,23 +437,6 @@ def few_digits(number: float, digits: int = 4) -> str:
     if float(number).is_integer() and abs(number) < 1e15:
         return f"{int(number):,}"
     return f"{number:,.0f}" if 10**digits <= abs(number) < 1e15 else f"{number:.{digits}g}"
-
-
-def interval_end(number: float, *, up: bool, digits: int = 4) -> str:
-    """Write an end of an interval in a few digits that do not make the interval smaller.
-
-    Example:
-        >>> interval_end(0.41234, up=False), interval_end(0.41234, up=True)
-        ('0.4123', '0.4124')
-    """
-    if not number or math.isinf(number):
-        return few_digits(number, digits)
-    unit = 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
-    nearest = round(number / unit) * unit
-    outside = nearest >= number if up else nearest <= number
-    if not outside and not math.isclose(nearest, number, rel_tol=1e-12):
-        nearest += unit if up else -unit
-    return few_digits(nearest, digits)
 
 
 class BinnedNumber(float):

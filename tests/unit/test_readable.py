@@ -9,26 +9,10 @@ import pytest
 
 import hartley
 from hartley.errors import OptionError, Refused
-from hartley.report import ReadableResult
 from hartley.tables.view import evaluate_condition
 from hartley.text import BinnedNumber, value_text
 
 TABLE = {"age": [31, 35, 42, 48, 67], "sex": ["F", "F", "M", "M", "<b>"]}
-
-
-class Said(ReadableResult):
-    headline = "A <b> & more."
-    sentences = ("first", "word " * 40)
-
-
-def test_a_result_is_a_headline_and_a_list_of_sentences():
-    lines = str(Said()).splitlines()
-    assert lines[:2] == ["A <b> & more.", "• first"]
-    assert lines[2].startswith("• word")
-    assert lines[3].startswith("  word")
-    assert max(map(len, lines)) <= 100
-    page = Said()._repr_html_()
-    assert page.startswith("<p><b>A &lt;b&gt; &amp; more.</b></p><ul><li>first</li>")
 
 
 @pytest.mark.parametrize("kind", ["audit", "anonymity", "anonymize", "doctor"])

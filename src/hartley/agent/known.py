@@ -11,7 +11,7 @@ from itertools import groupby
 from math import isqrt, prod
 from typing import TYPE_CHECKING
 
-from hartley.text import count_of, decimal_text, listed, rounded
+from hartley.text import count_of, decimal_text, listed, number
 from hartley.trusted.pricing.regions import CellGrid
 from hartley.trusted.questions.batch import (
     COUNT,
@@ -389,7 +389,7 @@ class _KnownWidth:
     def __str__(self) -> str:
         if self.exact:
             return f"{self.subject} exactly"
-        return f"{self.subject} up to {rounded(self.width, up=True)}{self.unit}"
+        return f"{self.subject} up to {number(self.width, round='up')}{self.unit}"
 
 
 def _windows(questions: Sequence[Question], schema: Schema) -> Iterator[_KnownWidth]:

@@ -22,7 +22,8 @@ from hartley.agent.workload import (
     read_workload,
 )
 from hartley.errors import OptionError
-from hartley.exact import bits_at_least, floor_power
+from hartley.exact import floor_power
+from hartley.results.codec import ratio_bits
 from hartley.results.plan import Ordering, PeriodLeft, Plan, PlannedQuestion, WorkloadEntry
 from hartley.results.quote import Wish, useful_words
 from hartley.text import bits_down, bits_up, count_of
@@ -271,7 +272,7 @@ class _BatchCharge(NamedTuple):
     @property
     def words(self) -> str:
         """What would be charged, in words."""
-        return bits_up(bits_at_least(*self.due.as_integer_ratio()))
+        return bits_up(ratio_bits(self.due))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from hartley.agent.known import known_words
 from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
+from hartley.results.codec import ratio_bits
 from hartley.results.quote import ErrorsAtRows, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, conjugate, count_of
@@ -181,9 +182,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         texts=texts,
         cells=priced.cells,
         bits_alone=priced.bits,
-        bits=priced.bits
-        if offer is None
-        else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
+        bits=priced.bits if offer is None else ratio_bits(offer.terms.due),
         affordable=None if offer is None else refusal is None,
         errors=tuple(desk.errors(plan) for plan in plans),
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
@@ -224,8 +223,7 @@ def explain(
     unpaid = [questions[at] for at in offer.unpaid]
     lines = _told_words(desk, questions, offer)
     if unpaid:
-        due = offer.terms.due
-        end = f"It costs {bits_up(bits_at_least(due.numerator, due.denominator))}; "
+        end = f"It costs {bits_up(ratio_bits(offer.terms.due))}; "
         end += f"{bits_down(offer.balance.remaining)} left, so it is covered."
         if offer.refusal is not None:
             end = f"{offer.refusal.problem}, so it is refused."
@@ -260,10 +258,9 @@ def _told_words(
         known = known_words(unpaid, rows, desk.schema)
         lines.append(f"{discount_sentence(given, name_rows=name_rows)} {known}".rstrip())
     if terms.due < terms.account_cells:
-        due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
         lines.append(
             "Charges add up for each value of the public columns, and the largest sum counts: it "
-            f"grows by {due}."
+            f"grows by {bits_up(ratio_bits(terms.due))}."
         )
     return lines
 

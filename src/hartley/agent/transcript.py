@@ -18,8 +18,8 @@ from hartley.knowledge.transcript import (
     ANY_TYPE,
     FAR,
     MISSING,
+    AnswerCell,
     Group,
-    Told,
     Transcript,
     name_of_type,
 )
@@ -149,7 +149,7 @@ class Domain:
             passing[-1] = False
         return passing
 
-    def statement(self, question: Question, cell: int | None, text: str) -> Told:
+    def statement(self, question: Question, cell: int | None, text: str) -> AnswerCell:
         """Return an answer as a statement about records."""
         inside = self.passing(question.where)
         values = inside.astype(np.int64)
@@ -159,7 +159,7 @@ class Domain:
                 values += factor * np.where(inside, self._codes(name), 0)
         if question.statistic is Statistic.SQUARES:
             values **= 2
-        return Told(
+        return AnswerCell(
             text,
             inside,
             values,

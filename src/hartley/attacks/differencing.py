@@ -337,10 +337,10 @@ class Differencing:
         rows: a total is called isolating if it is about at most this many rows.
 
     Example:
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> pay, who = np.tile(np.arange(51), 3), np.repeat([0, 1, 2], 51)
         >>> def told(total, inside):
-        ...     return Told("SUM", inside, pay * inside, total, (total, total), least=0,
+        ...     return AnswerCell("SUM", inside, pay * inside, total, (total, total), least=0,
         ...                 step=Fraction(1))
         >>> answers = told(83, who >= 0), told(32, who == 1), told(14, who == 2)
         >>> groups = tuple(Group(1, np.flatnonzero(who == one)) for one in range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.report import Chart, Panel, Readable, Report, Section, Series, Tile
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, run
-from hartley.text import count_of, few_digits, interval_end, percent_up
+from hartley.text import count_of, few_digits, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +50,9 @@ class AttackEstimate:
         """Say how certain the number is."""
         if self.is_exact:
             return "exact"
-        low, high = interval_end(self.low, up=False), interval_end(self.high, up=True)
+        outward = partial(number, digits=4, short=True, infinite="∞")
+        low = outward(self.low, round="down", slack=1e-12 * abs(self.low))
+        high = outward(self.high, round="up", slack=1e-12 * abs(self.high))
         sure = f"with {100 * self.confidence:.4g} % confidence"
         return f"between {low} and {high} {sure if self.confidence < 1 else 'for certain'}"
 
@@ -199,7 +202,7 @@ class Disclosure:
         classes = count_of(self.classes, "class")
         return (
             f"{name} attack on {self.column}: it learns {self.learned} for {self.people:,} of "
-            f"{self.rows:,} people ({percent_up(self.people, self.rows)}), in {classes}, "
+            f"{self.rows:,} people ({percent(self.people, self.rows, round='up')}), in {classes}, "
             f"the smallest of {self.smallest:,}."
         )
 
@@ -217,8 +220,8 @@ class Guess:
         """Say what the keys are worth to a guesser."""
         return (
             f"Guessing the most common {self.column} of a person's class is right for "
-            f"{percent_up(self.with_keys)} of the people, and without the keys for "
-            f"{percent_up(self.without_keys)}."
+            f"{percent(self.with_keys, round='up')} of the people, and without the keys for "
+            f"{percent(self.without_keys, round='up')}."
         )
 
 

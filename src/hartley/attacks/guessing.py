@@ -14,7 +14,7 @@ from hartley.measures.entropy import expected_guesses
 from hartley.measures.guessing import attribute_codes, worst_attribute
 from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.report import Chart, Panel, Series
-from hartley.text import count_of, percent_up, rounded
+from hartley.text import count_of, number, percent
 
 if TYPE_CHECKING:
     from hartley.measures.entropy import ExpectedGuesses
@@ -255,8 +255,8 @@ class GuessingFinding(AttackResult):
         }
 
 
-def _average(number: Fraction) -> str:
-    return rounded(number, 0 if number.denominator == 1 else 2)
+def _average(mean: Fraction) -> str:
+    return number(mean, round="nearest", places=0 if mean.denominator == 1 else 2, zeros=True)
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ class TestingFinding(AttackResult):
         if decided:
             summary = (
                 f"The release decides for certain whether {self.hypothesis} for {decided:,} of "
-                f"{total:,} rows ({percent_up(self.share)})."
+                f"{total:,} rows ({percent(self.share, round='up')})."
             )
         return f"{summary} {self.left_out}".rstrip()
 

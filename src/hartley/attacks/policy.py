@@ -33,6 +33,7 @@ from hartley.attacks.policy_search import (
     try_inputs,
 )
 from hartley.boxes.box import CategoryList, Interval, SteppedRange
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, HartleyError, OptionError, TableError
 from hartley.exact import parse_number, parse_step
 from hartley.guarantees.verify import certify
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from hartley.attacks.policy_search import PolicyPart
     from hartley.engines.table import Table
+    from hartley.inputs import Columns, Document, MoreRows, PolicyFile, Rows, Settings
     from hartley.policies.column import Declared
 
 
@@ -337,15 +339,15 @@ def _distance(name: str, distance: object) -> Fraction:
 
 
 def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
-    policy: PolicyDocument | str | os.PathLike[str],
-    released: object,
+    policy: PolicyFile,
+    released: Rows,
     *,
-    data: object = None,
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    steps: Mapping[str, object] | None = None,
-    known: Sequence[str] = (),
-    known_within: Mapping[str, object] | None = None,
-    known_rounded: Mapping[str, object] | None = None,
+    steps: Settings | None = None,
+    schema: Document | None = None,
+    data: MoreRows | None = None,
+    known: Columns = (),
+    known_within: Settings | None = None,
+    known_rounded: Settings | None = None,
 ) -> PolicyFinding:
     r"""Work out from which inputs released records can come, and compare with the certificate.
 
@@ -359,15 +361,19 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
     true record is never ruled out. Costs one execution of the policy over all possible values.
 
     Args:
-        policy: the policy, or the path of its file.
-        released: the released table, whatever ``open_table`` opens.
-        data: the true table, its rows in the order of the released one; needed where something is
-            known of the true values.
-        schema: the public schema, which says more about the possible values: steps and lists.
-        steps: the steps of columns, by column; they count before those of a schema.
-        known: columns whose true value is known of every record.
-        known_within: for columns known to within a distance of the true value, the distance.
-        known_rounded: for columns known rounded to the nearest multiple of a step, the step.
+        policy: The policy file. In Python, also a policy.
+        released: the released table, in all forms that ``open_table`` takes.
+        steps: The step on which the values of a column lie, counted from the low end of its range;
+            without one, every double of the range is possible. In Python, a step by column, which
+            counts before that of a schema.
+        schema: The public schema, in TOML: steps, ranges and lists of possible values. In Python,
+            also its content.
+        data: The true table, its rows in the order of the released one; it is needed only for what
+            is known beside the release.
+        known: Columns whose true values the adversary knows, from the true table.
+        known_within: A column that the adversary knows to within this distance of its true value.
+        known_rounded: A column that the adversary knows rounded to the nearest multiple of this
+            step.
 
     Example:
         >>> from hartley.policies.column import KeptColumn
@@ -390,7 +396,7 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
     attack = PolicyInversion(
         steps or {},
         {} if schema is None else _values(Schema.read(schema)),
-        tuple(known),
+        names_of(known),
         known_within or {},
         known_rounded or {},
     )

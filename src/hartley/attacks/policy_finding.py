@@ -13,7 +13,7 @@ from hartley.attacks.finding import AttackEstimate, AttackResult
 from hartley.attacks.policy_search import size_of
 from hartley.errors import printable
 from hartley.report import Chart, Panel, Readable, Report, Section, Series
-from hartley.text import bits_down, conjugate, count_of, digits_down, few_digits, listed, percent_up
+from hartley.text import bits_down, conjugate, count_of, few_digits, listed, number, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class ColumnInversion:
         if self.single == self.rows:
             return f"Of {name}, a single value is left for every record.{self._more}"
         settled = "none" if not self.single else f"{self.single:,}"
-        share = f" ({percent_up(self.share)})" if self.single else ""
+        share = f" ({percent(self.share, round='up')})" if self.single else ""
         return (
             f"Of {name}, a single value is left for {settled} of {rows}{share}; {self._left}."
             f"{self._more}"
@@ -91,7 +91,7 @@ class ColumnInversion:
     def _left(self) -> str:
         if not self.stepped:
             widths = (self.narrowest or 0.0, self.typical_width or 0.0)
-            worst, typical = (digits_down(width, 4) for width in widths)
+            worst, typical = (number(width, 4, round="down") for width in widths)
             return f"what is left spans a width of {worst} at least, and typically {typical}"
         of = "" if self.values is None else f" of {self.values:,}"
         worst, typical = map(bits_down, self.bits)
@@ -189,8 +189,8 @@ class HiddenHypothesis(Readable):
         if not self.open:
             return f"Whether {text} is decided for every record: nothing of it is hidden."
         return (
-            f"Whether {text} is decided for {self.decided:,} of {rows} ({percent_up(self.share)}), "
-            f"and stays open for {self.open:,}."
+            f"Whether {text} is decided for {self.decided:,} of {rows} "
+            f"({percent(self.share, round='up')}), and stays open for {self.open:,}."
         )
 
     @property

@@ -24,7 +24,7 @@ from hartley.tables.counts import class_sizes, distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.release_rules import Keep
 from hartley.tables.view import prepare
-from hartley.text import conjugate, count_of, listed, percent
+from hartley.text import conjugate, count_of, few_digits, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,12 +100,12 @@ class UniquenessFinding(AttackResult):
         if self.singled:
             last = self.singled[-1]
             return (
-                f"{_points(last.known)} out {percent(last.share.value)} of {self.people:,} "
-                f"people{how}."
+                f"{_points(last.known)} out {few_digits(100 * last.share.value)} % of "
+                f"{self.people:,} people{how}."
             )
         return (
-            f"{percent(self.unique_share.value)} of {self.records:,} records are unique on "
-            f"{listed(self.columns)}{how}."
+            f"{few_digits(100 * self.unique_share.value)} % of {self.records:,} records are unique "
+            f"on {listed(self.columns)}{how}."
         )
 
     @property
@@ -116,19 +116,18 @@ class UniquenessFinding(AttackResult):
             share, sure = singled.share, "exactly"
             if not share.is_exact:
                 sure = (
-                    f"between {percent(share.low)} and {percent(share.high)} with "
-                    f"{100 * share.confidence:.4g} % confidence"
+                    f"between {few_digits(100 * share.low)} % and {few_digits(100 * share.high)} % "
+                    f"with {100 * share.confidence:.4g} % confidence"
                 )
-            said.append(
-                f"{_points(singled.known)} out {percent(share.value)} of the people, {sure}."
-            )
+            out = f"out {few_digits(100 * share.value)} % of the people"
+            said.append(f"{_points(singled.known)} {out}, {sure}.")
         said.append(
             f"{self.unique:,} of {self.records:,} records share their released values with no "
             f"other; there are {sum(self.sizes.values()):,} different ones."
         )
         if self.true_sizes is not None:
-            before = self.true_sizes.get(1, 0) / _records(self.true_sizes)
-            said.append(f"On the true values {percent(before)} of the records are unique.")
+            before = 100 * self.true_sizes.get(1, 0) / _records(self.true_sizes)
+            said.append(f"On the true values {few_digits(before)} % of the records are unique.")
         return tuple(said)
 
     def chart(self) -> Chart:

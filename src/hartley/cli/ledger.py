@@ -488,9 +488,9 @@ def _table(*columns: str) -> Table:
 
 def _bits(cells: int, over: int = 1) -> str:
     from hartley.exact import bits_at_least
-    from hartley.text import decimals_up
+    from hartley.text import number
 
-    return decimals_up(bits_at_least(cells, over))
+    return number(bits_at_least(cells, over), round="up", places=3)
 
 
 def _cost(balance: Balance) -> str:
@@ -498,9 +498,9 @@ def _cost(balance: Balance) -> str:
 
 
 def _remaining(balance: Balance) -> str:
-    from hartley.text import decimals_down
+    from hartley.text import number
 
-    return decimals_down(balance.remaining)
+    return number(balance.remaining, round="down", places=3)
 
 
 def _exact(bits: Fraction) -> str:

@@ -252,7 +252,6 @@ SOLAR_HOMES = Source(
     ),
 )
 HEAD = ("Customer", "Generator Capacity", "Postcode", "Consumption Category", "date")
-SOLAR_COLUMNS = (*HEAD, *HALF_HOURS)
 SOLAR_UNITS = {"Generator Capacity": "kWp", **dict.fromkeys(HALF_HOURS, "kWh")}
 CATEGORIES = ("GC", "CL", "GG")
 """General consumption, controlled load, gross generation."""

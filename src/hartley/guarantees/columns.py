@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hartley.boxes.enclosure import range_bounds, shown
+from hartley.boxes.enclosure import expression_text, range_bounds
 from hartley.boxes.expression import variables
 from hartley.errors import InputError, OptionError, printable
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
@@ -24,12 +24,10 @@ from hartley.text import (
     bits_up,
     conjugate,
     count_of,
-    digits_down,
-    digits_up,
     exactly,
     exactly_or_up,
-    factor_up,
     listed,
+    number,
     plural,
 )
 
@@ -356,7 +354,9 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
 def _category_claim(
     gain: Fraction, bits: float, unbounded: list[str], budget: object, *, keeps_budget: bool
 ) -> str:
-    times = f"multiplies the chance to guess it by {factor_up(gain)} at most"
+    times = (
+        f"multiplies the chance to guess it by {number(gain, 4, round='up', short=True)} at most"
+    )
     if unbounded:
         return (
             f"{nothing_promised(unbounded)}. "
@@ -417,7 +417,7 @@ def promise_open(opened: OpenHypothesis) -> Promise:
             "of reach",
             hint="allow values to be moved further, or check the ranges and units of the columns",
         )
-    share = digits_down(100 * counts.share, 4)
+    share = number(100 * counts.share, 4, round="down")
     if isinstance(counts, OpenShare):  # of all that records could be, where a column has no step
         sides = opened.ranges.items()
         ranges = {printable(name): [str(side.low), str(side.high)] for name, side in sides}
@@ -531,18 +531,18 @@ def _of_open_records(counts: OpenRecords) -> tuple[Consequence, ...]:
     return (
         Consequence(
             "success of a test",
-            float(digits_down(counts.success, 12)),
+            float(number(counts.success, 12, round="down")),
             "Were every possible record equally likely, the best test of the hypothesis would be "
-            f"right with probability {digits_down(counts.success, 4)} or more: this much is not "
-            "hidden.",
+            f"right with probability {number(counts.success, 4, round='down')} or more: "
+            "this much is not hidden.",
             f"{D}, Theorem 2",
         ),
         Consequence(
             "Priv by outputs",
             counts.priv,
-            f"Counted in outputs, as equation 10 does, Priv is {digits_down(counts.priv, 4)} bits. "
-            "Merging outputs that decide would raise it and protect nobody, so policies are "
-            "compared by their open records.",
+            "Counted in outputs, as equation 10 does, Priv is "
+            f"{number(max(counts.priv, 0), 4, round='down')} bits. Merging outputs that decide "
+            "would raise it and protect nobody, so policies are compared by their open records.",
             f"{D}, equation 10",
         ),
     )
@@ -572,11 +572,12 @@ def promise_line(policy: LinePolicy) -> Promise:
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
     column, reach = printable(policy.column), exactly_or_up(policy.reach)
-    line = f"{reach} of the line {printable(f'{policy.column} = {shown(policy.hypothesis.line)}')}"
-    share = f"{digits_down(100 * hidden / total, 4)} % of all that records could be"
-    most = digits_up(100 * min(band.high / total, Fraction(1)), 4)
-    private = f"{'infinitely' if epsilon is None else digits_down(epsilon, 4)}-private"
-    bits = digits_down(left_open, 4)
+    text = f"{policy.column} = {expression_text(policy.hypothesis.line)}"
+    line = f"{reach} of the line {printable(text)}"
+    share = f"{number(100 * hidden / total, 4, round='down')} % of all that records could be"
+    most = number(100 * min(band.high / total, Fraction(1)), 4, round="up")
+    private = f"{'infinitely' if epsilon is None else number(epsilon, 4, round='down')}-private"
+    bits = number(max(left_open, 0), 4, round="down")
     if policy.spreads:
         fine_enough = f"the values of {column} have no step {STEPLESS}"
         claim = (
@@ -630,7 +631,8 @@ def refuse_certain(policy: LinePolicy) -> None:
         holds = (above.low >= 0) == (policy.hypothesis.sign[0] == ">")
         raise OptionError(
             f"The declared ranges decide whether {policy.column} {policy.hypothesis.sign} "
-            f"{shown(policy.hypothesis.line)}: it is {'' if holds else 'not '}so everywhere",
+            f"{expression_text(policy.hypothesis.line)}: "
+            f"it is {'' if holds else 'not '}so everywhere",
             hint="there is nothing to hide; check the ranges and the units of the columns",
         )
 
@@ -668,11 +670,7 @@ def promise_lines(document: PolicyDocument) -> Promise:
     if len(promises) == 1:
         return replace(weakest, claim=f"{weakest.claim} {rest}")
     consequences = [
-        replace(
-            consequence,
-            name=f"{consequence.name} of {name}",
-            sentence=f"Of {name}: {consequence.sentence}",
-        )
+        consequence.about(name, "Of")
         for promise, name in zip(promises, names, strict=True)
         for consequence in promise.consequences
     ]

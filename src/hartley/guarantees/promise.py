@@ -48,6 +48,11 @@ class Consequence:
     sentence: str
     theorem: str
 
+    def about(self, what: str, begin: str = "About") -> Consequence:
+        """Return the consequence of one part of a policy, told from those of its other parts."""
+        sentence = f"{begin} {what}: {self.sentence}"
+        return replace(self, name=f"{self.name} of {what}", sentence=sentence)
+
 
 @dataclass(frozen=True)
 class Promise:

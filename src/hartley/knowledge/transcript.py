@@ -46,13 +46,13 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswerCell:
     """One answer: the cell of a total, or of an order statistic, of the rows of some records.
 
     Example:
         >>> from fractions import Fraction
         >>> ones = np.array([0, 1, 1])
-        >>> count = Told("how many", ones > 0, ones, 1, (2, 3), least=0, step=Fraction(2))
+        >>> count = AnswerCell("how many", ones > 0, ones, 1, (2, 3), least=0, step=Fraction(2))
         >>> count.cells(np.array([1, 2, 4])), [(b.low, b.high) for b in count.bounds()]
         (array([0, 1, 2]), [(2, 3)])
     """
@@ -128,7 +128,7 @@ class Transcript:
     Example:
         >>> from fractions import Fraction
         >>> ages = np.arange(4)[:, None]
-        >>> total = Told("SUM(age)", ages[:, 0] >= 0, ages[:, 0], 5, (5, 5), least=0,
+        >>> total = AnswerCell("SUM(age)", ages[:, 0] >= 0, ages[:, 0], 5, (5, 5), least=0,
         ...              step=Fraction(1))
         >>> pair = Transcript(("age",), ages, (total,), (Group(2, np.arange(4)),), charged=4)
         >>> pair.rows, pair.known
@@ -139,7 +139,7 @@ class Transcript:
     """Those that some answer depends on."""
     records: NDArray[np.int64]
     """The codes of each record, one row per record, one column per column."""
-    answers: tuple[Told, ...]
+    answers: tuple[AnswerCell, ...]
     groups: tuple[Group, ...]
     """Together all rows; where rows are a secret, also those that may not be there."""
     charged: int
@@ -247,16 +247,16 @@ class Alike:
     """The kind of each of the group's records."""
 
 
-def alike(transcript: Transcript, group: Group) -> Alike:
+def record_kinds(transcript: Transcript, group: Group) -> Alike:
     """Return the kinds of records that the answers tell apart.
 
     Example:
         >>> from fractions import Fraction
         >>> old = np.array([0, 0, 1])
-        >>> count = Told("old", old > 0, old, 1, (1, 1), least=0, step=Fraction(1))
+        >>> count = AnswerCell("old", old > 0, old, 1, (1, 1), least=0, step=Fraction(1))
         >>> everybody = Group(5, np.arange(3))
         >>> ages = np.arange(3)[:, None]
-        >>> alike(Transcript(("age",), ages, (count,), (everybody,), 2), everybody).kinds
+        >>> record_kinds(Transcript(("age",), ages, (count,), (everybody,), 2), everybody).kinds
         array([0, 0, 1])
     """
     types = transcript.types
@@ -550,14 +550,14 @@ def possible_records(
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
+        >>> total = AnswerCell("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
         >>> possible_records(pair)  # 5 is 2 + 3
         [array([False, False,  True,  True])]
     """
-    kinds = [alike(transcript, group) for group in transcript.groups]
+    kinds = [record_kinds(transcript, group) for group in transcript.groups]
     tables = [kind.weights for kind in kinds]
     low, high = transcript.limits
     if not low.size:
@@ -673,9 +673,9 @@ def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneR
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 2, (4, 5), least=0, step=Fraction(2))
+        >>> total = AnswerCell("SUM(age)", age >= 0, age, 2, (4, 5), least=0, step=Fraction(2))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 3,
         ...                   truth=np.array([0, 0, 1, 1]))
         >>> one_row_left(pair)[0]  # 2 beside a known 3: 3 .. 6 lies in the cells 1, 2 and 3
@@ -720,7 +720,7 @@ def _compare(
 
 
 def _ranked(
-    answer: Told, truth: NDArray[np.int64], record: int, candidates: NDArray[np.int64]
+    answer: AnswerCell, truth: NDArray[np.int64], record: int, candidates: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the cell of an order statistic with each candidate in the place of a record.
 

@@ -19,8 +19,8 @@ from hartley.knowledge.transcript import (
     Block,
     RecordEquations,
     Table,
-    alike,
     all_totals,
+    record_kinds,
 )
 
 if TYPE_CHECKING:
@@ -303,9 +303,9 @@ class Relaxation:
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
+        >>> total = AnswerCell("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
         >>> Relaxation(pair).bound_one_row(0, age)  # one of two whose ages add up to 5
         (2, 3)
@@ -316,7 +316,7 @@ class Relaxation:
     @cached_property
     def kinds(self) -> tuple[Alike, ...]:
         """The kinds of records of each group."""
-        return tuple(alike(self.transcript, group) for group in self.transcript.groups)
+        return tuple(record_kinds(self.transcript, group) for group in self.transcript.groups)
 
     @cached_property
     def small(self) -> bool:

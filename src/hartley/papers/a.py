@@ -91,12 +91,12 @@ def _regions_panel(regions: Regions, points: int, *, title: str) -> Panel:
     """Return the square in the colours of what is released where, on a grid of points."""
     import numpy as np
 
-    from hartley.boxes.enclosure import enclose
+    from hartley.boxes.intervals import enclose
 
     places = (np.arange(points) + 0.5) * 4 / points - 2
     x2, x1 = np.meshgrid(places, places, indexing="ij")
-    at = {"x1": x1.ravel(), "x2": x2.ravel()}
-    low, high = enclose(parse_expression(regions.query), at, at)
+    sides = {"x1": (x1.ravel(), x1.ravel()), "x2": (x2.ravel(), x2.ravel())}
+    low, high = enclose(parse_expression(regions.query), sides)
     value = np.round((low + high) / 2, 9)  # what lies on an edge stays on one side of it
     cells = np.searchsorted(np.array(regions.edges[1:-1], dtype=float), value, side="right")
     shown = np.array(regions.released, dtype=float)[cells].reshape(points, points)

@@ -22,7 +22,7 @@ from hartley.ranges.counting import (
     TableOrigin,
 )
 from hartley.ranges.joint_range import JointValues, Values, encode_list
-from hartley.text import conjugate, count_of, percent_at_most
+from hartley.text import conjugate, count_of, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -450,7 +450,7 @@ class ExposureCounts:
         return " ".join(sentences)
 
     def _share(self, people: int) -> str:
-        return percent_at_most(Fraction(people, max(self.rows, 1)))
+        return percent(Fraction(people, max(self.rows, 1)), round="up", mark="words")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON."""

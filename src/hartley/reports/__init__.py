@@ -1,17 +1,13 @@
 """Pictures, HTML pages and terminal output of results."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
+from hartley.lazy import exports
+
+# Every command needs the evidence, and few write a page.
+__getattr__, __dir__, __all__ = exports(__name__, {"render": ("plot", "write_html")})
+
 if TYPE_CHECKING:
-    from hartley.reports.document import plot, write_html
-
-__all__ = ["plot", "write_html"]
-
-
-def __getattr__(name: str) -> object:
-    """Import the pages on first use: every command needs the evidence, and few write a page."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hartley.reports import document
-
-    return getattr(document, name)
+    from hartley.reports.render import plot as plot, write_html as write_html

@@ -318,12 +318,7 @@ def write_html(result: Readable | Report, path: str | os.PathLike[str]) -> Path:
         ...     print(write_html(report, f"{folder}/audit.html").stat().st_size > 1000)
         True
     """
-    return write_page(report_of(result), path, page_evidence(path))
-
-
-def write_page(report: Report, path: str | os.PathLike[str], evidence: Evidence) -> Path:
-    """Write the page of a report with the evidence of how it came about."""
-    return write_whole(path, page(report, evidence))
+    return write_whole(path, page(result, page_evidence(path)))
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -334,9 +329,9 @@ MANY = 6
 """A table of more columns is set in smaller letters."""
 
 
-def page(report: Report, evidence: Evidence | None = None) -> str:
-    """Return the page of a report."""
-    return render_page("report.html", evidence, report=report)
+def page(result: Readable | Report, evidence: Evidence | None = None) -> str:
+    """Return the page of a result."""
+    return render_page("report.html", evidence, report=report_of(result))
 
 
 def render_page(template: str, evidence: Evidence | None = None, **content: Any) -> str:  # noqa: ANN401 - the values of the template

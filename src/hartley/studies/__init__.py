@@ -1,4 +1,4 @@
-"""The use cases: audit a table."""
+"""Studies of tables and releases: one function for each command that is not about an agent."""
 
 from __future__ import annotations
 

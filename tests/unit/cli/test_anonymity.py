@@ -7,17 +7,12 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from hartley.cli.anonymity import anonymity_command, anonymize_command
+from hartley.cli.main import app
 from hartley.datasets.people import people
 from hartley.errors import OptionError
 from hartley.studies.look.anonymity import anonymity, attacks, column_measures
-
-APP = typer.Typer()
-APP.command("anonymity")(anonymity_command)
-APP.command("anonymize")(anonymize_command)
 
 
 @pytest.fixture
@@ -28,7 +23,7 @@ def table(tmp_path):
 
 
 def run(*words):
-    found = CliRunner().invoke(APP, list(map(str, words)))
+    found = CliRunner().invoke(app, list(map(str, words)))
     if found.exception and not isinstance(found.exception, SystemExit):
         raise found.exception
     assert found.exit_code == 0, found.output

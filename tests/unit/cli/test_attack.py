@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hartley import Agent
-from hartley.cli.attack import attack_app
+from hartley.cli.main import app
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, InputError, OptionError, Refused
 
@@ -42,7 +42,7 @@ def ledger(tmp_path, table):
 
 
 def run(*words):
-    found = CliRunner().invoke(attack_app, list(map(str, words)))
+    found = CliRunner().invoke(app, ["attack", *map(str, words)])
     if found.exception and not isinstance(found.exception, SystemExit):
         raise found.exception
     assert found.exit_code == 0, found.output
@@ -185,9 +185,9 @@ def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger,
 
 @pytest.mark.slow
 def test_an_old_name_works_and_says_the_new_one(ledger):
-    old = CliRunner().invoke(attack_app, ["reconstruct", str(ledger), "--json"])
+    old = CliRunner().invoke(app, ["attack", "reconstruct", str(ledger), "--json"])
     assert old.stderr == "Warning: this command is now called reconstruction\n"
     assert old.stdout == run("reconstruction", ledger, "--json")
-    told = CliRunner().invoke(attack_app, ["--help"]).stdout
+    told = CliRunner().invoke(app, ["attack", "--help"]).stdout
     assert "reconstruct " not in told
     assert "load " not in told

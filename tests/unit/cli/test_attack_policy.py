@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from hartley.cli.attack import attack_app
+from hartley.cli.main import app
 from hartley.datasets.people import people
 from hartley.errors import HartleyError, InputError, OptionError
 from hartley.studies.release.release import release
@@ -38,7 +38,7 @@ def files(tmp_path):
 
 
 def run(*words):
-    ran = CliRunner().invoke(attack_app, list(map(str, words)))
+    ran = CliRunner().invoke(app, ["attack", *map(str, words)])
     if ran.exception and not isinstance(ran.exception, SystemExit):
         raise ran.exception
     assert ran.exit_code == 0, ran.output

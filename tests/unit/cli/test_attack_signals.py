@@ -4,30 +4,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from hartley.attacks.load_monitoring import LoadMonitoring
 from hartley.attacks.membership import MembershipGame
 from hartley.attacks.uniqueness import Uniqueness, grid_policy
-from hartley.cli.attack_signals import (
-    load_monitoring_command,
-    membership_command,
-    uniqueness_command,
-)
+from hartley.cli.main import app
 from hartley.errors import InputError
 from hartley.policies import CutColumn, KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizer import UniformQuantizer
 
-app = typer.Typer()
-app.command("membership")(membership_command)
-app.command("load")(load_monitoring_command)
-app.command("uniqueness")(uniqueness_command)
-
 
 def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    return CliRunner().invoke(app, ["attack", *map(str, words)], catch_exceptions=False)
 
 
 def told(*words):

@@ -1,14 +1,10 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from hartley.cli.curve import curve_command
+from hartley.cli.main import app
 from hartley.errors import HartleyError
-
-app = typer.Typer()
-app.command()(curve_command)
 
 
 @pytest.fixture
@@ -20,7 +16,7 @@ def table(tmp_path):
 
 
 def run(*words):
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(app, ["curve", *words])
 
 
 @pytest.mark.slow

@@ -4,14 +4,10 @@ import json
 
 import pyarrow.csv
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from hartley.cli.gaussian import gaussian_command
+from hartley.cli.main import app
 from hartley.errors import HartleyError
-
-app = typer.Typer()
-app.command()(gaussian_command)
 
 MESSY = """id, height ,weight,"inc, ome",city
 1,170.5,70,1e3,=SUM(A1)
@@ -32,7 +28,7 @@ def table(tmp_path):
 
 
 def run(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = CliRunner().invoke(app, ["gaussian", *map(str, words)])
     if isinstance(result.exception, HartleyError):
         raise result.exception
     return result

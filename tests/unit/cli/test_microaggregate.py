@@ -4,15 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from hartley.cli.microaggregate import microaggregate_command
+from hartley.cli.main import app
 from hartley.errors import OptionError, TableError
 from hartley.studies.look.microaggregation import mdav, mu_approx, univariate_microaggregation
-
-app = typer.Typer()
-app.command()(microaggregate_command)
 
 
 @pytest.fixture
@@ -30,7 +26,7 @@ def table(tmp_path):
 
 
 def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    return CliRunner().invoke(app, ["microaggregate", *map(str, words)], catch_exceptions=False)
 
 
 @pytest.mark.slow

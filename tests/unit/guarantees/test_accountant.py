@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from hartley import Accountant, OptionError, Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power
 from hartley.guarantees.accountant import ChargedBudget
-from hartley.text import decimals_down, decimals_up
+from hartley.text import number
 
 CELLS = st.lists(st.integers(1, 40), max_size=12)
 
@@ -144,5 +144,11 @@ def test_a_full_budget_has_no_room():
 
 @given(st.floats(0, 999))
 def test_shown_bits_are_rounded_against_the_reader(bits):
-    assert Decimal(decimals_down(bits)) <= Decimal(bits) <= Decimal(decimals_up(bits))
-    assert Decimal(decimals_up(bits)) - Decimal(decimals_down(bits)) <= Decimal("0.001")
+    assert (
+        Decimal(number(bits, round="down", places=3))
+        <= Decimal(bits)
+        <= Decimal(number(bits, round="up", places=3))
+    )
+    assert Decimal(number(bits, round="up", places=3)) - Decimal(
+        number(bits, round="down", places=3)
+    ) <= Decimal("0.001")

@@ -21,7 +21,7 @@ from hartley import (
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
 from hartley.measures import symmetric_leakage, zero_error_capacity_bound
 from hartley.policies import QuantizedColumn
-from hartley.text import bits_up, digits_down, exactly
+from hartley.text import bits_up, exactly, number
 
 POINTS = 7
 
@@ -176,7 +176,7 @@ def test_an_open_and_a_hidden_hypothesis_have_the_ends_of_the_numbers():
 def test_numbers_in_sentences_are_rounded_to_the_side_on_which_they_stay_true(value):
     above = Fraction(bits_up(value).split(" ")[0].replace(",", ""))
     assert 0 <= above - Fraction(value) < Fraction(1, 1000)
-    below = Fraction(digits_down(value, 4).replace(",", ""))
+    below = Fraction(number(value, 4, round="down").replace(",", ""))
     assert 0 <= Fraction(value) - below <= Fraction(value) / 1000
 
 

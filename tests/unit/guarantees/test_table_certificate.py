@@ -20,7 +20,7 @@ def square(tmp_path):
     report = check(
         path,
         spec={"outputs": [{"file": "square.csv", "dims": ["r", "c"]}]},
-        rules=["frequency<26", "homogeneous"],
+        rule=["frequency<26", "homogeneous"],
         marks={"s": "hidden"},
     )
     return path, report, save_certificate(report, tmp_path / "c.json")
@@ -190,7 +190,7 @@ def test_a_disclosed_cell_cannot_be_left_out_though_nobody_published_it(tmp_path
     everybody.write_text("g,n\na,15\nb,12\n")
     old.write_text("g,n\na,14\nb,12\n")
     spec = {"outputs": [{"file": "old.csv", "where": "age >= 2"}]}
-    report = check(everybody, old, spec=spec, rules=["frequency<5"])
+    report = check(everybody, old, spec=spec, rule=["frequency<5"])
     assert all(cell.derived for cell in report.cells if cell.verdict == "disclosed")
 
     def leave_out(body):
@@ -215,7 +215,7 @@ def test_multipliers_that_prove_something_else_are_refused(tmp_path):
         for tree in ({"ab": ["a", "b"]}, {"bc": ["b", "c"]}, {"ac": ["a", "c"]})
     ]
     report = check(
-        path, spec={"outputs": [{"file": "line.csv"}], "trees": trees}, rules=["frequency<11"]
+        path, spec={"outputs": [{"file": "line.csv"}], "trees": trees}, rule=["frequency<11"]
     )
     assert {c.outer for c in report.cells if c.keys.get("g") in {"a", "b", "c"}} == {
         (2, 2),
@@ -245,7 +245,7 @@ def test_what_is_no_certificate_is_refused(tmp_path, square, text):
 def test_lines_with_one_category_are_proved(tmp_path):
     path = tmp_path / "line.csv"
     path.write_text("g,n\na,17\nb,0\nc,0\nTotal,17\n")
-    report = check(path, rules=["homogeneous"])
+    report = check(path, rule=["homogeneous"])
     saved = save_certificate(report, tmp_path / "c.json")
     assert verify_tables([path], saved).counts["disclosed"] == 1
     saved.write_text(forged(certify_tables(report).content, set_verdict("disclosed", "safe")))
@@ -263,7 +263,7 @@ def firms(tmp_path):
     report = check(
         path,
         spec={"outputs": [{"file": "line.csv", "statistic": "sum(pay)"}]},
-        rules=["p%=10", "dominance=1,75"],
+        rule=["p%=10", "dominance=1,75"],
         insider="sole",
         table=PAY,
         contributor="firm",
@@ -356,7 +356,7 @@ def test_a_change_beyond_a_bound_is_refused_in_any_order(tmp_path):
     # b is at most 4 by its mark; a and the total are free, so only b's own bound forbids b = 9.
     path = tmp_path / "line.csv"
     path.write_text("g,n\na,x\nb,<5\nTotal,x\n")
-    report = check(path, rules=["frequency<8"])
+    report = check(path, rule=["frequency<8"])
     content = certify_tables(report).content
     saved = tmp_path / "c.json"
     saved.write_text(forged(content, unsorted_cells))
@@ -379,7 +379,7 @@ def test_a_line_inside_a_tree_is_proved(tmp_path):
     path = tmp_path / "tree.csv"
     path.write_text("g,n\na,3\nb,0\nc,12\nup,3\nTotal,15\n")
     spec = {"outputs": [{"file": "tree.csv"}], "trees": [{"dim": "g", "up": ["a", "b"]}]}
-    report = check(path, spec=spec, rules=["homogeneous"])
+    report = check(path, spec=spec, rule=["homogeneous"])
     saved = save_certificate(report, tmp_path / "c.json")
     assert verify_tables([path], saved).counts == report.counts
     assert report.counts["disclosed"] == 1
@@ -413,10 +413,8 @@ def test_outputs_cannot_be_looked_at_one_by_one(tmp_path):
     spec = {"outputs": [{"file": "total.csv", "dims": ["g"], "value": "n"}]}
     rules = ["frequency<11"]
     saved = tmp_path / "c.json"
-    apart = [
-        certify_tables(check(path, spec=spec, rules=rules)).content for path in (inside, total)
-    ]
-    assert check(inside, total, spec=spec, rules=rules).counts["disclosed"] == 2
+    apart = [certify_tables(check(path, spec=spec, rule=rules)).content for path in (inside, total)]
+    assert check(inside, total, spec=spec, rule=rules).counts["disclosed"] == 2
     counts = {name: sum(c["counts"][name] for c in apart) for name in apart[0]["counts"]}
     assert counts["disclosed"] == 0
 
@@ -476,8 +474,8 @@ def test_answers_of_a_ledger_are_part_of_the_proof(tmp_path):
         agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a'", error=0)
         agent.ask("SELECT SUM(age) FROM t WHERE g = 'b'", error=0)
     path.write_text("g,n\na,x\nb,x\nTotal,18\n")
-    alone = check(path, rules=["frequency<8"], schema=SCHEMA)
-    report = check(path, rules=["frequency<8"], schema=SCHEMA, against=ledger)
+    alone = check(path, rule=["frequency<8"], schema=SCHEMA)
+    report = check(path, rule=["frequency<8"], schema=SCHEMA, against=ledger)
     assert alone.counts["disclosed"] == 0
     assert {c.outer for c in report.cells if c.keys == {"g": "b"}} == {(3, 3)}
     saved = save_certificate(report, tmp_path / "c.json")

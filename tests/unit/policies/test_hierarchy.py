@@ -97,7 +97,7 @@ GROUPS = {"SECRET-cook": ["food"], "SECRET-nurse": ["care"], None: ["none"]}
 @pytest.mark.parametrize(
     "use",
     [
-        lambda table: anonymize(table, "job", 1, hierarchies={"job": GROUPS}),
+        lambda table: anonymize(table, "job", 1, hierarchy={"job": GROUPS}),
         lambda table: anonymity(table, keys="key", confidential="job", hierarchy={"job": GROUPS}),
         lambda table: Similarity(["key"], hierarchy={"job": GROUPS}).attack(table),
     ],
@@ -116,7 +116,7 @@ def test_a_missing_key_needs_groups_too():
     present = {value: groups for value, groups in GROUPS.items() if value is not None}
     present["SECRET-smith"] = ["craft"]
     with pytest.raises(ColumnError, match="Row 3 of the dict, column 'job'"):
-        anonymize(TABLE, "job", 1, hierarchies={"job": present})
+        anonymize(TABLE, "job", 1, hierarchy={"job": present})
 
 
 # --- hierarchies by rule, and releases that use them ----------------------------------------------

@@ -5,8 +5,8 @@ import pytest
 
 import hartley
 from hartley.errors import OptionError
-from hartley.reports.document import render_html
 from hartley.reports.draw import figure_svg
+from hartley.reports.render import page as page_of
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.design.toml"))
 
@@ -24,7 +24,7 @@ def design(request):
 
 @pytest.mark.slow
 def test_the_page_is_well_formed_and_needs_no_other_file(design, outline_of):
-    page = render_html(design)
+    page = page_of(design)
     outline = outline_of(page)
     assert outline.open == []
     assert all(link.startswith("data:image/png;base64,") for link in outline.links)
@@ -34,7 +34,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(design, outline_of):
 
 @pytest.mark.slow
 def test_the_page_says_what_is_promised_what_follows_and_what_is_released(design, outline_of):
-    text = " ".join(outline_of(render_html(design)).text)
+    text = " ".join(outline_of(page_of(design)).text)
     assert design.headline in text
     assert design.certificate.claim in text
     for sentence in design.sentences:
@@ -44,12 +44,12 @@ def test_the_page_says_what_is_promised_what_follows_and_what_is_released(design
     for consequence in design.certificate.consequences:
         assert consequence.sentence in text
     assert design.document.to_toml() in text
-    assert "<svg" in render_html(design)
+    assert "<svg" in page_of(design)
 
 
 @pytest.mark.slow
 def test_the_same_design_gives_the_same_bytes(design):
-    assert render_html(design) == render_html(design)
+    assert page_of(design) == page_of(design)
 
 
 def test_a_policy_that_does_not_hold_warns_at_the_top():
@@ -57,7 +57,7 @@ def test_a_policy_that_does_not_hold_warns_at_the_top():
         "objective": "bits", "bits": 1, "query": "mean(x)", "people": 2, "rule": "printed",
         "columns": {"x": {"range": [0, 1]}},
     })  # fmt: skip
-    page = render_html(unsound)
+    page = page_of(unsound)
     assert "Do not rely on this policy" in page
     assert page.index("Do not rely on this policy") < page.index("The certificate")
 
@@ -68,7 +68,7 @@ def test_the_page_escapes_what_stands_in_a_design():
     found = hartley.design(
         {"objective": "bits", "bits": 1, "title": name, "columns": {name: column}}
     )
-    page = render_html(found)
+    page = page_of(found)
     assert "<script>" not in page
     assert "<u>" not in page
     assert "&lt;u&gt;" in page
@@ -78,7 +78,7 @@ def test_categories_alone_have_no_picture_but_a_page():
     found = hartley.design(
         {"objective": "bits", "bits": 1, "columns": {"sex": {"values": ["F", "M"]}}}
     )
-    assert "<svg" not in render_html(found)
+    assert "<svg" not in page_of(found)
     with pytest.raises(OptionError, match="nothing to draw"):
         hartley.plot(found)
 
@@ -115,7 +115,7 @@ def test_a_line_without_columns_is_a_page_without_a_picture():
         "columns": {"a": {"range": [0, 9]}},
     })  # fmt: skip
     assert pictures(found) == ()
-    assert "<svg" not in render_html(found)
+    assert "<svg" not in page_of(found)
 
 
 def test_very_many_cells_can_be_drawn():

@@ -11,7 +11,6 @@ import pytest
 
 import hartley
 from command_line import run, run_process
-from hartley.reports.document import render_html
 from hartley.reports.evidence import (
     Evidence,
     FileDigest,
@@ -22,6 +21,7 @@ from hartley.reports.evidence import (
     timestamp,
     without_password,
 )
+from hartley.reports.render import page as page_of
 
 NASTY = 'it\'s $(touch pwned) `x`; "q" é.csv'
 
@@ -159,7 +159,7 @@ def test_a_page_written_from_python_has_its_time_and_a_place_to_sign(tmp_path, m
     page = hartley.write_html(report, tmp_path / "a.html").read_text()
     assert "Made at 1970-01-01T00:00:00Z by Hartley" in page
     assert "signature" in page
-    assert "Made at" not in render_html(report), "what is not written to a file is no evidence"
+    assert "Made at" not in page_of(report), "what is not written to a file is no evidence"
     assert recorded_evidence() is None
     assert page_evidence(tmp_path / "a.html").command is None
 

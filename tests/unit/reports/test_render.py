@@ -251,7 +251,7 @@ RESULTS = {
         table, keys=[NAME, "sex"], confidential=["diagnosis", "income"]
     ),
     "anonymize": lambda table: hartley.anonymize(
-        table, [NAME, "sex"], 4, hierarchies={NAME: [10, 50]}, confidential="diagnosis"
+        table, [NAME, "sex"], 4, hierarchy={NAME: [10, 50]}, confidential="diagnosis"
     ),
     "homogeneity": lambda table: hartley.Homogeneity([NAME], ["diagnosis"]).attack(table),
     "microaggregate": lambda table: hartley.microaggregate(
@@ -299,5 +299,5 @@ def test_the_curve_of_a_sweep_has_a_line_for_every_measure(table):
 def test_people_are_counted_by_households_too():
     roles = {"confirmed": True, "columns": {"age": {"role": "key"}, "home": {"role": "household"}}}
     people = {"age": [30, 30, 30, 40], "home": ["a", "a", "b", "b"]}
-    report = hartley.anonymity(people, k=2, roles=roles)
+    report = hartley.anonymity(people, few=2, roles=roles)
     assert "the most exposed member of their household, 2 stand" in page(report.report())

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 import hartley
-from hartley.reports.document import render_html
-from hartley.reports.render import picture, print_report
+from hartley.reports.render import page as page_of, picture, print_report
 from hartley.studies.release.tradeoff import tradeoff
 
 SPECS = {
@@ -42,7 +41,7 @@ def found(request):
 
 @pytest.mark.slow
 def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
-    page = render_html(found)
+    page = page_of(found)
     outline = outline_of(page)
     assert outline.open == []
     assert outline.links == []
@@ -56,7 +55,7 @@ def test_the_page_is_well_formed_and_needs_no_other_file(found, outline_of):
 
 @pytest.mark.slow
 def test_the_page_and_the_table_show_every_number(found):
-    page = render_html(found)
+    page = page_of(found)
     out = io.StringIO()
     print_report(found.report(), Console(file=out, width=120))
     cells = re.findall(r'<td class="number"[^>]*>\s*([^<\s][^<]*?)\s*<', page)
@@ -135,6 +134,6 @@ def test_a_curve_is_plotted_and_written_like_any_result(found, tmp_path):
 @pytest.mark.slow
 def test_names_from_a_design_are_escaped():
     spec = {"objective": "bits", "bits": 3, "columns": {"<b>x</b>": {"range": [0, 1]}}}
-    page = render_html(tradeoff(spec))
+    page = page_of(tradeoff(spec))
     assert "<b>x</b>" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page

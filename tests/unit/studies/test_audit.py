@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
 from hartley.studies.look.audit import LARGEST_REGROUPED, Sweep
-from hartley.text import two_decimals_up, value_text
+from hartley.text import number, value_text
 
 PEOPLE = hartley.people(400)
 MEASURES = [
@@ -228,7 +228,7 @@ def test_steps_may_be_fractions():
 
 @given(st.floats(min_value=0, max_value=100))
 def test_rounding_up_is_never_below_and_less_than_a_cent_above(value):
-    assert value <= float(two_decimals_up(value)) < value + 0.01 + 1e-12
+    assert value <= float(number(value, round="up", places=2, zeros=True)) < value + 0.01 + 1e-12
 
 
 @pytest.mark.slow

@@ -215,7 +215,7 @@ def test_a_report_without_values_holds_none(pair):
 
 
 def test_a_person_is_singled_out_whatever_the_rules_are(pair):
-    report = check(*pair, spec=TWO, rules=["homogeneous"])
+    report = check(*pair, spec=TWO, rule=["homogeneous"])
     assert report.singled_out == 9
     assert {c.rule for c in report.cells if c.singled_out} <= {"singled out", "homogeneous"}
 

@@ -203,7 +203,7 @@ def test_what_is_not_listed_is_judged_as_hidden_and_as_zero(tmp_path):
     total = {"file": "t.csv", "dims": ["h"], "where": "all rows", "margins": "all"}
     (tmp_path / "t.csv").write_text("h,n\np,10\nq,10\n")
     files = [tmp_path / name for name in ("n.csv", "t.csv")]
-    plain = check(*files, spec=spec(block, total), rules=["frequency<5"])
+    plain = check(*files, spec=spec(block, total), rule=["frequency<5"])
     assert any(cell.suspected for cell in plain.cells if cell.keys == {"g": "b"})
     hidden, cells = wide_charge(tmp_path, absent="hidden")
     assert {(cell.verdict, cell.outer) for cell in cells} == {("protected", (1, 4))}
@@ -339,7 +339,9 @@ def test_what_a_ledger_says_may_itself_be_disclosed(ledger, run):
     verify_check([ledger.parent / "s.csv"], ledger.parent / "c.json")
 
 
-@pytest.mark.parametrize("place", ["hartley.reports.render.page", "hartley.cli.check.gate_texts"])
+@pytest.mark.parametrize(
+    "place", ["hartley.reports.render.page", "hartley.studies.check.gate.junit_text"]
+)
 def test_a_crash_before_the_booking_books_nothing(ledger, run, monkeypatch, place):
     def crash(*_, **__):
         raise RuntimeError("no power")
@@ -358,7 +360,7 @@ def test_a_crash_after_the_booking_costs_nothing_more(ledger, run, monkeypatch):
         raise OSError("disk full")
 
     with monkeypatch.context() as broken:
-        broken.setattr("hartley.cli.check.write_whole", crash)
+        broken.setattr("hartley.files._Together.appear", crash)
         assert run("s.csv", "--charge", "--html", "p.html").exit_code
     assert booked(ledger) == [2]
     again = run("s.csv", "--charge", "--html", "p.html", "--fail-on", "never")

@@ -6,7 +6,7 @@ import pytest
 
 from hartley.errors import ColumnError, InputError
 from hartley.guarantees.verify import verify
-from hartley.reports.document import write_html
+from hartley.reports import write_html
 from hartley.studies.release.design import NO_STEP, design
 from hartley.studies.release.release import release
 from hartley.studies.release.tradeoff import tradeoff

@@ -11,7 +11,7 @@ import pytest
 import hartley
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, HartleyError, InputError, OptionError
-from hartley.reports.document import render_html
+from hartley.reports.render import page as page_of
 from hartley.studies.release.gaussian import gaussian
 
 KNOWN = {"w": {"w": 1, "x": 0.95}, "x": {"w": 0.95, "x": 1}}
@@ -134,7 +134,7 @@ def test_the_same_column_on_both_sides_is_rate_distortion():
     assert "without noise it tells without end" in report.headline
     assert all(point.mixture is None for point in report.frontier)
     json.dumps(report.to_dict(), allow_nan=False)
-    assert "<svg" in render_html(report)
+    assert "<svg" in page_of(report)
 
 
 def test_units_do_not_count_where_the_key_is_standardised():
@@ -173,8 +173,8 @@ def test_the_report_is_plain_values_and_a_page(tmp_path):
     assert content["certificate"]["high"] == report.bound.high
     assert content["release"]["rows"] == 2000
     assert content["rule"]["gain"] == [[pytest.approx(0.5)]]
-    page = render_html(report)
-    assert page == render_html(report)
+    page = page_of(report)
+    assert page == page_of(report)
     for sentence in report.proved:
         assert sentence.split(":")[0].replace("'", "&#39;") in page
     assert hartley.plot(report).axes[0].get_xlabel() == "mean squared distortion of height"

@@ -83,7 +83,7 @@ def test_full_domain_loses_least_of_all_levels_and_is_k_anonymous(rows, k, share
         ["age", "job"],
         k,
         keep="id",
-        hierarchies={"age": WIDTHS, "job": JOBS},
+        hierarchy={"age": WIDTHS, "job": JOBS},
         suppress=share,
     )
     suppressible = int(Fraction(share) * len(rows))
@@ -152,7 +152,7 @@ def test_keys_of_many_values_are_found_by_sorting():
 def test_mondrian_loses_no_more_than_one_level_for_everybody():
     keys = ["age", "sex"]
     boxes = anonymize(people(600), keys, 5, method="mondrian")
-    levels = anonymize(people(600), keys, 5, hierarchies={"age": [5, 10, 50]})
+    levels = anonymize(people(600), keys, 5, hierarchy={"age": [5, 10, 50]})
     assert boxes.loss < levels.loss
 
 
@@ -167,7 +167,7 @@ def test_what_already_is_k_anonymous_is_released_as_it_is():
 
 @pytest.mark.parametrize(("name", "read"), [("a.csv", pa.csv.read_csv), ("a.pq", None)])
 def test_a_release_is_written_whole(tmp_path, name, read):
-    release = anonymize(people(50), ["age"], 3, hierarchies={"age": [20]})
+    release = anonymize(people(50), ["age"], 3, hierarchy={"age": [20]})
     release.write(tmp_path / name)
     read = read or pa.parquet.read_table
     assert read(tmp_path / name).num_rows == 50
@@ -222,26 +222,26 @@ def test_bad_input_is_refused_in_a_sentence_without_values(arguments, options, m
 @pytest.mark.parametrize("number", [float("inf"), 10**17 + 1])
 def test_numbers_that_lie_in_no_exact_bin_are_refused(number):
     with pytest.raises(ColumnError, match="too large for exact bins") as caught:
-        anonymize({"x": [number, number - 1]}, "x", 2, hierarchies={"x": [1, 10]})
+        anonymize({"x": [number, number - 1]}, "x", 2, hierarchy={"x": [1, 10]})
     assert "1" not in str(caught.value)
 
 
 @pytest.mark.parametrize("width", ["1e400", "1e-400", 10**400])
 def test_bins_of_hundreds_of_digits_are_refused(width):
     with pytest.raises(ColumnError, match="too large for exact bins"):
-        anonymize({"x": [1.5, 2.5]}, "x", 2, hierarchies={"x": [width]})
+        anonymize({"x": [1.5, 2.5]}, "x", 2, hierarchy={"x": [width]})
 
 
 def test_the_edges_of_fine_bins_are_told_in_full():
     far = {"x": [1234.5671, 1234.5672, 1234.5683, 1234.5684]}
-    release = anonymize(far, "x", 2, hierarchies={"x": ["0.001"]})
+    release = anonymize(far, "x", 2, hierarchy={"x": ["0.001"]})
     assert release.table["x"].to_pylist()[1:3] == ["[1234.567, 1234.568)", "[1234.568, 1234.569)"]
 
 
 def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
     groups = {"cook": "work", "nurse": "work", "none": "rest"}
     table = {"job": ["cook", "nurse", "none", "none"]}
-    release = anonymize(table, "job", np.int64(2), hierarchies={"job": groups})
+    release = anonymize(table, "job", np.int64(2), hierarchy={"job": groups})
     assert release.table["job"].to_pylist() == ["work", "work", "rest", "rest"]
     assert json.dumps(release.to_dict())
 
@@ -315,7 +315,7 @@ def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
 def test_what_is_kept_is_released_as_it_is_written(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id,age\n12345678901234567890,30\n12345678901234567891,31\n007,32\n07,33\n")
-    release = anonymize(path, "age", 2, keep="id", hierarchies={"age": [2]}).table
+    release = anonymize(path, "age", 2, keep="id", hierarchy={"age": [2]}).table
     assert release["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
     assert anonymize(path, "id", 1).table["id"].to_pylist() == release["id"].to_pylist()
 

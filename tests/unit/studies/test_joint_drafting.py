@@ -8,7 +8,7 @@ import pytest
 
 import hartley
 from hartley.errors import ColumnError, InputError, OptionError
-from hartley.reports.document import render_html
+from hartley.reports.render import page as page_of
 
 BOTH = ["mean(height)", "mean(weight)"]
 PEOPLE = {
@@ -189,7 +189,7 @@ def test_a_design_of_several_queries_is_drawn_and_written_as_a_page():
     assert [panel.ruler.name for panel in chart.panels] == [BOTH[0]] * 2 + [BOTH[1]] * 2
     assert chart.panels[1].ruler.reach == 37.5
     assert ("72", "cells") in design.figures
-    page = render_html(design)
+    page = page_of(design)
     assert "mean(height) and mean(weight) are released together" in page
     assert design.title == "Design of a release of mean(height) and mean(weight)"
 

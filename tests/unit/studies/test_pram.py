@@ -13,7 +13,7 @@ from hartley.policies import KeptColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.policies.random.pram import Pram, pram_leakage
-from hartley.reports.document import render_html
+from hartley.reports.render import page as page_of
 from hartley.studies.release.design import design
 from hartley.studies.release.pram import (
     RuleWish,
@@ -196,7 +196,7 @@ def test_a_report_says_what_is_told_and_keeps_the_true_frequencies_to_the_owner(
     written = json.dumps(report.to_dict())
     for count in report.columns[0].before.tolist():
         assert f" {count}," not in written
-    page = render_html(report)
+    page = page_of(report)
     assert "Do not publish it" in page
     assert page.count("<svg") == 4  # two pictures, each wide and narrow
     assert f"{report.columns[0].before[0] / 5000:.4f}" in page

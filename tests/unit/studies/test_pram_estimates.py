@@ -11,7 +11,7 @@ import pytest
 from hartley.errors import ColumnError, OptionError
 from hartley.policies.document import PolicyDocument
 from hartley.policies.random.pram import Pram
-from hartley.reports.document import render_html
+from hartley.reports.render import page as page_of
 from hartley.studies.release.pram import estimate, pram
 
 JOB = Pram.retaining("0.7", ["care", "none", "trade"], column="job")
@@ -85,7 +85,7 @@ def test_a_certified_rule_and_its_means_do_not_contradict_each_other(people, tmp
         report.notes
     )
     # The labels of the picture are short although the means have all the digits of a double.
-    assert not re.search(r">\d+\.\d{7,}<", render_html(report))
+    assert not re.search(r">\d+\.\d{7,}<", page_of(report))
 
 
 def test_estimates_of_categories_are_the_likeliest_ones(people, tmp_path):
@@ -140,6 +140,6 @@ def test_a_singular_matrix_is_released_and_said_not_to_be_estimable(people, tmp_
     assert report.columns[0].estimate is None
     assert "cannot be estimated" in " ".join(report.sentences)
     assert report.columns[0].leakage.maximal < 1e-9
-    assert "<svg" in render_html(report)
+    assert "<svg" in page_of(report)
     with pytest.raises(OptionError, match="singular: it has the rank 1 for 3 values"):
         estimate(tmp_path / "out.parquet", flat)

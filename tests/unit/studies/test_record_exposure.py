@@ -90,7 +90,7 @@ def test_a_record_is_as_exposed_as_the_most_exposed_of_its_household(seed):
     assert risks["household_alike"].to_pylist() == [least for _, least, _ in expected]
     assert risks["risk"].to_pylist() == [1 / least for _, least, _ in expected]
     assert risks["estimated_risk"].to_pylist() == pytest.approx([risk for *_, risk in expected])
-    report = anonymity(people, roles=ROLES, k=4)
+    report = anonymity(people, roles=ROLES, few=4)
     assert report.people.household_among_few == sum(least < 4 for _, least, _ in expected)
     assert report.people.household_among_few >= report.people.among_few
     alone = {**people, "home": list(range(50))}
@@ -101,7 +101,7 @@ def test_a_record_is_as_exposed_as_the_most_exposed_of_its_household(seed):
 @pytest.mark.parametrize("missing", ["released", "value", "drop"])
 def test_an_audit_counts_households_over_its_own_rows(missing):
     people = survey(9)
-    report = audit(people, roles=ROLES, missing=missing, k=4)
+    report = audit(people, roles=ROLES, missing=missing, few=4)
     rows = [
         i
         for i in range(50)
@@ -120,7 +120,7 @@ def test_an_audit_counts_households_over_its_own_rows(missing):
 def test_the_sentence_says_whose_risk_counts_and_that_weights_estimate():
     people = {"age": [30, 30, 40], "home": ["a", "b", "b"], "w": [10, 30, 4]}
     columns = {name: ROLES["columns"][name] for name in people}
-    report = anonymity(people, roles={"confirmed": True, "columns": columns}, k=2)
+    report = anonymity(people, roles={"confirmed": True, "columns": columns}, few=2)
     assert report.people.sentence == (
         "1 person of 3 (at most 33.34 %) stands among fewer than 2, and 1 is unique. "
         "If everybody is as exposed as the most exposed member of their household, 2 stand among "
@@ -134,7 +134,9 @@ def test_the_sentence_says_whose_risk_counts_and_that_weights_estimate():
 
 def test_without_such_roles_nothing_is_added():
     people = {"age": [30, 30, 40]}
-    report = anonymity(people, roles={"confirmed": True, "columns": {"age": {"role": "key"}}}, k=2)
+    report = anonymity(
+        people, roles={"confirmed": True, "columns": {"age": {"role": "key"}}}, few=2
+    )
     assert report.people.household_among_few is None
     assert "expected" not in report.people.to_dict()
     risks = key_risks(people, ["age"]).table

@@ -24,7 +24,7 @@ def table(seed, rows=60):
 @pytest.mark.parametrize("seed", range(4))
 def test_people_and_risks_follow_their_definitions(seed):
     people = table(seed)
-    report = audit(people, secret="ill", released=["age", "sex"], k=4)
+    report = audit(people, secret="ill", released=["age", "sex"], few=4)
     keys = list(zip(people["age"], people["sex"], strict=True))
     alike, left = Counter(keys), {}
     for key, ill in zip(keys, people["ill"], strict=True):
@@ -38,7 +38,7 @@ def test_people_and_risks_follow_their_definitions(seed):
     assert risks["secrets_left"].to_pylist() == [len(left[key]) for key in keys]
     assert risks["given_away"].to_pylist() == [len(left[key]) == 1 for key in keys]
     assert risks["row"].to_pylist() == list(range(1, 61))
-    again = anonymity(people, keys=["age", "sex"], k=4)
+    again = anonymity(people, keys=["age", "sex"], few=4)
     assert again.people.among_few == report.people.among_few
     assert again.people.sentence in again.sentences
     assert key_risks(people, ["age", "sex"]).table["alike"].to_pylist() == [
@@ -55,7 +55,7 @@ def test_records_as_secrets_and_bins():
 
 def test_a_sweep_counts_people_at_every_step():
     people = {"age": [20, 21, 30, 31, 39], "ill": ["a", "b", "a", "a", "a"]}
-    report = audit(people, secret="ill", released="age", sweep={"age": [1, 10, 50]}, k=3)
+    report = audit(people, secret="ill", released="age", sweep={"age": [1, 10, 50]}, few=3)
     assert [point.given_away for point in report.sweep] == [5, 3, 0]
     assert [point.among_few for point in report.sweep] == [5, 2, 0]
 
@@ -67,7 +67,7 @@ def test_the_sentence_of_people():
         "among fewer than 5, and 1 is unique."
     )
     with pytest.raises(OptionError, match="k is not a whole number of 2 or more"):
-        audit(people, secret="ill", released="age", k=1)
+        audit(people, secret="ill", released="age", few=1)
 
 
 def test_an_audit_needs_columns_or_roles():

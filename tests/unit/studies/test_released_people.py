@@ -63,7 +63,7 @@ def test_people_of_a_release_are_those_of_the_written_file(seed, ending, tmp_pat
             KeptColumn("ill"),
         )
     )
-    report = release(random_rows(seed), policy, out, k=4)
+    report = release(random_rows(seed), policy, out, few=4)
     rows = rows_of(out)
     unique, few, _ = counted_again(rows, ["age", "zip", "ill"], "ill", 4)
     counts = report.people.counts
@@ -89,7 +89,7 @@ def test_people_of_a_perturbation_are_counted_as_they_were_drawn(seed, tmp_path)
         keep=["age", "ill"],
         confidential="ill",
         seed=seed,
-        k=3,
+        few=3,
     )
     unique, few, given = counted_again(rows_of(out), ["sex", "age"], "ill", 3)
     assert (report.people.counts.unique, report.people.counts.among_few) == (unique, few)
@@ -118,7 +118,7 @@ def test_a_perturbed_secret_is_not_given_away_for_certain(tmp_path):
 
 def test_nobody_is_counted_where_that_is_not_wanted(tmp_path):
     policy = PolicyDocument((KeptColumn("sex"),))
-    report = release({"sex": ["F", "M"]}, policy, tmp_path / "out.csv", k=None)
+    report = release({"sex": ["F", "M"]}, policy, tmp_path / "out.csv", few=None)
     assert report.people is None
     assert report.to_dict()["people"] is None
 
@@ -126,8 +126,8 @@ def test_nobody_is_counted_where_that_is_not_wanted(tmp_path):
 def test_a_k_of_one_is_refused_before_anything_is_written(tmp_path):
     policy = PolicyDocument((KeptColumn("sex"),))
     for study in (
-        lambda: release({"sex": ["F"]}, policy, tmp_path / "out.csv", k=1),
-        lambda: pram({"sex": ["F"]}, out=tmp_path / "out.csv", columns="sex", retain=1, k=1),
+        lambda: release({"sex": ["F"]}, policy, tmp_path / "out.csv", few=1),
+        lambda: pram({"sex": ["F"]}, out=tmp_path / "out.csv", columns="sex", retain=1, few=1),
     ):
         with pytest.raises(OptionError, match="k is not a whole number"):
             study()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from hartley.text import two_digits_up, unit_of
+from hartley.text import number, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,8 +105,9 @@ class TradeoffResult:
         )
         summary = f"With a mean distortion of {self.distortion:.6g} {self._meaning}, {itself}."
         proof = (
-            f"No rule costs less by more than {two_digits_up(self.gap)} (certified): at this "
-            f"distortion none tells less than {self.least_risk:.6g} {self.unit}."
+            f"No rule costs less by more than {number(self.gap, 2, round='up', short=True)} "
+            "(certified): at this distortion none tells less than "
+            f"{self.least_risk:.6g} {self.unit}."
         )
         missed = () if self.reached else (missed_sentence(self.gap, self.wanted_gap),)
         used = f"It uses {len(self.live):,} of {len(self.values):,} released values."
@@ -147,8 +148,8 @@ def missed_sentence(gap: float, wanted: float) -> str:
         'The tolerance was missed: the least cost may be lower by 18, where 0.00036 was asked for.'
     """
     return (
-        f"The tolerance was missed: the least cost may be lower by {two_digits_up(gap)}, where "
-        f"{wanted:.2g} was asked for."
+        "The tolerance was missed: the least cost may be lower by "
+        f"{number(gap, 2, round='up', short=True)}, where {wanted:.2g} was asked for."
     )
 
 

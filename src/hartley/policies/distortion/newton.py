@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +13,11 @@ from hartley.policies.distortion.problem import Incumbent, Problem, Progress, no
 from hartley.policies.distortion.worst_case_limits import joint_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
+    from threadpoolctl import ThreadpoolController
 
     from hartley.policies.distortion.worst_case_limits import Limit, Multipliers
 
@@ -29,44 +28,23 @@ if TYPE_CHECKING:
 # The Newton matrices of the interior-point methods: one block a released value.
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit the OpenBLAS of NumPy and SciPy to one thread, and restore the number afterwards.
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit the BLAS of NumPy and SciPy to one thread, and restore the number afterwards.
 
     Factors of matrices of a few hundred rows take microseconds, and threads spend more than that
-    waiting for each other: ten times and more on a busy machine. Another BLAS is not changed. The
-    setting holds for the whole process.
+    waiting for each other: ten times and more on a busy machine. The setting holds for the whole
+    process.
     """
-    before = [ask() for ask, _ in _settings()]
-    for _, choose in _settings():
-        choose(1)
-    try:
-        yield
-    finally:
-        for (_, choose), threads in zip(_settings(), before, strict=True):
-            choose(threads)
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
-@cache
-def _settings() -> tuple[tuple[Any, Any], ...]:
-    """Return for each library the functions that get and set its number of threads."""
-    import numpy as np
-    import scipy
+@cache  # looking for the libraries takes 4 ms
+def _libraries() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401 - loads the BLAS of SciPy
+    from threadpoolctl import ThreadpoolController
 
-    settings = []
-    for package in (np, scipy):
-        folder = Path(str(package.__file__)).parent.parent / f"{package.__name__}.libs"
-        for file in sorted(folder.glob("*openblas*")):
-            try:
-                library = ctypes.CDLL(str(file))
-            except OSError:  # not of this platform
-                continue
-            for suffix in ("64_", ""):  # of builds with 64-bit integers, and of others
-                names = [f"scipy_openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
-                if all(hasattr(library, name) for name in names):
-                    settings.append((getattr(library, names[0]), getattr(library, names[1])))
-                    break
-    return tuple(settings)
+    return ThreadpoolController()
 
 
 RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from hartley.policies.gaussian.certificate import (
     log_determinant,
 )
 from hartley.policies.gaussian.model import DISCRETE, GaussianModel, read_gaussian
-from hartley.text import six_decimals, unit_of
+from hartley.text import number, unit_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # --- water filling --------------------------------------------------------------------------------
 # Water-filling: the closed form beside the semidefinite programme.
 
+six_decimals = partial(number, places=6, zeros=True, infinite="infinitely many")
 ROUNDING = 1e-12
 """How far eigenvalues between 0 and 1 may be off."""
 
@@ -348,15 +349,15 @@ class GaussianBound:
         )
         summary = (
             f"{model}, no rule with a mean squared distortion of at most {self.distortion:.6g} "
-            f"tells less than {six_decimals(self.low, up=False)} {self.unit} about the "
+            f"tells less than {six_decimals(self.low, round='down')} {self.unit} about the "
             "confidential side."
         )
         reached = (
             "The key determines something confidential, so without distortion it tells without end."
             if math.isinf(self.high)
             else f"Adding the noise of this result tells at most "
-            f"{six_decimals(self.high, up=True)}; the key itself tells "
-            f"{six_decimals(self.largest_risk, up=True)}."
+            f"{six_decimals(self.high, round='up')}; the key itself tells "
+            f"{six_decimals(self.largest_risk, round='up')}."
         )
         proof = (
             f"Both sides are proved in exact arithmetic ({self.method}); they lie "
@@ -574,7 +575,7 @@ class WaterFilling:
     def sentences(self) -> tuple[str, ...]:
         """What was found, in plain words."""
         low, agree_below = (
-            six_decimals(number, up=False) for number in (self.low, self.equality_below)
+            six_decimals(bound, round="down") for bound in (self.low, self.equality_below)
         )
         return (
             (

@@ -7,7 +7,7 @@ import json
 import math
 import secrets
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from hartley.policies.random.matrix import (
 from hartley.ranges.distribution import JointDistribution
 from hartley.ranges.relation import Relation
 from hartley.tables.release_rules import Keep
-from hartley.text import factor_up
+from hartley.text import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -334,6 +334,9 @@ def fresh_seed() -> bytes:
     return secrets.token_bytes(32)
 
 
+four_digits = partial(number, digits=4, round="up", short=True)
+
+
 def read_frequencies(frequencies: ArrayLike, size: int) -> NDArray[np.float64]:
     """Return frequencies or counts as shares of 1, one a value."""
     try:
@@ -405,7 +408,7 @@ class PramLeakage:
         what = ", ".join(self.columns) or "the value"
         guess = (
             f"Whatever anybody wants to know about a record, the release of {what} multiplies the "
-            f"chance to guess it by {factor_up(self.gain)} at most: {factor_up(self.maximal)} "
+            f"chance to guess it by {four_digits(self.gain)} at most: {four_digits(self.maximal)} "
             "bits of stochastic maximal leakage."
         )
         return (guess, self._certain, self._odds, *self._about)
@@ -419,13 +422,13 @@ class PramLeakage:
             )
         possible = round(self.values / 2**self.nonstochastic)
         settled = (
-            f"; and every released value settles {factor_up(self.maximin)} bits (I*)"
+            f"; and every released value settles {four_digits(self.maximin)} bits (I*)"
             if self.maximin
             else ", though nothing is settled by every one (I* = 0)"
         )
         return (
             f"Some released value leaves only {possible:,} of {self.values:,} values possible, for "
-            f"certain: {factor_up(self.nonstochastic)} bits (L0){settled}."
+            f"certain: {four_digits(self.nonstochastic)} bits (L0){settled}."
         )
 
     @property
@@ -437,7 +440,7 @@ class PramLeakage:
             )
         return (
             "A released value changes the odds between any two values by a factor of "
-            f"{factor_up(self.odds)} at most."
+            f"{four_digits(self.odds)} at most."
         )
 
     @property

@@ -18,7 +18,7 @@ from hartley.policies.random.estimates import BestReleasedValue, LeastLeaking, r
 from hartley.policies.random.matrix import ExactMatrix, without_dust
 from hartley.policies.random.pram import Pram, read_frequencies
 from hartley.ranges.distribution import JointDistribution
-from hartley.text import digits_up, few_digits, unit_of
+from hartley.text import few_digits, number, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,8 +116,8 @@ class ReconstructedRelease:
         if self.risk is None or self.risk_before is None:
             return step, f"{computed}."
         return step, (
-            f"{computed}: {digits_up(self.risk, 4)} {self.unit} about the confidential side on "
-            f"average, after {digits_up(self.risk_before, 4)} before."
+            f"{computed}: {number(self.risk, 4, round='up')} {self.unit} about the "
+            f"confidential side on average, after {number(self.risk_before, 4, round='up')} before."
         )
 
     def to_dict(self) -> dict[str, Any]:

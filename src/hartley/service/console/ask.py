@@ -39,7 +39,7 @@ from hartley.service.console.visits import PageRoute, page, see_other, visit_of
 from hartley.service.identity import TokenScope
 from hartley.service.own_rows import own_balance
 from hartley.service.replies import ServiceError, as_service_error
-from hartley.text import decimal_text, decimals_up
+from hartley.text import decimal_text, number
 from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def wish_for(bits: float) -> str:
         ('4.6', '0')
     """
     if bits > MOST_EXACT:
-        return decimals_up(bits, 9).replace(",", "")
+        return number(bits, round="up", places=9).replace(",", "")
     return bits_for(math.ceil(2**bits - SLACK))
 
 

@@ -29,7 +29,7 @@ from hartley.service.console.pages import (
     left_number,
     zoomed,
 )
-from hartley.text import as_date, count_of, decimal_text, rounded
+from hartley.text import as_date, count_of, decimal_text, number
 from hartley.trusted.questions.question import NumberKind
 
 if TYPE_CHECKING:
@@ -148,13 +148,8 @@ def _written(scale: Scale, *, date: bool) -> tuple[str, str]:
         return str(as_date(days[0])), str(as_date(days[1]))
     width = scale.high - scale.low
     places = max(0, 2 - math.floor(math.log10(width))) if width else 2
-    return _shortest(scale.low, places, up=False), _shortest(scale.high, places, up=True)
-
-
-def _shortest(number: float, places: int, *, up: bool) -> str:
-    """Write an end of a range with so many decimals, without zeros at its end."""
-    text = rounded(Fraction(number).limit_denominator(10**9), places, up=up)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    low, high = (Fraction(end).limit_denominator(10**9) for end in (scale.low, scale.high))
+    return number(low, round="down", places=places), number(high, round="up", places=places)
 
 
 def whole_range(items: list[Item], ends: list[tuple[float, float]]) -> Scale:

@@ -16,8 +16,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hartley.reports.template import page_environment
-from hartley.text import bits_down, bits_up, decimal_text, decimals_down, decimals_up, digits_up
+from hartley.reports.render import page_environment
+from hartley.text import bits_down, bits_up, decimal_text, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,12 +140,12 @@ def bits_left(bits: float) -> str:
 
 def bits_number(bits: float) -> str:
     """Write the number of ``bits_due`` alone, where its column or tile names the unit."""
-    return decimals_up(bits, PLACES)
+    return number(bits, round="up", places=PLACES)
 
 
 def left_number(bits: float) -> str:
     """Write the number of ``bits_left`` alone."""
-    return decimals_down(bits, PLACES)
+    return number(bits, round="down", places=PLACES)
 
 
 def error_words(error: Fraction) -> str:
@@ -155,7 +155,7 @@ def error_words(error: Fraction) -> str:
         >>> [error_words(Fraction(error)) for error in ("0.0569149", "33312", "0")]
         ['±0.057', '±33,400', 'exact']
     """
-    return f"±{digits_up(error, DIGITS)}" if error else "exact"
+    return f"±{number(error, DIGITS, round='up')}" if error else "exact"
 
 
 def exact_bits(text: str) -> str:

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the types of routes
 
 from hartley.errors import OptionError
-from hartley.reports.document import render_html
+from hartley.reports.render import page as page_of
 from hartley.service.console.ask import ask_router, open_dataset
 from hartley.service.console.cards import budget_view
 from hartley.service.console.owner import owner_router
@@ -273,7 +273,7 @@ async def _rendered(visit: Visit, kind: ReportKind, dataset: str, values: Mappin
     opened = await open_dataset(visit, dataset)
     data = visit.service.settings.datasets[dataset].data
     return await visit.service.lanes.engine(
-        lambda: render_html(_made(kind.name, opened.schema, data, values))
+        lambda: page_of(_made(kind.name, opened.schema, data, values))
     )
 
 

@@ -7,12 +7,13 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
+from hartley.inputs import formerly
 from hartley.kernels.classes import mondrian_boxes
 from hartley.policies.hierarchy import hierarchies_of, key_levels
 from hartley.ranges.classes import (
@@ -34,6 +35,7 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.view import keep_texts, prepare, run
 from hartley.tables.writing import write_arrow
 from hartley.text import conjugate, count_of, plural
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import Columns, Groups, Lists, Number, Rows
     from hartley.policies.hierarchy import Hierarchy, Level
     from hartley.schema.roles import Roles, RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
@@ -301,6 +304,10 @@ class AnonymizedTable(Readable):
             f"Everybody shares their keys with people of {self.k - 1:,} or more other households, "
             f"of {self.households:,}: a class of one family would give it away."
         )
+        withheld = (
+            f"{count_of(self.withheld, 'column')} of the table {conjugate(self.withheld, 'was')} "
+            "named as neither key nor kept: not released."
+        )
         return (
             *level_sentences,
             (
@@ -309,8 +316,8 @@ class AnonymizedTable(Readable):
             ),
             *((homes,) if homes else ()),
             *self.singling.sentences,
-            *((_withheld(self.withheld),) if self.withheld else ()),
-            "The rows keep their order: if that tells something, the release tells it too.",
+            *((withheld,) if self.withheld else ()),
+            ORDER,
             *(() if self.confidential else (UNMEASURED,)),
         )
 
@@ -387,6 +394,7 @@ class AnonymizedTable(Readable):
             "classes": self.classes,
             "loss": float(self.loss),
             "losses": dict(zip(self.keys, map(float, self.losses), strict=True)),
+            "check": self.checked.to_dict(),
         }
 
     def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
@@ -394,16 +402,18 @@ class AnonymizedTable(Readable):
         return write_arrow(self.table, path, self.sources, spreadsheet_safe=spreadsheet_safe)
 
 
+@formerly(hierarchy="hierarchies")
 def anonymize(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
-    keys: str | Sequence[str] | None = None,
+    table: Rows,
+    keys: Columns | None = None,
     k: int = 0,
     *,
-    keep: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    hierarchies: Mapping[str, Hierarchy] | None = None,
-    method: str = "full-domain",
-    suppress: object = 0,
+    keep: Columns | None = None,
+    confidential: Columns | None = None,
+    bins: Lists | None = None,
+    hierarchy: Groups | None = None,
+    method: Literal["full-domain", "mondrian"] = "full-domain",
+    suppress: Number = 0,
     roles: RolesSource | None = None,
 ) -> AnonymizedTable:
     r"""Coarsen the keys of a table until everybody shares them with k - 1 others.
@@ -424,24 +434,28 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     households, which are k or more records as well; who has no household counts as one.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        keys: the columns to coarsen; with roles, by default the keys.
-        k: how many records, or people of different households, have to be alike, at least.
-        keep: columns to release as they are; with roles, by default those with the role "kept". A
-            column that is not named is not released.
-        confidential: columns to release as they are whose values an adversary who knows the keys
-            should not learn; the report measures how much the classes tell about them.
-        hierarchies: for a key, the groups of every value from narrow to wide, or the widths of
-            nested bins of numbers, or periods of dates; without one a key is released as it is or
-            suppressed. With roles, by default as they say.
-        method: "full-domain" or "mondrian".
-        suppress: the share of the records that may be left out (full-domain alone).
-        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file; an identifier
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        keys: The columns by which a person could be recognised. In Python, by default the keys of
+            the roles.
+        k: The least number of records that share their keys. In Python, of people of different
+            households where the roles name a household.
+        keep: Columns to release unchanged; columns that are not named are not released. In Python,
+            by default those whose role is "kept".
+        confidential: Columns to release unchanged although they are sensitive; the report measures
+            what the keys reveal about them.
+        bins: Widths of nested bins of a numeric key, or periods of dates: month,quarter,year.
+        hierarchy: CSV file; each line has a key value and its groups, from narrow to wide. In
+            Python, for a key the groups of every value; a key without bins or a hierarchy is
+            released unchanged or suppressed. With roles, by default those of the roles.
+        method: full-domain: one level of each key for everybody; mondrian: boxes of similar people.
+        suppress: The share of records that may be left out. In Python, with the method
+            "full-domain" alone.
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. An identifier
             is never released.
 
     Example:
         >>> people = {"age": [31, 38, 45, 46], "ill": ["a", "b", "a", "b"]}
-        >>> groups = anonymize(people, "age", 2, hierarchies={"age": [10]})
+        >>> groups = anonymize(people, "age", 2, bins={"age": [10]})
         >>> groups.table["age"].to_pylist(), groups.loss
         (['[30, 40)', '[30, 40)', '[40, 50)', '[40, 50)'], Fraction(1, 3))
         >>> boxes = anonymize(people, "age", 2, method="mondrian", keep="ill")
@@ -454,10 +468,15 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     named = chosen_columns(known_roles, keys, "key", what="key")
     hidden = chosen_columns(known_roles, confidential, "confidential", what="")
     unchanged = (*chosen_columns(known_roles, keep, "kept", what=""), *hidden)
-    if known_roles is not None and hierarchies is None and method == "full-domain":
-        hierarchies = hierarchies_of(opened, known_roles, named)
-    share = _check(opened, named, unchanged, k, hierarchies or {}, method, suppress)
-    ordered = named if method == "mondrian" else hierarchies or ()
+    for name in {*(bins or ())} & {*(hierarchy or ())}:
+        raise OptionError(
+            f"Column '{name}' has bins and a hierarchy", hint="give --bins or --hierarchy, not both"
+        )
+    levels_of: Mapping[str, Hierarchy] = {**(bins or {}), **(hierarchy or {})}
+    if known_roles is not None and bins is None and hierarchy is None and method == "full-domain":
+        levels_of = hierarchies_of(opened, known_roles, named)
+    share = _check(opened, named, unchanged, k, levels_of, method, suppress)
+    ordered = named if method == "mondrian" else levels_of
     plain = [name for name in (*named, *unchanged) if name not in ordered]
     opened = keep_texts(opened, plain, exact=True)
     homes = _household_columns(known_roles, method)
@@ -478,7 +497,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     if method == "mondrian":
         return _release_boxes(source, rows, points, k)
     levels = [
-        key_levels(name, values, (hierarchies or {}).get(name), opened)
+        key_levels(name, values, levels_of.get(name), opened)
         for name, values in zip(named, points.values, strict=True)
     ]
     best = search_lattice(points, levels, k, int(share * rows.num_rows))
@@ -526,11 +545,6 @@ class _Source:
             sources=self.paths,
             **made,
         )
-
-
-def _withheld(columns: int) -> str:
-    many = f"{count_of(columns, 'column')} of the table {conjugate(columns, 'was')}"
-    return f"{many} named as neither key nor kept: not released."
 
 
 def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.engines.table import Kind, names_of
 from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER, log_ratio
+from hartley.inputs import formerly
 from hartley.measures.anonymity import size_bands
 from hartley.ranges.classes import Singling, rows_as_counted, single_out
 from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
@@ -26,10 +28,11 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
-from hartley.text import count_of, percent
+from hartley.text import count_of, few_digits
 
 if TYPE_CHECKING:
     import os
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
-    from hartley.measures.anonymity import SizeBand
+    from hartley.inputs import Columns, Rows
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
 
@@ -120,11 +123,6 @@ class Microaggregation(Readable):
         return np.bincount(self.groups)
 
     @property
-    def bands(self) -> tuple[SizeBand, ...]:
-        """How many groups, and records in them, there are of every size."""
-        return size_bands(self.sizes)
-
-    @property
     def information_loss(self) -> float:
         r"""The share of the variation that is lost: SSE / SST, from 0 to 1."""
         return self.sse / self.sst
@@ -141,10 +139,11 @@ class Microaggregation(Readable):
     @property
     def headline(self) -> str:
         """The release in one sentence, and a warning if kept columns undo it."""
-        groups = self.sizes.size
+        low, high = int(self.sizes.min()), int(self.sizes.max())
         made = (
             f"{self.rows:,} records of {self.table} were released as the averages of "
-            f"{count_of(groups, 'group')} of {_between(self.sizes)}, which loses "
+            f"{count_of(self.sizes.size, 'group')} of "
+            f"{low:,}{f' to {high:,}' if low < high else ''}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
         return f"{made} {self.singling.warning}".rstrip()
@@ -177,8 +176,7 @@ class Microaggregation(Readable):
                 f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
                 *self.singling.sentences,
             )
-        order = "The rows keep their order: if that tells something, the release tells it too."
-        return (*sentences, order)
+        return (*sentences, ORDER)
 
     @cached_property
     def checked(self) -> AnonymityReport:
@@ -187,7 +185,7 @@ class Microaggregation(Readable):
 
     def report(self) -> Report:
         """Return what was averaged and what counting again gives; its picture shows the groups."""
-        again, bands = self.checked, self.bands
+        again, bands = self.checked, size_bands(self.sizes)
         sizes = f"{bands[0].low}" + (f" to {bands[-1].high}" if len(bands) > 1 else "")
         units = "standardised" if self.standardised else "in their own units"
         averaged = f"Averaged by {self.method}, k = {self.k}: {', '.join(self.columns)}, {units}."
@@ -202,7 +200,7 @@ class Microaggregation(Readable):
                 one.column,
                 Cell(f"{100 * one.loss:.3g} %", share=one.loss),
                 f"{one.largest_move:.4g}",
-                percent(one.near / self.rows, digits=3),
+                f"{few_digits(100 * one.near / self.rows, 3)} %",
             )
             for one in self.losses
         )
@@ -268,6 +266,7 @@ class Microaggregation(Readable):
             "losses": [asdict(loss) for loss in self.losses],
             "unchanged": self.unchanged,
             "singled_out": self.singling.to_dict(),
+            "check": self.checked.to_dict(),
         }
 
     def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
@@ -370,11 +369,6 @@ def _averages(
     return np.clip(average, low, high) + 0.0, np.asarray((low == high).all(axis=1))
 
 
-def _between(sizes: NDArray[np.int64]) -> str:
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
 # --- points ---------------------------------------------------------------------------------------
 
 
@@ -389,11 +383,6 @@ class Records:
     """An Arrow table of the columns that are released as they are."""
     paths: tuple[str, ...] = ()
     """The files that they were read from."""
-
-    @property
-    def rows(self) -> int:
-        """How many records there are."""
-        return int(self.values.shape[0])
 
     def points(self, *, standardise: bool) -> NDArray[np.float64]:
         """Return the records around their mean, every column of standard deviation 1 if wished."""
@@ -620,30 +609,30 @@ METHODS: dict[str, Callable[..., Microaggregation]] = {
 }
 
 
+@formerly(operator.not_, raw="standardise")
 def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     k: int,
-    columns: str | Sequence[str] | None = None,
+    columns: Columns | None = None,
     *,
-    method: str = "mdav",
-    standardise: bool = True,
-    keep: str | Sequence[str] | None = None,
+    method: Literal["mdav", "mu-approx", "univariate"] = "mdav",
+    raw: bool = False,
+    keep: Columns | None = None,
     roles: RolesSource | None = None,
 ) -> Microaggregation:
     """Replace the records of a table by averages of groups of at least k similar ones.
 
     Args:
-        table: anything that ``open_table`` opens.
-        k: the least size of a group, at least 2.
-        columns: numeric columns to group by and to replace; None for all that are not kept, or
-            with roles for the keys that are numbers.
-        method: how to form groups: "mdav", "mu-approx", or "univariate", the optimum of one
-            column. Each is a function of its own too, which says how it works.
-        standardise: give every column the standard deviation 1 first, so that units do not count;
-            of no effect on the univariate optimum.
-        keep: columns to release as they are; all others are left out. With roles, by default the
-            confidential columns and those with the role "kept".
-        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file; an identifier
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        k: The smallest size of a group. In Python, at least 2.
+        columns: The numeric columns to group by and to replace; default: all that are not kept. In
+            Python, with roles the keys that are numbers.
+        method: How to form groups; univariate is optimal for a single column. In Python, each is a
+            function of its own too, which says how it works.
+        raw: Measure distances in the columns' own units, without standardising them.
+        keep: Columns to release unchanged; columns that are not named are not released. In Python,
+            with roles by default the confidential columns and those whose role is "kept".
+        roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. An identifier
             is never released.
 
     Example:
@@ -668,10 +657,10 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
             )
     keep = () if keep is None else keep
     if method != "univariate":
-        return METHODS[method](table, k, columns, standardise=standardise, keep=keep)
-    if not standardise:
+        return METHODS[method](table, k, columns, standardise=not raw, keep=keep)
+    if raw:
         raise OptionError(
             "Units make no difference to the univariate optimum",
-            hint="leave out standardise=False (--raw)",
+            hint="leave out raw (--raw)",
         )
     return METHODS[method](table, k, columns, keep=keep)

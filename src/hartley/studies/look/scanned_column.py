@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.kernels.uniques import narrow_codes
-from hartley.ranges.classes import as_counted
-from hartley.text import count_of, listed, percent_at_most
+from hartley.ranges.joint_range import as_counted
+from hartley.text import count_of, listed, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class WrittenValues:
         """The largest number."""
         return float(self.numbers.max(initial=-np.inf))
 
-    @cached_property
+    @property
     def _texts(self) -> Any:  # noqa: ANN401 - Arrow carries no types
         import pyarrow as pa
 
@@ -129,12 +129,6 @@ def read_values(column: Any) -> tuple[WrittenValues, NDArray[Any]]:  # noqa: ANN
     A missing value has the last code. Texts that differ by spaces around them alone are one value,
     and suspected markers are missing values: the codes are those of the table as a draft of its
     roles reads it.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> values, codes = read_values(pa.array([" 1,5", "2,25", "?"]))
-        >>> values.holds, values.numbers, values.markers, codes
-        ('numbers', array([1.5 , 2.25]), ('?',), array([0, 1, 2], dtype=uint8))
     """
     import pyarrow as pa
 
@@ -554,22 +548,20 @@ class _Facts:
     different: int = 0
     present: int = 0
     once: int = 0
-    suspicions: list[str] = field(default_factory=list)
 
     @property
     def nearly_all_differ(self) -> bool:
         return self.present >= FEW_ROWS and self.different >= NEARLY_ALL * self.present
 
+    @property
+    def share_different(self) -> str:
+        """How many of its values are different."""
+        share = percent(self.different, self.present, round="up", mark="words")
+        return f"{share} of its values are different"
+
 
 def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN401 - an Arrow column
-    """Look at one column.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> sex = scan_column("sex", pa.array(["F", " F", "M", "?"]), 4)
-        >>> sex.codes, sex.scanned.what, sex.scanned.markers
-        (array([0, 0, 1, 2], dtype=uint8), 'quasi-identifier candidate', ('?',))
-    """
+    """Look at one column."""
     values, codes = read_values(column)
     width = len(values.values) + 1
     facts = _Facts(
@@ -614,7 +606,8 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     if named is not None:
         return IDENTIFIER, named
     # The only row of a table shares its values with nobody; a sample may have one weight for all.
-    if facts.different == 1 and facts.rows > 1 and not _weighs(facts):
+    weighs = facts.hint == "weight" and _fits(facts, "weight")
+    if facts.different == 1 and facts.rows > 1 and not weighs:
         return CONSTANT, "every row has the same value"
     for hint, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
         if facts.hint == hint and _fits(facts, hint):
@@ -656,7 +649,7 @@ def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reas
         return None
     named = facts.hint == "identifier"
     if facts.nearly_all_differ:
-        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
+        differs = facts.share_different
         if values.holds == "texts" and facts.hint not in {"key", "confidential"}:
             return differs
         if named or (facts.hint is None and values.is_numbering(facts.present)):
@@ -684,16 +677,12 @@ def _repeated_identifier(facts: _Facts) -> str | None:
     if facts.hint is not None or facts.present < FEW_ROWS:
         return None
     if (values.code_length or 0) >= LONG_CODE and facts.different >= NEARLY_SURE * facts.present:
-        differs = f"{percent_at_most(facts.different, facts.present)} of its values are different"
+        differs = facts.share_different
         return f"{differs}, and they are equally long codes"
     complete = values.high - values.low + 1 == facts.different > FEW_NUMBERS
     if values.holds == "whole numbers" and complete and values.low in {0, 1}:
         return f"it numbers something from {values.low:.0f} to {values.high:,.0f} without a gap"
     return None
-
-
-def _weighs(facts: _Facts) -> bool:
-    return facts.hint == "weight" and _fits(facts, "weight")
 
 
 def _fits(facts: _Facts, hint: str) -> bool:
@@ -737,12 +726,7 @@ def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, 
 
 
 def nested_widths(low: float, high: float, *, whole: bool) -> tuple[Any, ...]:
-    """Return three nesting widths of bins for numbers in a range: about 16, 8 and 4 bins.
-
-    Example:
-        >>> nested_widths(17, 90, whole=True), nested_widths(0.0, 1.0, whole=False)
-        ((5, 10, 20), (0.1, 0.2, 0.4))
-    """
+    """Return three nesting widths of bins for numbers in a range: about 16, 8 and 4 bins."""
     span = max(high - low, 1e-12)
     exponent = int(np.floor(np.log10(span / 16)))
     first = next(

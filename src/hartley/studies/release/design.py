@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.boxes.cut_box import FEW_VARIABLES, volumes_reported
-from hartley.boxes.enclosure import enclose
 from hartley.boxes.expression import Expression
+from hartley.boxes.intervals import enclose
 from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
@@ -45,21 +45,22 @@ from hartley.text import (
     bits_up,
     conjugate,
     count_of,
-    digits_down,
     exactly,
     exactly_or_up,
     listed,
+    number,
     plural,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    import os
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from hartley.boxes.box import Box
     from hartley.guarantees.promise import Certificate
+    from hartley.inputs import DesignFile, Progress
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.quantizer import Quantizer
 
@@ -150,9 +151,9 @@ class Design(Readable):
         if wanted.objective == "hypothesis":
             assert wanted.error is not None  # the objective needs it
             return (
-                (digits_down(promised.value, 4), "bits of privacy against the hypothesis"),
+                (number(promised.value, 4, round="down"), "bits of privacy against the hypothesis"),
                 (
-                    f"{digits_down(100 * _open_share(promised), 4)} %",
+                    f"{number(100 * _open_share(promised), 4, round='down')} %",
                     "of all records leave it open",
                 ),
                 (exactly(self._furthest), "furthest that a value is moved"),
@@ -163,9 +164,9 @@ class Design(Readable):
         if wanted.objective == "indistinguishability":
             told = "to tell two values of a person apart"
         outputs = _outputs(self.document.columns)
-        number, unit = bits_up(promised.value).split(" ", 1)
+        amount, unit = bits_up(promised.value).split(" ", 1)
         found = [
-            (number, f"{unit} {told} at most"),
+            (amount, f"{unit} {told} at most"),
             (f"{outputs:,}", "cells" if asks else "different releases"),
         ]
         errors = {column.name: column.error for column in self.document.columns}
@@ -227,6 +228,14 @@ class Design(Readable):
         )
         yield Section("The policy file", (policy,), page_only=True)
 
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy."""
+        self.document.save(path)
+
+    def write_certificate(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
+        """Write the certificate of the policy in the file ``out``."""
+        self.certificate.bind(out).save(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, ready for JSON; exact numbers become text."""
         return {
@@ -245,9 +254,9 @@ class Design(Readable):
 
 
 def design(
-    spec: Specification | Mapping[str, Any] | str | Path,
+    spec: DesignFile,
     *,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Design:
     """Design the release that serves an objective best, and certify it.
 
@@ -264,7 +273,8 @@ def design(
     volumes of the cells.
 
     Args:
-        spec: the path of a TOML file, its content, or a specification that was read before.
+        spec: The design specification: a TOML file, see docs/commands.md. In Python, also its
+            content, or a specification that was read before.
         progress: called with "measure" and the share of the cells whose volumes are computed; for
             the least leakage first with "search" and the share of the places for their edges.
 
@@ -388,7 +398,7 @@ def _ends(box: Box, name: str) -> tuple[float, float]:
 
 def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return a query at many points, to draw it: accurate to many digits, but not certified."""
-    low, high = enclose(expression, points, points)
+    low, high = enclose(expression, {name: (at, at) for name, at in points.items()})
     size = next(iter(points.values())).size
     return np.broadcast_to((low + high) / 2, size)
 
@@ -445,7 +455,8 @@ def _written(number: Fraction) -> str:
 
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
-        return f"{listed(wanted.columns)} that hides whether {_hypotheses(wanted)}"
+        hypotheses = listed([wanted.hypothesis, *wanted.also], joint="or")
+        return f"{listed(wanted.columns)} that hides whether {hypotheses}"
     if wanted.parts:
         return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
@@ -485,11 +496,6 @@ def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
     return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
 
 
-def _hypotheses(wanted: Specification) -> str:
-    assert wanted.hypothesis is not None  # the objective needs it
-    return listed([wanted.hypothesis, *wanted.also], joint="or")
-
-
 def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
     """Say that nothing within the budget has a smaller error."""
     asked = f"{exactly(bits)} {plural(bits, 'bit')} were asked for"
@@ -500,7 +506,7 @@ def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) 
         f"{asked}, and no other numbers of levels have a smaller largest "
         + ("weighted error" if wanted.weights else "error")
         + (
-            f"; {digits_down(unused, 4)} bits are of no use to any column."
+            f"; {number(unused, 4, round='down')} bits are of no use to any column."
             if unused >= 0.01
             else "."
         )
@@ -575,7 +581,7 @@ def _line_headline(
     furthest: Fraction,
 ) -> str:
     names = [name for name, error in moved.items() if error] or list(moved)
-    share = digits_down(100 * _open_share(certificate), 4)
+    share = number(100 * _open_share(certificate), 4, round="down")
     if wanted.also:
         every = listed([str(wanted.hypothesis), *wanted.also])
         leave = f"at least {share} % of all possible records leave open each of {every}"

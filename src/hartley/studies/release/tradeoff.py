@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +25,8 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
+    plain_values,
 )
 from hartley.studies.release.drafting import draft
 from hartley.studies.release.fields import read_error
@@ -39,27 +40,14 @@ from hartley.studies.release.tradeoff_points import (
     line_point,
     query_point,
 )
-from hartley.text import (
-    bits_up,
-    cell_count,
-    cell_down,
-    cell_exact,
-    cell_up,
-    count_of,
-    digits_down,
-    exactly,
-    tenth_percent_up,
-)
+from hartley.text import bits_up, count_of, exactly, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
+    from hartley.inputs import DesignFile, Errors, Progress, PythonOnly
     from hartley.report import Dash
     from hartley.studies.release.tradeoff_points import CellFacts
-
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- tradeoff sentences ---------------------------------------------------------------------------
@@ -119,14 +107,24 @@ def _adversary(facts: CellFacts) -> tuple[str, ...]:
     words = "An adversary who reconstructs all data must expect an error of "
     bound = facts.smallest_error_bound
     if facts.smallest_error is not None:
-        alone = "" if bound is None else f"; Theorem II.2 alone promises {digits_down(bound, 4)}"
-        shown = f"{digits_down(facts.smallest_error, 4)} even after the most telling answer"
+        alone = (
+            ""
+            if bound is None
+            else f"; Theorem II.2 alone promises {number(bound, 4, round='down')}"
+        )
+        shown = (
+            f"{number(facts.smallest_error, 4, round='down')} even after the most telling answer"
+        )
         return (f"{words}{shown}{alone}.",)
-    return () if bound is None else (f"{words}{digits_down(bound, 4)} or more, by Theorem II.2.",)
+    return (
+        ()
+        if bound is None
+        else (f"{words}{number(bound, 4, round='down')} or more, by Theorem II.2.",)
+    )
 
 
 def _metric(value: float | None) -> str:
-    return "infinite" if value is None or value == math.inf else digits_down(value, 4)
+    return "infinite" if value is None or value == math.inf else number(value, 4, round="down")
 
 
 def record_sentences(
@@ -157,7 +155,7 @@ def record_sentences(
 def line_sentences(point: LinePoint) -> tuple[str, ...]:
     """Say how well a hypothesis is hidden within an error."""
     stretched, claimed = point.stretch, _metric(point.blur.claimed)
-    deciding = tenth_percent_up(stretched.deciding_share)
+    deciding = cell_share(stretched.deciding_share)
     kept_words = f"epsilon = {_metric(stretched.epsilon)}: Priv = {_metric(stretched.privacy)} bits"
     return (
         (
@@ -195,6 +193,61 @@ class CurveColumn:
         return "∞" if value == math.inf else self.show(value)
 
 
+def cell_exact(value: Fraction) -> str:
+    """Write an exact number; one that is not short with five digits, rounded up.
+
+    Example:
+        >>> cell_exact(Fraction(1, 2)), cell_exact(Fraction(1, 3))
+        ('0.5', '0.33334')
+    """
+    text = exactly(value)
+    short = "/" not in text and len(text) <= 8
+    return text if short else number(value, 5, round="up")
+
+
+def cell_up(value: float) -> str:
+    """Write a number with two decimals, from a thousand on with none, rounded up.
+
+    Example:
+        >>> cell_up(2.801), cell_up(5792.4)
+        ('2.81', '5,793')
+    """
+    return number(value, round="up", places=0 if value >= 1000 else 2, zeros=True)
+
+
+def cell_down(value: float) -> str:
+    """Write a number with three digits, rounded down, and with an exponent below a thousandth.
+
+    Example:
+        >>> cell_down(2.8284), cell_down(57869.2), cell_down(0.000034567), cell_down(0)
+        ('2.82', '57,800', '3.45e-5', '0')
+    """
+    text = number(max(value, 0), 3, round="down")
+    if not 0 < value < 1e-3:
+        return text
+    return f"{Decimal(text):.2e}"
+
+
+def cell_count(value: int) -> str:
+    """Write a count, from a thousand million on with an exponent.
+
+    Example:
+        >>> cell_count(12_000), cell_count(2**40)
+        ('12,000', '1.10e+12')
+    """
+    return f"{value:,}" if value < 10**9 else f"{value:.2e}"
+
+
+def cell_share(value: float) -> str:
+    """Write a share that was rounded up to a double in percent with one decimal, rounded up.
+
+    Example:
+        >>> cell_share(0.12301), cell_share(0.1)
+        ('12.4 %', '10 %')
+    """
+    return f"{number(100 * value, round='up', places=1, slack=1e-12)} %"
+
+
 QUERY = (
     CurveColumn("error", "largest error allowed", lambda p: p.error, cell_exact),
     CurveColumn("Q", "accuracy Q of equal cells", lambda p: p.equal.accuracy, cell_down),
@@ -219,9 +272,7 @@ LINE = (
     CurveColumn("ε kept", "ε of stretching", lambda p: p.stretch.epsilon, cell_down),
     CurveColumn("Priv", "Priv of stretching, bits", lambda p: p.stretch.privacy, cell_down),
     CurveColumn("μ(Δ)", "μ(Δ) of stretching", lambda p: p.stretch.deciding, lambda v: f"{v:,.6g}"),
-    CurveColumn(
-        "deciding", "outputs that decide", lambda p: p.stretch.deciding_share, tenth_percent_up
-    ),
+    CurveColumn("deciding", "outputs that decide", lambda p: p.stretch.deciding_share, cell_share),
     CurveColumn("ε printed", "ε that blurring claims", lambda p: p.blur.claimed, cell_down),
     CurveColumn("ε blurred", "ε of blurring, by volume", lambda p: p.blur.epsilon, cell_down),
     CurveColumn("Priv blurred", "Priv of blurring, bits", lambda p: p.blur.privacy, cell_down),
@@ -234,16 +285,17 @@ def _of_records(names: Sequence[str]) -> tuple[CurveColumn, ...]:
         CurveColumn("bits", "bits a record", lambda p: p.budget, cell_exact),
         CurveColumn("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
         CurveColumn("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
-        *map(_of_column, names),
+        *(
+            CurveColumn(
+                name, f"cells of {name}", lambda p, name=name: p.largest.levels[name], cell_count
+            )
+            for name in names
+        ),
         CurveColumn("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
         CurveColumn(
             "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, cell_exact
         ),
     )
-
-
-def _of_column(name: str) -> CurveColumn:
-    return CurveColumn(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
 
 
 TILES = {
@@ -386,10 +438,6 @@ def read_errors(wish: str | Sequence[object]) -> list[Fraction]:
     """Read LOW:HIGH, LOW:HIGH:N or a list of errors.
 
     The N errors of a range are evenly spaced as logarithms and rounded to three digits.
-
-    Example:
-        >>> [float(error) for error in read_errors("0.1:10:3")]
-        [0.1, 1.0, 10.0]
     """
     if not isinstance(wish, str):
         if not wish:
@@ -426,12 +474,7 @@ def _between(low: Fraction, high: Fraction, count: int) -> list[Fraction]:
 def errors_for(
     high: Fraction, low: Fraction, chosen: Fraction | None, *, most: int = USUAL
 ) -> list[Fraction]:
-    """Return round errors between two, both included, and around the chosen one.
-
-    Example:
-        >>> [float(error) for error in errors_for(Fraction(10), Fraction(1), None, most=5)]
-        [10.0, 6.4, 3.2, 1.6, 1.0]
-    """
+    """Return round errors between two, both included, and around the chosen one."""
     if chosen is not None:
         high, low = max(high, 2 * chosen), min(low, chosen / 2)
     errors = [high]
@@ -444,12 +487,7 @@ def errors_for(
 
 
 def thinned(places: Sequence[Fraction], most: int) -> list[Fraction]:
-    """Leave out some of many places, evenly, and neither the first nor the last.
-
-    Example:
-        >>> [int(place) for place in thinned([Fraction(k) for k in range(9)], 3)]
-        [0, 4, 8]
-    """
+    """Leave out some of many places, evenly, and neither the first nor the last."""
     if len(places) <= most:
         return list(places)
     return [places[round(k * (len(places) - 1) / (most - 1))] for k in range(most)]
@@ -475,7 +513,7 @@ def budgets_for(wanted: Specification, errors: Sequence[Fraction] | None) -> lis
 
 
 def _useful_bits(wanted: Specification, labels: int) -> int:
-    """Return the whole bits with which every value is released as it is; a million if none do."""
+    """Return the smallest number of bits at which no value is rounded, or 1,000,000."""
     outputs = labels
     for name, column in wanted.columns.items():
         if column.range is not None:
@@ -600,13 +638,14 @@ class Tradeoff(Readable):
 
     def csv(self) -> str:
         """Return the points as comma-separated values, empty for unknown or infinite ones."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*(column.name for column in self.columns), "asked for"])
-        for point in self.points:
-            values = [plain_values(column.value(point)) for column in self.columns]
-            writer.writerow([*values, "yes" if point.chosen else "no"])
-        return out.getvalue()
+        rows = (
+            [
+                *(plain_values(column.value(point)) for column in self.columns),
+                "yes" if point.chosen else "no",
+            ]
+            for point in self.points
+        )
+        return csv_text([[*(column.name for column in self.columns), "asked for"], *rows])
 
     def _chart(self) -> Chart:
         points, reading = self.points, READING[self.kind]
@@ -660,29 +699,11 @@ def _reached(point: Point) -> bool:
     return isinstance(point, BitsPoint) or point.reached
 
 
-def plain_values(value: Any) -> Any:  # noqa: ANN401 - any part of a point
-    """Return values that JSON holds: exact numbers as numbers, infinite ones as nothing.
-
-    Example:
-        >>> plain_values({"error": Fraction(1, 2), "privacy": math.inf})
-        {'error': 0.5, 'privacy': None}
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain_values(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {name: plain_values(item) for name, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain_values(item) for item in value]
-    if isinstance(value, Fraction):
-        value = float(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def tradeoff(
-    spec: Specification | Mapping[str, Any] | str | Path,
+    spec: DesignFile,
     *,
-    errors: str | Sequence[object] | None = None,
-    gap: float = 1e-4,
+    errors: Errors | None = None,
+    gap: PythonOnly[float] = 1e-4,
     progress: Progress | None = None,
 ) -> Tradeoff:
     """Measure how much releases within larger and smaller errors tell.
@@ -696,9 +717,10 @@ def tradeoff(
     safe side. Costs the volumes of the cells of every point.
 
     Args:
-        spec: the path of a TOML file, its content, or a specification that was read before.
-        errors: the errors to look at, largest to smallest or not, or text such as "0.1:10" or
-            "0.1:10:20"; sensible ones by default.
+        spec: The design specification: a TOML file, see docs/commands.md. In Python, also its
+            content, or a specification that was read before.
+        errors: The errors to evaluate; default: a range that suits the design. In Python, a list of
+            them, or text such as "0.1:10" or "0.1:10:20".
         gap: how far apart the bounds of a volume may be, as a part of it, where it is not exact.
         progress: called with the share of the points that is done.
 

@@ -73,7 +73,7 @@ def read_parts(plain: Mapping[str, Any]) -> PublicParts:
     ) and len(parts.cells) == math.prod(map(len, codes))
     # A text or an object would be read number by number too.
     good &= plain.keys() == {"cells", "cuts"} and type(plain["cells"]) is list
-    if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
+    if not good or min(parts.cells) < 1 or parts != PublicParts.of(cuts, parts.cells):
         raise ValueError
     return parts
 
@@ -507,15 +507,14 @@ def _settle_period(content: Mapping[str, Any], state: DatasetState, time: str) -
     return settled | {"bits": str(bits), "name": name, "per": per}
 
 
-def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raise an error for fields that an event of a kind does not have, and return the others."""
+def check_words(kind: str, content: Mapping[str, Any]) -> None:
+    """Raise an error for fields that an event of a kind does not have."""
     strange = sorted(set(map(str, content)) - MAY_SAY[kind])
     if strange:
         raise OptionError(
             f"An event of the kind {kind} has no field '{strange[0]}'",
             hint=f"its fields are {', '.join(sorted(MAY_SAY[kind]))}",
         )
-    return content
 
 
 def after_event(

@@ -152,25 +152,31 @@ def segments(
 
     ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask.
     """
-    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
-    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
-    end = column.points
-    flips = {0: 0, end: 0}
-    missing = free
-    for (codes, null), mask in leaves.items():
-        if null:
-            missing |= mask
-        for low, high in codes:
-            if low < end:
-                after = high + 1 if high < end else end
-                flips[low] = flips.get(low, 0) ^ mask
-                flips[after] = flips.get(after, 0) ^ mask
+    flips, missing = _flips(column, leaves)
     start, *ends = sorted(flips)
     mask, cut = free ^ flips[start], []
     for after in ends:
         cut.append((start, after - 1, mask))
         start, mask = after, mask ^ flips[after]
-    return cut, missing if column.nullable else None
+    return cut, free | missing if column.nullable else None
+
+
+def _flips(column: Column, leaves: Mapping[Leaf, int], of: int = -1) -> tuple[dict[int, int], int]:
+    """Return at which codes terms begin and end to hold, and which hold for a missing value."""
+    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
+    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
+    end, missing = column.points, 0
+    flips = {0: 0, end: 0}
+    for (codes, null), terms in leaves.items():
+        mask = terms & of
+        if null:
+            missing |= mask
+        for low, high in codes if mask else ():
+            if low < end:
+                after = high + 1 if high < end else end
+                flips[low] = flips.get(low, 0) ^ mask
+                flips[after] = flips.get(after, 0) ^ mask
+    return flips, missing
 
 
 def merge(
@@ -344,34 +350,23 @@ def _too_many(leaves: Mapping[str, Mapping[Leaf, int]], most: int, schema: Schem
     """
     if prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
         return False
-    several = once = 0
-    for asking in leaves.values():  # ``several``: terms that ask for more than one column
-        mask = sum(asking.values())
-        several, once = several | once & mask, once | mask
-    least = 1
-    for column, asking in leaves.items():
-        least *= _counted_classes(schema.columns[column], asking, ~several)
+    alone, least = ~_over_several([sum(asking.values()) for asking in leaves.values()]), 1
+    for name, asking in leaves.items():
+        column = schema.columns[name]
+        flips, missing = _flips(column, asking, alone)
+        masks = set(accumulate([flips[edge] for edge in sorted(flips)[:-1]], xor))
+        least *= len(masks | {missing}) if column.nullable else len(masks)
         if least > most:
             return True
     return False
 
 
-def _counted_classes(column: Column, leaves: Mapping[Leaf, int], alone: int) -> int:
-    """Return into how many classes some of the terms cut a column; see ``segments``."""
-    end, missing = column.points, 0
-    flips = {0: 0, end: 0}
-    for (codes, null), terms in leaves.items():
-        mask = terms & alone
-        if null:
-            missing |= mask
-        for low, high in codes if mask else ():
-            if low < end:
-                after = high + 1 if high < end else end
-                flips[low] = flips.get(low, 0) ^ mask
-                flips[after] = flips.get(after, 0) ^ mask
-    edges = sorted(flips)[:-1]
-    masks = set(accumulate([flips[edge] for edge in edges], xor))
-    return len(masks | {missing}) if column.nullable else len(masks)
+def _over_several(masks: Iterable[int]) -> int:
+    """Return the terms that ask for more than one column, from those that ask for each."""
+    several = once = 0
+    for mask in masks:
+        several, once = several | once & mask, once | mask
+    return several
 
 
 def multiply(
@@ -505,9 +500,7 @@ class PartedAtoms:
         self._full = (1 << len(owners)) - 1
         self._most = most_atoms(len(owners))
         masks = {column: sum(asking.values()) for column, asking in leaves.items()}
-        several = once = 0
-        for mask in masks.values():
-            several, once = several | once & mask, once | mask
+        several = _over_several(masks.values())
         self._cuts = {
             column: _ColumnCut(
                 *segments(schema.columns[column], asking, self._full & ~masks[column]), several, {}
@@ -773,7 +766,7 @@ class PartedAtoms:
 def covering_ranges(
     asked: Sequence[Asked], windows: Windows, schema: Schema
 ) -> Iterator[dict[str, IntRange]]:
-    """Yield ranges of columns of which one certainly holds the record, where windows hold anywhere.
+    """Yield column ranges such that every record lies in at least one of them.
 
     A column that varies by L at most stays in a run of its classes: from the last code of the first
     class to the first code of the last one it is no further than L.

@@ -103,6 +103,21 @@ class Windows:
 NO_WINDOWS = Windows(MappingProxyType({}))
 
 
+def prices_absence(schema: Schema) -> bool:
+    """Whether a price counts that the row may be absent."""
+    opened = any(column.kind == "open" for column in schema.columns.values())
+    # Where open columns were paid for, the number of rows was paid for with them: the factor of
+    # private rows, C(m + r, r), counts how many of the r rows there are.
+    return schema.rows == "private" and not opened
+
+
+def silent_of(questions: Sequence[Question], grids: Sequence[CellGrid]) -> list[int]:
+    """Return the places of questions with one answer at their steps."""
+    # An order statistic of one cell still tells whether there are rows.
+    pairs = enumerate(zip(questions, grids, strict=True))
+    return [k for k, (q, grid) in pairs if grid.constant and q.statistic is not ORDER]
+
+
 def price_part(  # noqa: PLR0913 - what a price rests on, each by name
     numbers: Sequence[int],
     atoms: Atoms,

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import LONG
-from hartley.text import bits_up, count_of, decimals_up, plural
+from hartley.results.codec import LONG
+from hartley.text import bits_up, count_of, number, plural
 from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
 from hartley.trusted.pricing.one_row import (
     PartPrice,
     Resolved,
     independent,
     price_part,
+    prices_absence,
     signature_of,
+    silent_of,
 )
 from hartley.trusted.pricing.regions import (
     CellGrid,
@@ -90,14 +92,6 @@ class _Group(NamedTuple):
 
 _Priced: TypeAlias = dict[tuple[int, bool], PartPrice]
 """The groups that were priced at some steps, by their names and whether the row may be absent."""
-
-
-def prices_absence(schema: Schema) -> bool:
-    """Whether a price counts that the row may be absent."""
-    opened = any(column.kind == "open" for column in schema.columns.values())
-    # Where open columns were paid for, the number of rows was paid for with them: the factor of
-    # private rows, C(m + r, r), counts how many of the r rows there are.
-    return schema.rows == "private" and not opened
 
 
 class Pricer:
@@ -284,12 +278,12 @@ class Pricer:
                 numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
             )
         if id(group) not in self._parts_of:
-            self._parts_of[id(group)] = [self._group(some) for some in _buckets(group.pairs)]
+            self._parts_of[id(group)] = [self._group(pairs) for pairs in _buckets(group.pairs)]
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
         points = prod([self.schema.columns[c].size for c in columns]) + absent
 
-        def price(some: _Group) -> int:
-            return self._part(some, grids, priced, absent=absent).cells
+        def price(part: _Group) -> int:
+            return self._part(part, grids, priced, absent=absent).cells
 
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf
@@ -359,9 +353,9 @@ class Pricer:
         if len(numbers) == 1:
             return [self._blind(numbers[0], grids[numbers[0]])]
         buckets: dict[frozenset[str], list[int]] = {}
-        for number in numbers:
-            buckets.setdefault(self._resolved.known_columns(number), []).append(number)
-        split = list(buckets.values()) if len(buckets) > 1 else [[number] for number in numbers]
+        for asked in numbers:
+            buckets.setdefault(self._resolved.known_columns(asked), []).append(asked)
+        split = list(buckets.values()) if len(buckets) > 1 else [[asked] for asked in numbers]
         return [self._again(together, grids) for together in split]
 
     def _again(self, numbers: Sequence[int], grids: Sequence[CellGrid]) -> int:
@@ -415,21 +409,6 @@ MOST_LISTED = 12
 """At most this many atoms are listed; the others are only counted."""
 
 
-def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
-    """Explain in words the atoms and factors of a price."""
-    asked, answers = count_of(questions, "question"), count_of(cells, "different answer")
-    lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
-    for part in case.parts:
-        lines += _part(part)
-    if case.absence:
-        lines.append("Being absent from the table adds one output.")
-    lines += [f"Further questions, bounded apart: {count_of(f, 'output')}." for f in case.factors]
-    factors = [*(part.cells for part in case.parts), *case.factors]
-    if len(factors) > 1:
-        lines.append(f"Parts without a common private column multiply to {cells}.")
-    return "\n".join(lines)
-
-
 def _part(part: PartPrice) -> Iterator[str]:
     columns = ", ".join(part.columns) or "no private column"
     yield f"{_questions(part.questions)} ({columns}): {count_of(part.cells, 'output')}."
@@ -475,12 +454,14 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
     """
     who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
     rows = schema.rows_per_unit
-    number = f"{cells:,}" if cells < LONG else f"2^{decimals_up(bits_at_least(cells))}"
+    values = (
+        f"{cells:,}" if cells < LONG else f"2^{number(bits_at_least(cells), round='up', places=3)}"
+    )
     return Certificate(
         kind="noiseless privacy",
         claim=(
             "Whatever the data of one person is, the answers take one of at most "
-            f"{number} value{'s' if cells != 1 else ''}."
+            f"{values} value{'s' if cells != 1 else ''}."
         ),
         value=bits_at_least(cells),
         unit="bits",
@@ -518,7 +499,19 @@ class Price:
 
     def explain(self) -> str:
         """Explain in words the atoms and factors of the price."""
-        return explain(self.cells, self.bits, self.questions, self.case)
+        case, asked = self.case, count_of(self.questions, "question")
+        answers = count_of(self.cells, "different answer")
+        lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(self.bits)}."]
+        for part in case.parts:
+            lines += _part(part)
+        if case.absence:
+            lines.append("Being absent from the table adds one output.")
+        lines += [
+            f"Further questions, bounded apart: {count_of(f, 'output')}." for f in case.factors
+        ]
+        if len(case.parts) + len(case.factors) > 1:
+            lines.append(f"Parts without a common private column multiply to {self.cells}.")
+        return "\n".join(lines)
 
 
 def price(questions: Sequence[Question], schema: Schema) -> Price:
@@ -554,13 +547,7 @@ def _steps_of(
 ) -> tuple[tuple[Question, ...], list[CellGrid], list[int]]:
     asked = drop_implied_counts(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
-    # An order statistic of one cell still tells whether there are rows.
-    silent = [
-        k
-        for k, (question, grid) in enumerate(zip(asked, grids, strict=True))
-        if grid.constant and question.statistic is not ORDER
-    ]
-    return asked, grids, silent
+    return asked, grids, silent_of(asked, grids)
 
 
 def price_by_public(questions: Sequence[Question], schema: Schema) -> PublicParts:

@@ -194,8 +194,8 @@ def code_bounds(condition: Condition, column: Column) -> tuple[int, int] | None:
         return (condition.codes[0][0], condition.codes[-1][1]) if condition.codes else None
     parts = [code_bounds(part, column) for part in condition.parts]
     if isinstance(condition, Either):
-        some = [part for part in parts if part is not None]
-        return (min(low for low, _ in some), max(high for _, high in some)) if some else None
+        bounds = [part for part in parts if part is not None]
+        return (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
     low, high = 0, column.points - 1
     for part in parts:
         if part is None:

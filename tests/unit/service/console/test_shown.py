@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from agents import read
 from hartley import Agent, Schema, price, price_curve
 from hartley.errors import Refused
 from hartley.exact import floor_power
@@ -32,7 +33,6 @@ from hartley.service.console.pages import (
     sentence,
     shown_refusal,
 )
-from hartley.trusted.cells import read
 from hartley.trusted.questions.question import parse
 
 SCHEMA = Schema.read(

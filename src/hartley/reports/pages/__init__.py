@@ -1,1 +1,0 @@
-"""One module per result: its picture, its page and its lines in a terminal."""
