@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from brute_force import set_partitions
 from hartley import (
     Box,
     Interval,
@@ -102,20 +103,8 @@ def test_the_volume_of_a_ball_is_rounded_up():
     assert Fraction(223, 71) < ball_volume_above(2) < Fraction(22, 7)
 
 
-def partitions(items):
-    """All partitions of a list into sets."""
-    if not items:
-        yield []
-        return
-    first, *rest = items
-    for part in partitions(rest):
-        yield [[first], *part]
-        for k in range(len(part)):
-            yield [*part[:k], [first, *part[k]], *part[k + 1 :]]
-
-
 def fewest_by_partitions(points, fits):
-    return min(len(part) for part in partitions(points) if all(map(fits, part)))
+    return min(len(part) for part in set_partitions(points) if all(map(fits, part)))
 
 
 @pytest.mark.parametrize(

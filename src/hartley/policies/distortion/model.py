@@ -163,7 +163,7 @@ class PrivacyDistortion:
         self.notes: tuple[str, ...] = ()
         problem = Problem.of(inputs.joint, self.distortion, 1.0)
         self.objective = objective
-        average = Solver.of(problem, points, method)
+        self._average = average = Solver.of(problem, points, method)
         self._solver: Solver | WorstCase
         self._trace: Callable[..., TradeoffCurve]
         if objective == "mutual_information":
@@ -294,12 +294,12 @@ class PrivacyDistortion:
     @property
     def least_distortion(self) -> float:
         """The distortion of the most faithful release."""
-        return self._solver.least
+        return self._average.least
 
     @property
     def constant_distortion(self) -> float:
         """The distortion of the best release that is always the same and tells nothing."""
-        return self._solver.constant
+        return self._average.constant
 
     @property
     def largest_distortion(self) -> float:

@@ -94,16 +94,6 @@ class WorstCase:
         return self.solver.problem
 
     @property
-    def least(self) -> float:
-        """The distortion of the most faithful rule."""
-        return self.solver.least
-
-    @property
-    def constant(self) -> float:
-        """The distortion of the best constant release, which tells nothing."""
-        return self.solver.constant
-
-    @property
     def scale(self) -> float:
         """The range of distortions that are worth asking for; zero if none is."""
         return self.solver.scale
@@ -225,7 +215,7 @@ class WorstCase:
         quiet = self.ends[0]
         if self.open and target >= quiet.distortion:
             return self.riskless(tolerance)
-        if not self.open or target <= self.least + 1e-12 * self.scale:
+        if not self.open or target <= self.solver.least + 1e-12 * self.scale:
             return self.faithful(tolerance)
         return self._search(target, tolerance)
 
@@ -289,7 +279,7 @@ class WorstCase:
             gap = answer.gap + weight * answer.risk + self._margin(0.0, answer.risk, weight)
             return replace(answer, weight=weight, gap=gap)
         # A larger risk alone would cost more than the rule that tells nothing.
-        reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
+        reach = min(faithful.risk, (quiet.distortion - self.solver.least) / weight * (1 + 1e-9))
         tried = [quiet, replace(faithful, limit=reach)]
         waiting: list[tuple[float, float, int, WorstCasePoint, WorstCasePoint]] = []
         self._wait(waiting, tried[0], tried[1], weight)
@@ -398,7 +388,7 @@ def _beginning(worst: WorstCase, tolerance: float) -> list[WorstCasePoint]:
     risk, traced = 1.0, [quiet]
     while True:
         traced.append(worst.within(risk, tolerance))
-        near = traced[-1].distortion - worst.least <= 0.01 * worst.scale
+        near = traced[-1].distortion - worst.solver.least <= 0.01 * worst.scale
         if near or risk >= LARGEST_RISK:
             return traced
         risk *= 2
