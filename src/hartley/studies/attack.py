@@ -376,7 +376,7 @@ def attack_uniqueness(  # noqa: PLR0913 - each is one choice of the user's
             f"The option --known {known} is not a number of points",
             hint="write for example --known 4, or --known all",
         )
-    points: Any = known if known in (None, "all") else int(known)  # type: ignore[arg-type]  # digits
+    points: Any = known if known in (None, "all") else int(known)
     return attack.attack(points, trials=trials, seed=seed, progress=progress)
 
 
@@ -556,5 +556,5 @@ def _grid_policy(
         )
     if policy is not None:
         return PolicyDocument.load(policy)
-    ranges = {name: _ends(span, "--grid") for name, span in (grid or {}).items()}
+    ranges: Any = {name: _ends(span, "--grid") for name, span in (grid or {}).items()}
     return grid_policy(ranges, bits) if ranges else None
