@@ -447,8 +447,9 @@ class _Derived:
             print_report(_call(each.report, given), console())
             if getattr(each, "certificate", None) is not None:
                 print_certificate(each.certificate, console())
+        lines = LINES | ({"html": "Page"} if self.command.files else {})
         for name, path in told.items():
-            say(f"{LINES.get(name, name.capitalize())}: {path}")
+            say(f"{lines.get(name, name.capitalize())}: {path}")
 
 
 def named(home: str) -> Any:  # noqa: ANN401 - a function

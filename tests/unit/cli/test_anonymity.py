@@ -68,7 +68,7 @@ def test_anonymize_writes_a_table_that_is_k_anonymous(table, tmp_path, method):
     assert report.k >= 4
     assert (report.classes, report.rows) == (found["classes"], 300 - found["suppressed"])
     assert found["check"]["k"] == report.k
-    assert f"Written: {out}" in run(*words, *extra, "--text").replace("\n", "")
+    assert f"Written: {out}" in run(*words, *extra, "--text", "--force").replace("\n", "")
 
 
 def test_a_population_lowers_the_risk_of_the_journalist(table, tmp_path):

@@ -72,7 +72,7 @@ def test_a_fault_inside_says_so_without_a_traceback(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "import hartley.studies.look.audit as a\n"
         "def broken(*_, **__): raise ZeroDivisionError('SECRET-7741')\n"
-        "a.audit = broken\n"
+        "a.people_of = broken\n"
     )
     words = ("audit", folder / "people.parquet", "--secret", "age", "--released", "sex")
     found = run_process(*words, env=os.environ | {"PYTHONPATH": str(tmp_path)})

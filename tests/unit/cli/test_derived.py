@@ -70,8 +70,8 @@ CALLS = {
     ),
     "attack uniqueness": (
         (
-            "trips.csv --columns x,y --person who --known 2 --trials 200 --grid x=0:20 --grid y=0:20 "
-            "--bits 6"
+            "trips.csv --columns x,y --person who --known 2 --trials 200 --grid x=0:20 "
+            "--grid y=0:20 --bits 6"
         ),
         lambda: attack.attack_uniqueness(
             "trips.csv",
@@ -363,3 +363,24 @@ def test_a_gate_stops_with_three_and_refuses_what_is_no_limit(name, folder):
         assert refused.returncode == 2
         assert all(word in refused.stderr for word in gate_words(GATES[DERIVED[name].gate]))
         assert run(name, "--fail-on", "never").returncode == 0
+
+
+# --- old names ------------------------------------------------------------------------------------
+
+T = {"a": [1, 1, 2, 2], "b": [1, 2, 3, 3]}
+OLD = {
+    "k of audit is now called few": lambda: hartley.audit(T, secret="ROW", released="a", k=3),
+    "k of anonymity is now called few": lambda: hartley.anonymity(T, keys="a", k=3),
+    "hierarchies of anonymize is now called hierarchy": lambda: hartley.anonymize(
+        T, "a", 2, hierarchies={"a": [5]}
+    ),
+    "standardise of microaggregate is now called raw": lambda: hartley.microaggregate(
+        T, 2, standardise=True
+    ),
+}
+
+
+@pytest.mark.parametrize("message", OLD)
+def test_an_old_name_works_with_a_warning(message):
+    with pytest.warns(DeprecationWarning, match=message):
+        assert OLD[message]().headline

@@ -33,7 +33,6 @@ def test_text_tells_the_release_in_sentences(table):
     words = ("--k", 5, "--columns", "age", "--method", "univariate", "-o", out, "--html", page)
     lines = run(table, *words, "--text").stdout.splitlines()
     expected = univariate_microaggregation(str(table), 5, "age")
-    assert lines[1] == expected.headline
     assert f" • {expected.sentences[-1]}" in lines
     assert lines[-2:] == [f"Released: {out}", f"Report: {page}"]
     assert expected.headline in page.read_text()

@@ -669,8 +669,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             squared distance, the median for absolute, the likeliest value for zero_one. In Python,
             it distorts less and tells no more about a record; but the estimates are computed from
             the table and so tell something about it, which no certificate counts.
-        missing: refuse: refuse a table with missing values; value: perturb missing like any other
-            value.
+        missing: Refuse a table with missing values (refuse), or perturb missing like any other
+            value (value).
         keep: Columns to release unchanged; columns that are not named are not released. In Python,
             with roles by default the confidential ones and those whose role is "kept".
         seed: Make the draw repeatable; anybody who knows N can undo it. Default: fresh random
