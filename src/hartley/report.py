@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,8 +45,6 @@ class Cell:
     """Between 0 and 1: how much of a bar below it is filled."""
     good: bool | None = None
     """Whether it is a good or a bad verdict."""
-    value: object = None
-    """What a CSV file says instead of the text."""
     hint: str = ""
     """What a page says of it to those who point at it."""
 
@@ -105,6 +103,13 @@ class Report:
     sections: tuple[Section, ...] = ()
     small_print: str = ""
     """What stands at the end of a page."""
+
+
+class Reported(Protocol):
+    """Whatever has a report."""
+
+    def report(self) -> Report:
+        """Return what it says, in sections."""
 
 
 class Readable:
