@@ -270,7 +270,7 @@ def verifying(side: int, cube: int, most: float | None) -> list[Row]:
             kept = {}
 
             def run(paths: list[Path] = paths, spec: object = spec, kept: dict = kept) -> None:
-                kept["report"] = check(*paths, spec=spec, rules=["frequency<5"])
+                kept["report"] = check(*paths, spec=spec, rule=["frequency<5"])
 
             def read(paths: list[Path] = paths, spec: object = spec) -> None:
                 for path in paths:

@@ -6,6 +6,12 @@ import pytest
 
 from hartley import Agent
 from hartley.engines.dialect import Store
+from hartley.trusted.cells import cell_of, read_cells
+
+
+def read(selection, totals):
+    """Turn the totals of a selection's questions into intervals, through their cells."""
+    return read_cells(selection, list(map(cell_of, selection.questions, totals)))
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -320,3 +322,32 @@ def default_interruption():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+NUMBER = 987_654_321
+
+
+@pytest.fixture(scope="session")
+def refused():
+    """Expect a well-said refusal: ``with refused(ColumnError, "'age'", "people.csv"): ...``.
+
+    The message is one line, names the culprit, carries a hint and repeats no planted value; and
+    no other exception hides behind it whose words might.
+    """
+
+    @contextmanager
+    def expect(kind, *named):
+        with pytest.raises(kind) as caught:
+            yield caught
+        message = str(caught.value)
+        assert type(caught.value) is kind
+        assert re.fullmatch(r"[^\n\r]+; hint: [^\n\r]+", message)
+        for planted in ("SECRET-7741", "SECRET", "7741", str(NUMBER), "9.87654321", f"{NUMBER:,}"):
+            assert planted not in message
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+        for name in named:
+            assert name in message
+
+    return expect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from decimal import MAX_EMAX, MAX_PREC, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -207,6 +208,25 @@ def _is_power_of_two(numerator: int, denominator: int) -> bool:
         return False
     ratio = numerator // denominator
     return ratio & (ratio - 1) == 0
+
+
+def float_below(number: Fraction) -> float:
+    """Return the largest double that is not above a number.
+
+    Example:
+        >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_above(Fraction(1, 3))
+        True
+    """
+    try:
+        nearest = float(number)
+    except OverflowError:  # beyond every double
+        return sys.float_info.max if number > 0 else -math.inf
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+def float_above(number: Fraction) -> float:
+    """Return the smallest double that is not below a number."""
+    return 0.0 - float_below(-number)  # turns -0.0 into 0.0
 
 
 def check_base(base: float) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+import math
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 # --- report ---------------------------------------------------------------------------------------
@@ -138,6 +140,41 @@ class Readable:
         from hartley.reports.render import notebook
 
         return notebook(self.report())
+
+
+def plain_values(
+    value: Any,  # noqa: ANN401 - nested values
+    *,
+    endless: Callable[[float], str | None] = lambda _: None,
+) -> Any:  # noqa: ANN401 - likewise
+    """Return nested values as JSON holds them: exact numbers as doubles, other things as text.
+
+    Args:
+        value: data classes, mappings, lists and what they hold.
+        endless: what stands for a number that is not finite.
+
+    Example:
+        >>> plain_values({"error": Fraction(1, 2), "privacy": math.inf})
+        {'error': 0.5, 'privacy': None}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain_values(item, endless=endless) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain_values(item, endless=endless) for item in value]
+    if isinstance(value, Fraction):
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return endless(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def csv_text(lines: Iterable[Iterable[object]]) -> str:
+    """Return lines of comma-separated values; None becomes an empty field."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
 
 
 # --- chart ----------------------------------------------------------------------------------------
@@ -296,9 +333,7 @@ class Chart:
 
     def csv(self) -> str:
         """Return the numbers of the picture as lines of comma-separated values."""
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(self.lines())
-        return out.getvalue()
+        return csv_text(self.lines())
 
     def grid(self) -> Grid:
         """Return the numbers of the picture as a table with six digits, folded on a page."""

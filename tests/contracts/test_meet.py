@@ -11,58 +11,38 @@ import pytest
 
 from hartley import PolicyDocument, open_table
 from hartley.errors import ColumnError
+from hartley.policies import read_column
 from hartley.tables.column_map import apply_map
 
 OBESE = "kg >= 30*(cm/100)**2"
 WEIGHT = {"name": "kg", "low": "30", "high": "200", "step": "0.1", "reach": "4.3"}
+ALONE = WEIGHT | {"kind": "meet", "others": {"cm": ["120", "220", "1"]}}
+BOTH = {"name": "kg", "kind": "meet", "move": ["kg", "cm"], "step": ["0.1", "1"]}
+BOTH |= {"low": ["30", "120"], "high": ["200", "220"]}
 POLICIES = {
-    "meet": {"kind": "meet", "hypothesis": OBESE, "others": {"cm": ["120", "220", "1"]}} | WEIGHT,
-    "known within": {
-        "kind": "meet",
-        "hypothesis": "kg < 30*(cm/100)**2",
-        "others": {"cm": ["120", "220", "1"]},
-        "known_within": "2.5",
-    }
-    | WEIGHT,
-    "exp": {
-        "kind": "meet",
-        "hypothesis": "kg >= 9*exp(cm/80)",
-        "others": {"cm": ["120", "220", "1"]},
-    }
-    | WEIGHT,
-    "several": {
-        "kind": "meet",
-        "hypothesis": "kg - cm/2 >= 1/3 and 2*kg + 10 > cm or kg >= 150",
-        "name": "kg",
-        "move": ["kg", "cm"],
-        "low": ["30", "120"],
-        "high": ["200", "220"],
-        "step": ["0.1", "1"],
-        "reach": ["1.05", "3"],
-    },
-    "norm": {
-        "kind": "meet",
-        "hypothesis": "kg + cm >= 250",
-        "name": "kg",
-        "move": ["kg", "cm"],
-        "low": ["30", "120"],
-        "high": ["200", "220"],
-        "step": ["0.1", "1"],
-        "reach": "5",
-        "norm": "l2",
-    },
-    "blur": {"kind": "blur", "line": "30*(cm/100)**2", "others": {"cm": ["120", "220", "1"]}}
-    | WEIGHT,
+    "meet": ALONE | {"hypothesis": OBESE},
+    "known within": ALONE | {"hypothesis": "kg < 30*(cm/100)**2", "known_within": "2.5"},
+    "exp": ALONE | {"hypothesis": "kg >= 9*exp(cm/80)"},
+    "several": BOTH
+    | {"hypothesis": "kg - cm/2 >= 1/3 and 2*kg + 10 > cm or kg >= 150", "reach": ["1.05", "3"]},
+    "norm": BOTH | {"hypothesis": "kg + cm >= 250", "reach": "5", "norm": "l2"},
+    "blur": ALONE | {"kind": "blur", "line": "30*(cm/100)**2"},
 }
 
 
 def document(fields):
-    from hartley.policies import read_column
-
     columns = [read_column(fields, 1)]
     if "cm" not in columns[0].columns:
         columns.append(read_column({"name": "cm", "kind": "keep", "low": "120", "high": "220"}, 2))
     return PolicyDocument(tuple(columns))
+
+
+def released(engine, name, columns, policy):
+    """Release a table of an engine by a policy; all of its rows are counted."""
+    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+    mapped = apply_map(open_table(engine.load(name, table)), policy.to_map())
+    assert mapped.counts.rows == table.num_rows
+    return mapped.expression.to_pyarrow().to_pydict()
 
 
 def records():
@@ -93,19 +73,12 @@ def test_an_engine_releases_the_exact_values(engine, name):
     policy, rows = document(POLICIES[name]), records()
     if engine.listed.slow:
         rows = rows[::5]
-    table = pa.table(
-        {
-            "kg": pa.array([float(kg) for kg, _ in rows], pa.float64()),
-            "cm": pa.array([int(cm) for _, cm in rows], pa.int64()),
-        }
-    )
-    mapped = apply_map(open_table(engine.load(f"lattice_{len(rows)}", table)), policy.to_map())
-    assert mapped.counts.rows == len(rows)
-    released = mapped.expression.to_pyarrow().to_pydict()
+    columns = {"kg": [float(kg) for kg, _ in rows], "cm": [int(cm) for _, cm in rows]}
+    found = released(engine, f"lattice_{len(rows)}", columns, policy)
     for place, (kg, cm) in enumerate(rows):
         expected = exactly(policy, kg, cm)
         for column in ("kg", "cm"):
-            value = released[column][place]
+            value = found[column][place]
             if name == "blur" and column == "kg" and blurred(kg, cm):
                 # The line is a double of the height alone; it is compared below.
                 assert value == pytest.approx(float(expected["kg"]), rel=1e-14)
@@ -113,7 +86,7 @@ def test_an_engine_releases_the_exact_values(engine, name):
                 assert struct.pack("<d", value) == struct.pack("<d", float(expected[column]))
     if name == "blur":
         lines = {}
-        for (kg, cm), value in zip(rows, released["kg"], strict=True):
+        for (kg, cm), value in zip(rows, found["kg"], strict=True):
             if blurred(kg, cm):
                 lines.setdefault(cm, set()).add(value)
         assert all(len(values) == 1 for values in lines.values())
@@ -130,15 +103,11 @@ def test_tables_are_executed_alike(engine):
         "reach": "1.5",
         "others": {"y": ["-2", "3", "1"]},
     }
-    from hartley.policies import read_column
-
     column = read_column(fields, 1)
     rows = [(i, j) for j in range(6) for i in range(41)]
-    table = pa.table({"x": [i / 2 for i, _ in rows], "y": [j - 2 for _, j in rows]})
-    mapped = apply_map(open_table(engine.load("fibres", table)), PolicyDocument((column,)).to_map())
-    assert mapped.counts.rows == len(rows)
-    expected = [column.policy.tables[j].released[i] / 2 for i, j in rows]
-    assert mapped.expression.to_pyarrow()["x"].to_pylist() == expected
+    columns = {"x": [i / 2 for i, _ in rows], "y": [j - 2 for _, j in rows]}
+    found = released(engine, "fibres", columns, PolicyDocument((column,)))
+    assert found["x"] == [column.policy.tables[j].released[i] / 2 for i, j in rows]
 
 
 ROUNDED = {
@@ -151,13 +120,12 @@ ROUNDED = {
 def test_an_engine_rounds_to_the_step_first(engine, rounding):
     fields = POLICIES["meet"] | {"round": rounding}
     cases = ROUNDED[rounding]
-    table = pa.table({"kg": [kg for kg, _ in cases], "cm": [160] * len(cases)})
-    held = open_table(engine.load(f"between_{rounding}", table))
-    mapped = apply_map(held, document(fields).to_map())
-    assert mapped.counts.rows == len(cases)
-    assert mapped.expression.to_pyarrow()["kg"].to_pylist() == [out for _, out in cases]
+    columns = {"kg": [kg for kg, _ in cases], "cm": [160] * len(cases)}
+    found = released(engine, f"between_{rounding}", columns, document(fields))
+    assert found["kg"] == [out for _, out in cases]
 
 
+MEET = document(POLICIES["meet"])
 UNFIT = {
     "between": (76.85, 160, "1 value of column 'kg' is off the declared step of 0.1"),
     "above": (200.1, 160, "1 value of column 'kg' is outside the declared range"),
@@ -171,16 +139,9 @@ UNFIT = {
 @pytest.mark.parametrize("name", UNFIT)
 def test_a_value_without_an_index_is_refused_on_every_engine(engine, name):
     kg, cm, problem = UNFIT[name]
-    table = pa.table(
-        {
-            "kg": pa.array([76.8, kg], pa.float64(), from_pandas=False),
-            "cm": pa.array([160, cm], pa.int64()),
-        }
-    )
-    held = open_table(engine.load(f"unfit_{name.replace(' ', '_')}", table))
-    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    columns = {"kg": pa.array([76.8, kg], from_pandas=False), "cm": [160, cm]}
     with pytest.raises(ColumnError, match=problem):
-        mapped.counts  # noqa: B018 - counting is what refuses
+        released(engine, f"unfit_{name.replace(' ', '_')}", columns, MEET)
 
 
 # --- decimals: compared as they are, not by the doubles next to them ------------------------------
@@ -197,59 +158,43 @@ def test_a_sum_of_decimals_is_not_the_step_next_to_it(engine):
     """0.1 + 0.2 is 0.30000000000000004 in doubles; as a decimal of 18 digits it is no 0.3."""
     fields = {"name": "x", "kind": "meet", "hypothesis": "x >= 0.5"}
     fields |= {"low": "0", "high": "1", "step": "0.1", "reach": "0.1"}
-    from hartley.policies import read_column
-
     policy = PolicyDocument((read_column(fields, 1),))
     good = pa.array([Decimal("0.3"), Decimal("0.4"), Decimal("0.5"), Decimal(1)], DEEP)
-    mapped = apply_map(open_table(engine.load("deep", pa.table({"x": good}))), policy.to_map())
-    assert mapped.counts.rows == 4
-    assert mapped.expression.to_pyarrow()["x"].to_pylist() == [0.4, 0.5, 0.4, 1.0]
+    assert released(engine, "deep", {"x": good}, policy)["x"] == [0.4, 0.5, 0.4, 1.0]
     off = pa.array([Decimal("0.3"), Decimal("0.30000000000000001")], DEEP)  # the double 0.3 too
-    mapped = apply_map(open_table(engine.load("deep_off", pa.table({"x": off}))), policy.to_map())
     with pytest.raises(ColumnError, match="1 value of column 'x' is off the declared step"):
-        mapped.counts  # noqa: B018 - counting is what refuses
+        released(engine, "deep_off", {"x": off}, policy)
 
 
 @pytest.mark.parametrize("name", OFF_BY_LITTLE)
 def test_long_decimals_are_compared_exactly(engine, name):
     kind, text = OFF_BY_LITTLE[name]
     assert float(text) == 76.8  # doubles do not see the difference
-    rows = [Decimal("76.8"), Decimal(text)]
-    table = pa.table({"kg": pa.array(rows, kind), "cm": pa.array([160, 160], pa.int64())})
-    held = open_table(engine.load(f"decimals_{name.replace(' ', '_')}", table))
-    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    columns = {"kg": pa.array([Decimal("76.8"), Decimal(text)], kind), "cm": [160, 160]}
     with pytest.raises(ColumnError, match="1 value of column 'kg' is off the declared step"):
-        mapped.counts  # noqa: B018 - counting is what refuses
+        released(engine, f"decimals_{name.replace(' ', '_')}", columns, MEET)
 
 
 def test_long_decimals_on_the_step_are_released_as_doubles_are(engine):
     rows = [Decimal("76.8"), Decimal(30), Decimal("76.7"), Decimal("199.900000000000000000")]
-    table = pa.table({"kg": pa.array(rows, WIDE), "cm": pa.array([160] * 4, pa.int64())})
-    held = open_table(engine.load("decimals_on", table))
-    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
-    assert mapped.counts.rows == 4
-    assert mapped.expression.to_pyarrow()["kg"].to_pylist() == [72.5, 30.0, 81.0, 199.9]
+    found = released(engine, "decimals_on", {"kg": pa.array(rows, WIDE), "cm": [160] * 4}, MEET)
+    assert found["kg"] == [72.5, 30.0, 81.0, 199.9]
 
 
 def test_the_largest_decimal_is_outside_the_range_and_no_error_of_the_engine(engine):
     rows = [Decimal("76.8"), Decimal("9" * 20 + "." + "9" * 18), None]
-    table = pa.table({"kg": pa.array(rows, WIDE), "cm": pa.array([160] * 3, pa.int64())})
-    held = open_table(engine.load("decimals_wide", table))
-    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+    table = pa.table({"kg": pa.array(rows, WIDE), "cm": [160] * 3})
     with pytest.raises(ColumnError, match="1 value of column 'kg' is missing"):
-        mapped.counts  # noqa: B018 - counting is what refuses
-    held = open_table(engine.load("decimals_wider", table.slice(0, 2)))
-    mapped = apply_map(held, document(POLICIES["meet"]).to_map())
+        released(engine, "decimals_wide", table, MEET)
     with pytest.raises(ColumnError, match="1 value of column 'kg' is outside"):
-        mapped.counts  # noqa: B018 - counting is what refuses
+        released(engine, "decimals_wider", table.slice(0, 2), MEET)
 
 
 def test_decimals_do_not_lie_on_a_third(engine):
     fields = POLICIES["meet"] | {"step": "1/3", "reach": "2"}
-    table = pa.table({"kg": pa.array([Decimal(76)], WIDE), "cm": pa.array([160], pa.int64())})
-    held = open_table(engine.load("decimals_third", table))
+    columns = {"kg": pa.array([Decimal(76)], WIDE), "cm": [160]}
     with pytest.raises(ColumnError, match="do not lie on a step of 1/3"):
-        apply_map(held, document(fields).to_map())
+        released(engine, "decimals_third", columns, document(fields))
 
 
 # --- other columns without a step, and impossible records -----------------------------------------
@@ -264,11 +209,9 @@ def test_a_line_over_values_without_a_step_is_computed_alike(engine):
         for k in (-87, -86, -1, 0, 1, 85, 86)
     ]
     rows = [(kg, cm) for kg, cm in rows if 300 <= kg <= 2000]
-    table = pa.table({"kg": [kg / 10 for kg, _ in rows], "cm": [cm for _, cm in rows]})
-    mapped = apply_map(open_table(engine.load("heights", table)), document(fields).to_map())
-    assert mapped.counts.rows == len(rows)
-    released = mapped.expression.to_pyarrow()["kg"].to_pylist()
-    for (kg, cm), output in zip(rows, released, strict=True):
+    columns = {"kg": [kg / 10 for kg, _ in rows], "cm": [cm for _, cm in rows]}
+    found = released(engine, "heights", columns, document(fields))["kg"]
+    for (kg, cm), output in zip(rows, found, strict=True):
         line = (30 * (Fraction(cm) / 100) ** 2 - 30) * 10
         index, near = kg - 300, line.denominator == 1  # on a value: neither side is certain
         below, above = index < line, index > line or (index == line and not near)
@@ -284,16 +227,12 @@ def test_a_line_over_values_without_a_step_is_computed_alike(engine):
 def test_impossible_records_are_refused_on_every_engine(engine):
     fields = {"name": "x", "kind": "meet", "hypothesis": "x >= y", "possible": "x != y + 1"}
     fields |= {"low": "0", "high": "9", "step": "1", "reach": "2", "others": {"y": ["0", "9", "1"]}}
-    from hartley.policies import read_column
-
     policy = PolicyDocument((read_column(fields, 1),))
     rows = [(x, y) for x in range(10) for y in range(10) if x != y + 1]
-    table = pa.table({"x": [x for x, _ in rows], "y": [y for _, y in rows]})
-    mapped = apply_map(open_table(engine.load("possible", table)), policy.to_map())
-    assert mapped.counts.rows == len(rows)
+    found = released(
+        engine, "possible", {"x": [x for x, _ in rows], "y": [y for _, y in rows]}, policy
+    )
     places = policy.columns[0].policy.places
-    assert mapped.expression.to_pyarrow()["x"].to_pylist() == [places[y][x] for x, y in rows]
-    odd = pa.table({"x": [1, 3, 5], "y": [0, 2, 9]})
-    mapped = apply_map(open_table(engine.load("impossible", odd)), policy.to_map())
+    assert found["x"] == [places[y][x] for x, y in rows]
     with pytest.raises(ColumnError, match="2 records are impossible"):
-        mapped.counts  # noqa: B018 - counting is what refuses
+        released(engine, "impossible", {"x": [1, 3, 5], "y": [0, 2, 9]}, policy)

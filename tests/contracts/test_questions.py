@@ -12,7 +12,6 @@ import pytest
 from hartley import (
     ColumnError,
     EngineError,
-    HartleyError,
     OptionError,
     Relation,
     TableError,
@@ -55,18 +54,6 @@ def bad(engine):
     )
 
 
-def assert_well_said(error: pytest.ExceptionInfo[HartleyError], *named: str) -> None:
-    """A message is one line, names the culprit, ends in a hint and holds no value of the data."""
-    message = str(error.value)
-    assert "\n" not in message
-    assert "; hint: " in message
-    assert MARKER not in message
-    assert str(NUMBER) not in message
-    assert "9.87654321" not in message
-    for name in named:
-        assert name in message
-
-
 def test_two_dice_are_unrelated_until_their_sum_is_known(dice):
     assert are_unrelated(dice, ["one", "two"])
     assert not are_unrelated(dice, ["one", "two"], given="sum")
@@ -94,32 +81,29 @@ def test_an_attribute_may_be_a_column_of_the_secret_side(dice):
 
 
 @pytest.mark.parametrize(
-    ("columns", "bins", "kind", "named"),
+    ("sides", "kind", "named"),
     [
-        (("good", "absent"), {}, ColumnError, ("'absent'", "bad")),
-        (("good", "empty"), {}, ColumnError, ("'empty'", "bad")),
-        (("good", "nan"), {}, ColumnError, ("'nan'", "bad")),
-        (("first", "other"), {}, ColumnError, ("'first'", "'other'", "bad")),
-        (("good", "infinite"), {"infinite": 1}, ColumnError, ("'infinite'", "bad")),
-        (("good", "text"), {"text": 1}, ColumnError, ("'text'", "bad")),
-        (("text", "good"), {"good": 1e-300}, OptionError, ("'good'",)),
-        (("text", "good"), {"other": 1}, ColumnError, ("'other'",)),
+        ({"released": "absent"}, ColumnError, ("'absent'", "bad")),
+        ({"released": "empty"}, ColumnError, ("'empty'", "bad")),
+        ({"released": "nan"}, ColumnError, ("'nan'", "bad")),
+        ({"secret": "first", "released": "other"}, ColumnError, ("'first'", "'other'", "bad")),
+        ({"released": "infinite", "bins": {"infinite": 1}}, ColumnError, ("'infinite'", "bad")),
+        ({"released": "text", "bins": {"text": 1}}, ColumnError, ("'text'", "bad")),
+        ({"released": "text", "bins": {"good": 1e-300}}, OptionError, ("'good'",)),
+        ({"released": "text", "bins": {"other": 1}}, ColumnError, ("'other'",)),
     ],
 )
-def test_a_column_that_cannot_serve_is_refused_by_name(bad, columns, bins, kind, named):
-    secret, released = columns
-    with pytest.raises(kind) as error:
-        Relation.from_table(bad, secret=secret, released=released, bins=bins, missing="drop")
-    assert_well_said(error, *named)
+def test_a_column_that_cannot_serve_is_refused_by_name(bad, refused, sides, kind, named):
+    with refused(kind, *named):
+        Relation.from_table(bad, **{"secret": "good", "missing": "drop"} | sides)
 
 
-def test_a_table_without_rows_is_refused(engine):
+def test_a_table_without_rows_is_refused(engine, refused):
     empty = engine.load(
         "nothing", pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())})
     )
-    with pytest.raises(TableError) as error:
+    with refused(TableError, "nothing"):
         Relation.from_table(empty, secret="a", released="b")
-    assert_well_said(error, "nothing")
 
 
 def test_numbers_on_and_beside_edges_lie_in_the_bin_of_the_rule(engine):
@@ -152,8 +136,7 @@ def test_a_derived_table_counts_like_a_stored_one(dice, oracle, assert_is):
     assert_is(relation, oracle(columns, ["one"], ["sum"]))
 
 
-def test_a_failing_engine_is_named_without_its_words(engine, bad):
+def test_a_failing_engine_is_named_without_its_words(engine, bad, refused):
     broken = bad.mutate(number=bad["text"].cast("int64"))
-    with pytest.raises(EngineError) as error:
+    with refused(EngineError, engine.dialect.name):
         Relation.from_table(broken, secret="number", released="good")
-    assert_well_said(error, engine.dialect.name)

@@ -53,6 +53,14 @@ range = [1970-01-01, 1970-12-31]
 step = 7
 """,
 )
+HEIGHT = """
+[columns.height]
+range = [100, 250]
+"""
+AGE = """
+[columns.age]
+range = [18, 95]
+"""
 DESIGNS = (
     """title = "Weight without obesity"
 objective = "hypothesis"
@@ -72,19 +80,15 @@ error = 2000
 
 [columns.age]
 range = [0, 100]
-
-[columns.height]
-range = [100, 250]
-""",
+"""
+    + HEIGHT,
     """objective = "leakage"
 query = "mean(height)"
 error = 0.5
 people = 6
 name = "mean_height"
-
-[columns.height]
-range = [100, 250]
-""",
+"""
+    + HEIGHT,
     """objective = "bits"
 bits = 4
 weights = { age = 2 }
@@ -107,25 +111,17 @@ name = ["tall", "old"]
 error = [10, 2.5]
 norm = "sup"
 people = 6
-
-[columns.height]
-range = [100, 250]
-
-[columns.age]
-range = [18, 95]
-""",
+"""
+    + HEIGHT
+    + AGE,
     """objective = "bits"
 query = ["age + 2*height", "height - age"]
 bits = 4
 norm = "euclidean"
 weights = { "height - age" = 2 }
-
-[columns.height]
-range = [100, 250]
-
-[columns.age]
-range = [18, 95]
-""",
+"""
+    + HEIGHT
+    + AGE,
     """objective = "hypothesis"
 hypothesis = "height >= 2*age + 100 or height >= 200"
 error = 5

@@ -217,7 +217,7 @@ def helps() -> dict[str, str]:
             text = masked(run(*words, "--help").stdout, folder)
             plainer = re.sub(r" *│$|(?<=──)─+", "", text, flags=re.MULTILINE)
             entries[" ".join(["hartley", *words])] = plainer
-            below = re.findall(r"^│ ([a-z-]+)  ", text.partition("─ Commands ─")[2], re.MULTILINE)
+            below = re.findall(r"^│ ([a-z][a-z-]+)  ", text, re.MULTILINE)
             waiting += [(*words, name) for name in below]
     return entries
 

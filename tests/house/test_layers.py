@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 
-ROOTS = {"errors", "lazy", "exact", "text", "files", "report"}
+ROOTS = {"errors", "lazy", "exact", "text", "files", "inputs", "report"}
 READ = ROOTS | {"engines", "tables", "schema"}
 RANGES = READ | {"kernels", "ranges", "boxes", "knowledge"}
 POLICIES = RANGES | {"measures", "policies"}
@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "exact": {"errors"},
     "text": {"errors", "exact"},
     "files": {"errors", "exact"},
+    "inputs": set(),
     "report": set(),
     "kernels": ROOTS,
     "engines": ROOTS,
@@ -47,8 +48,8 @@ MAY_IMPORT = {
 }
 CLAIMS = {f"hartley.guarantees.{name}" for name in ("promise", "accountant")}
 """Guarantees as data. They import the roots, and those who answer questions no other guarantees."""
-MAY_ASK = {"hartley.studies.check.publication"}
-"""A study that prices publications as the agent prices questions."""
+MAY_ASK = {"hartley.studies.check.publication", "hartley.studies.attack"}
+"""Studies that price publications as the agent prices questions, or attack what it answered."""
 OWNERS = {
     "numba": {"kernels"},
     "clarabel": {"policies", "measures"},

@@ -271,7 +271,7 @@ class Counts:
     def compare(self, tables, folder):
         """Compare every union with all tables that fit; return how many are small and known."""
         block = {"file": "t.csv", "dims": [*self.dims], "margins": "all"}
-        report = check(self.path, spec={"outputs": [block]}, rules=[f"frequency<{self.k}"])
+        report = check(self.path, spec={"outputs": [block]}, rule=[f"frequency<{self.k}"])
         said = {tuple(c.keys.get(d) for d in self.dims): c.verdict for c in report.cells}
         named = np.array([said.get(tuple(map(str, atom)), "safe") for atom in self.atoms])
         spread = np.ptp(tables, axis=0)

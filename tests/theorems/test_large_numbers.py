@@ -44,7 +44,7 @@ def column_of(numbers, dtype):
 
 def released(column, policy, path):
     """Release a column and read it as exact numbers."""
-    release(pa.table({"x": column}), policy, path, k=None, strict=True)
+    release(pa.table({"x": column}), policy, path, few=None, strict=True)
     if path.suffix == ".csv":
         with path.open(newline="") as file:
             texts = [row[0] for row in list(csv.reader(file))[1:]]
@@ -133,7 +133,7 @@ def test_long_decimals_are_not_kept_within_a_range_that_rounds_them(tmp_path):
     assert (tmp_path / "out.csv").read_text().split()[1:] == list(map(str, values))
     few = PolicyDocument((KeptColumn("x", Fraction(0), Fraction(10**12)),))
     small = pa.table({"x": pa.array([Decimal("1.001")], pa.decimal128(20, 3))})
-    assert release(small, few, tmp_path / "few.csv", k=None).columns[0].error == 0
+    assert release(small, few, tmp_path / "few.csv", few=None).columns[0].error == 0
 
 
 def test_large_numbers_are_neither_grouped_nor_counted_as_one():
@@ -162,7 +162,7 @@ def test_an_agent_does_not_snap_large_numbers_to_a_wrong_step(tmp_path, dtype):
 def test_values_off_the_step_of_a_kept_column_are_counted_said_and_refused_if_strict(tmp_path):
     values = [i / 10 for i in range(1001)]
     policy = PolicyDocument((KeptColumn.read("x", 0, 100, "25"),))
-    report = release({"x": values}, policy, tmp_path / "out.csv", k=None)
+    report = release({"x": values}, policy, tmp_path / "out.csv", few=None)
     off = sum(value % 25 != 0 for value in values)
     assert report.columns[0].between == off == 996
     assert report.sentences[:2] == (
@@ -174,7 +174,7 @@ def test_values_off_the_step_of_a_kept_column_are_counted_said_and_refused_if_st
     tenths = PolicyDocument((KeptColumn.read("x", 0, 100, "0.1"),))
     assert release({"x": values}, tenths, tmp_path / "out.csv", strict=True).columns[0].between == 0
     unfit = {"x": [None, -20.0, 120.0, 50.0, 50.5]}
-    counts = release(unfit, policy, tmp_path / "out.csv", k=None).columns[0]
+    counts = release(unfit, policy, tmp_path / "out.csv", few=None).columns[0]
     assert (counts.missing, counts.below, counts.above, counts.between) == (1, 1, 1, 1)
 
 
@@ -196,12 +196,12 @@ def test_values_between_those_that_cells_were_designed_for_are_counted(tmp_path,
     off = sum(not any(a <= x <= b for a, b in spans) for x in numbers)
     values = [*map(float, numbers), None, float(low) - 1, float(high) + 1]
     data = {"x": values} if engine == "duckdb" else pl.LazyFrame({"x": values})
-    report = release(data, PolicyDocument((column,)), tmp_path / "out.csv", k=None)
+    report = release(data, PolicyDocument((column,)), tmp_path / "out.csv", few=None)
     counts = report.columns[0]
     assert (counts.missing, counts.below, counts.above, counts.between) == (1, 1, 1, off)
     on = [float(x) for x in numbers if any(a <= x <= b for a, b in spans)]
     policy = PolicyDocument((column,))
-    release({"x": on}, policy, tmp_path / "out.csv", k=None, strict=True)
+    release({"x": on}, policy, tmp_path / "out.csv", few=None, strict=True)
     if off:
         with pytest.raises(HartleyError, match="off the declared step or list; hint: declare"):
             release({"x": values[:-3]}, policy, tmp_path / "strict.csv", strict=True)

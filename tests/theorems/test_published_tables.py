@@ -212,7 +212,7 @@ def compare(world, *, exact=True):
     k, left = world.draw.choice([2, 3, 4, 5]), world.draw.choice([2, 3])
     schema = world.schema if world.conditions else None
     rules = [f"frequency<{k}", "homogeneous"]
-    report = check(*world.paths, spec=world.spec, rules=rules, left=left, schema=schema)
+    report = check(*world.paths, spec=world.spec, rule=rules, left=left, schema=schema)
     (part,) = report.statistics
     tables = world.fitting()
     assert len(tables)

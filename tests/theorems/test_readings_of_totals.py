@@ -190,7 +190,7 @@ def run_world(seed, folder, said):  # noqa: C901 - every claim of a report, one 
     path = world.write(folder / "t.csv")
     for kept in (True, False):
         try:
-            report = check(path, spec=world.spec(kept=kept), rules=[f"frequency<{K}"])
+            report = check(path, spec=world.spec(kept=kept), rule=[f"frequency<{K}"])
         except InputError as error:
             if kept:
                 pytest.fail(f"{seed}: {error}")  # a wrong reading need not fit

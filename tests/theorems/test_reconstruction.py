@@ -19,7 +19,7 @@ from hartley import Agent, Schema, transcripts_of
 from hartley.attacks.differencing import Differencing
 from hartley.attacks.reconstruction import Reconstruction
 from hartley.errors import Refused
-from hartley.knowledge.transcript import Told, one_row_left, possible_records
+from hartley.knowledge.transcript import AnswerCell, one_row_left, possible_records
 from hartley.knowledge.transcript_bounds import Relaxation
 from hartley.trusted.questions.batch import from_plain
 
@@ -320,7 +320,7 @@ def test_a_linear_programme_bounds_what_is_too_much_to_enumerate(town):
 
 def test_steps_are_rational_numbers_and_answers_stay_in_whole_ones():
     ones = np.ones(3, np.int64)
-    told = Told("", ones > 0, ones, 1, (2, 3), least=-3, step=Fraction(7, 3))
+    told = AnswerCell("", ones > 0, ones, 1, (2, 3), least=-3, step=Fraction(7, 3))
     assert told.cells(np.array([-3, -1, 0, 2, 10**12])).tolist() == [
         int((n + 3) // Fraction(7, 3)) for n in (-3, -1, 0, 2, 10**12)
     ]

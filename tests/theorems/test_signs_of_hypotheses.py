@@ -178,7 +178,7 @@ def judge(folder, wanted, records, line, sign):
     names = list(wanted["columns"])
     data = {name: [float(record[i]) for record in records] for i, name in enumerate(names)}
     out = folder / "out.csv"
-    release(data, path, out, certificate=folder / "c.json", k=None)
+    release(data, path, out, certificate=folder / "c.json", few=None)
     lines = out.read_text().splitlines()[1:]
     truth = count, is_open, _, _ = opened(records, lines, holds)
     certificate = verify(path, folder / "c.json")

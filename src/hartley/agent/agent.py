@@ -11,15 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from hartley.agent.curve import price_curve
 from hartley.agent.ledger import opened_ledger
-from hartley.agent.planning import plan
-from hartley.agent.quoting import explain, quote
 from hartley.engines.coded_table import is_database
 from hartley.engines.registry import EMBEDDED
 from hartley.exact import bits_at_least
-from hartley.guarantees.accountant import Accountant
-from hartley.schema.roles import Roles, open_with_roles
 from hartley.schema.schema import Schema
 from hartley.tables.opening import open_table
 from hartley.text import bits_down, bits_up, count_of, exactly
@@ -34,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hartley.agent.ledger import Charge, Ledger, Overview
+    from hartley.guarantees.accountant import Accountant
     from hartley.results.answer import Answer, BatchAnswer
     from hartley.results.plan import Plan, PriceCurve, WorkloadEntry
     from hartley.results.quote import Quote, Wish
@@ -248,6 +244,8 @@ class Agent:
             vacuous: whether to accept answers that say no more than the schema; otherwise the
                 quote names them, with the next price that reveals more.
         """
+        from hartley.agent.quoting import quote
+
         desk = self.desk  # of one version, even if others replace it meanwhile
         plans = desk.plan(question, error, bits, min_rows)
         return quote(desk, plans, self.ledger, analyst, vacuous=vacuous)
@@ -262,6 +260,8 @@ class Agent:
         analyst: str | None = None,
     ) -> str:
         """Explain a charge: its atoms and factors, and whether the budget covers it."""
+        from hartley.agent.quoting import explain
+
         desk = self.desk
         plans = desk.plan(question, error, bits, min_rows)
         return explain(desk, plans, self.ledger, analyst)
@@ -284,6 +284,8 @@ class Agent:
         With a budget, questions without a wish share it. The same as ``hartley.plan`` with this
         agent, which describes the options.
         """
+        from hartley.agent.planning import plan
+
         return plan(
             questions,
             self,
@@ -312,6 +314,8 @@ class Agent:
         Nothing is spent. The same as ``hartley.price_curve`` with this agent, which describes the
         options.
         """
+        from hartley.agent.curve import price_curve
+
         return price_curve(
             question, self, error=error, bits=bits, min_rows=min_rows, most=most, analyst=analyst
         )
@@ -390,6 +394,8 @@ class Agent:
     @property
     def accountant(self) -> Accountant[Question]:
         """The present charges, used to explain a batch; the ledger itself does the charging."""
+        from hartley.guarantees.accountant import Accountant
+
         earlier, state = self.desk.earlier, self.state
         earlier.read(self.ledger.trusted)
         charges = [charge for charge in self.history() if charge.version == state.version]
@@ -536,6 +542,8 @@ def ask(  # noqa: PLR0913 - what an answer rests on, each by name
         ('2', 3.0)
     """
     if roles is not None:
+        from hartley.schema.roles import Roles, open_with_roles
+
         schema = Schema.read(schema)
         confirmed = Roles.confirmed_by_owner(roles)
         confirmed.refuse_identifiers(schema.columns, "asked about")

@@ -11,6 +11,7 @@ from hartley.agent.known import known_words
 from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
+from hartley.results.codec import ratio_bits
 from hartley.results.quote import ErrorsAtRows, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, conjugate, count_of
@@ -91,11 +92,7 @@ def open_desk(
 ) -> Iterator[tuple[PriceDesk, Ledger | None]]:
     """Open what prices are computed from: a desk that knows only what is public, and the ledger.
 
-    Args:
-        schema: a ``Schema``, a dict or the path of a TOML file; or an open ``Agent``, whose own
-            desk and ledger are then used.
-        ledger: the ledger, for the number of rows and earlier charges.
-        rows: the public number of rows, if there is no ledger.
+    An open ``Agent`` has its own. Without a ledger, ``rows`` is the public number of rows.
     """
     if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
         desk = getattr(schema, "desk", None)
@@ -181,9 +178,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         texts=texts,
         cells=priced.cells,
         bits_alone=priced.bits,
-        bits=priced.bits
-        if offer is None
-        else bits_at_least(offer.terms.due.numerator, offer.terms.due.denominator),
+        bits=priced.bits if offer is None else ratio_bits(offer.terms.due),
         affordable=None if offer is None else refusal is None,
         errors=tuple(desk.errors(plan) for plan in plans),
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
@@ -224,8 +219,7 @@ def explain(
     unpaid = [questions[at] for at in offer.unpaid]
     lines = _told_words(desk, questions, offer)
     if unpaid:
-        due = offer.terms.due
-        end = f"It costs {bits_up(bits_at_least(due.numerator, due.denominator))}; "
+        end = f"It costs {bits_up(ratio_bits(offer.terms.due))}; "
         end += f"{bits_down(offer.balance.remaining)} left, so it is covered."
         if offer.refusal is not None:
             end = f"{offer.refusal.problem}, so it is refused."
@@ -243,7 +237,7 @@ def _cells_alone(
 def _told_words(
     desk: PriceDesk, questions: Sequence[Question], offer: Offer | None, *, name_rows: bool = True
 ) -> list[str]:
-    """Say what the asking account was charged for before, and how that lowers what is due."""
+    """Say what the asking account was charged for before, and how that lowers the charge."""
     if offer is None:
         return []
     terms, lines = offer.terms, []
@@ -260,16 +254,15 @@ def _told_words(
         known = known_words(unpaid, rows, desk.schema)
         lines.append(f"{discount_sentence(given, name_rows=name_rows)} {known}".rstrip())
     if terms.due < terms.account_cells:
-        due = bits_up(bits_at_least(terms.due.numerator, terms.due.denominator))
         lines.append(
             "Charges add up for each value of the public columns, and the largest sum counts: it "
-            f"grows by {due}."
+            f"grows by {bits_up(ratio_bits(terms.due))}."
         )
     return lines
 
 
 def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsAtRows, ...]:
-    """Return the errors of numbers of a private number of rows, if at least so many count."""
+    """Return the errors of averages and spreads if at least 10, 100 or 1,000 rows count."""
     if all(item.kind in UNDIVIDED for item in plan.items):
         return ()
     certain = desk.errors(plan)

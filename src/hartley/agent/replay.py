@@ -176,6 +176,16 @@ class Broken(Exception):  # noqa: N818 - never leaves this package
     """Raised for an invalid row, with the problem."""
 
 
+FORMAT_PROBLEM = "is not in the format that a ledger writes"
+SUM_PROBLEM = "has a balance that differs from the sum of its rows"
+
+
+def require(entry: Entry, holds: object, problem: str) -> None:
+    """Raise Broken, with what is wrong with a row, unless something holds."""
+    if not holds:
+        raise Broken(f"row {entry.sequence} {problem}")
+
+
 class Replay:
     """The state after the rows, computed again from the first row or from a saved head."""
 
@@ -230,36 +240,33 @@ class Replay:
         if entry.sequence != number:
             raise Broken(f"row {number} is missing")
         previous = BEFORE_THE_FIRST if self.last is None else self.last.hash
-        if entry.previous != previous:
-            raise Broken(f"row {number} does not follow the row before it")
+        require(entry, entry.previous == previous, "does not follow the row before it")
         try:
-            if entry.hash != entry.expected_hash:
-                raise Broken(f"row {number} was changed after it was written")
+            right = entry.hash == entry.expected_hash
+            require(entry, right, "was changed after it was written")
             written = entry.kind in KINDS and canonical(entry.told) == entry.content
-            if not written or not TIME.fullmatch(entry.time):
-                raise Broken(f"row {number} is not in the format that a ledger writes")
-            if any("\0" in str(value) for value in entry.fields):  # not every store can hold it
-                raise Broken(f"row {number} is not in the format that a ledger writes")
+            require(entry, written and TIME.fullmatch(entry.time), FORMAT_PROBLEM)
+            zero = any("\0" in str(value) for value in entry.fields)  # not every store can hold it
+            require(entry, not zero, FORMAT_PROBLEM)
             check_content(entry.kind, entry.told)
             if entry.kind == "population":
                 self._population(entry)
             else:
                 self._replay(entry)
         except (*STRANGE, HartleyError):
-            raise Broken(f"row {number} is not in the format that a ledger writes") from None
+            raise Broken(f"row {number} {FORMAT_PROBLEM}") from None
         if self.last is not None and entry.time < self.last.time:
             self.dated_back.append(number)
         self.last = entry
 
     def _replay(self, entry: Entry) -> None:
-        if not entry.dataset or (entry.dataset in self.states) == (entry.kind == "created"):
-            raise Broken(
-                f"row {entry.sequence} is about a dataset that is missing, or creates one twice"
-            )
+        fresh = (entry.dataset in self.states) != (entry.kind == "created")
+        problem = "is about a dataset that is missing, or creates one twice"
+        require(entry, entry.dataset and fresh, problem)
         present = self.states.get(entry.dataset)
         if present is not None and present.period is not None:
-            if self.last is not None and entry.time < self.last.time:
-                raise Broken(f"row {entry.sequence} is dated before the row before it")
+            in_time = self.last is None or entry.time >= self.last.time
+            require(entry, in_time, "is dated before the row before it")
             self.states[entry.dataset] = present.at(entry.time)
         if entry.kind in EVENTS:
             state, account = self._event(entry)
@@ -268,12 +275,9 @@ class Replay:
         else:
             state, account = self._commit(entry)
         # Written again and compared as text: a state has one spelling, so nothing can hide in it.
-        if entry.state != state.written(account):
-            raise Broken(
-                f"row {entry.sequence} has a balance that differs from the sum of its rows"
-            )
-        if (entry.schema, entry.rules) != (state.schema, state.rules):
-            raise Broken(f"row {entry.sequence} names a schema or rules other than those in force")
+        require(entry, entry.state == state.written(account), SUM_PROBLEM)
+        named = (entry.schema, entry.rules) == (state.schema, state.rules)
+        require(entry, named, "names a schema or rules other than those in force")
         self.states[entry.dataset] = state
         self.accounts[entry.dataset, entry.account] = account
 
@@ -282,17 +286,13 @@ class Replay:
     def _population(self, entry: Entry) -> None:
         name, content = entry.account, entry.told
         rest = (entry.dataset, entry.analyst, entry.schema, entry.rules)
-        if not name or rest != ("", "", "", "") or (entry.cells, entry.account_cells) != ("1", "1"):
-            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+        free = (entry.cells, entry.account_cells) == ("1", "1")
+        require(entry, name and rest == ("", "", "", "") and free, FORMAT_PROBLEM)
         before = self.funds.get(name)
         given = {word: value for word, value in content.items() if word in MAY_SAY["population"]}
-        if content != settle_population(given, before):
-            raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+        require(entry, content == settle_population(given, before), FORMAT_PROBLEM)
         fund = replace(before or Fund(Fraction(0)), budget=Fraction(content["bits"]))
-        if entry.state != fund.written():
-            raise Broken(
-                f"row {entry.sequence} has a balance that differs from the sum of its rows"
-            )
+        require(entry, entry.state == fund.written(), SUM_PROBLEM)
         self.funds[name] = fund
         self._charge_population(entry, name, 1)
 
@@ -306,21 +306,20 @@ class Replay:
     def _check_member(self, entry: Entry, before: DatasetState | None, after: DatasetState) -> None:
         """Check that a dataset joins, stays in or leaves a population only as allowed."""
         former = None if before is None else before.population
-        if before is not None and former not in {None, after.population} and before.charged:
-            raise Broken(f"row {entry.sequence} takes a dataset out of a population")
+        leaves = before is not None and former not in {None, after.population} and before.charged
+        require(entry, not leaves, "takes a dataset out of a population")
         name = after.population
         if name is None:
             return
-        if name not in self.funds:
-            raise Broken(f"row {entry.sequence} names a population that does not exist")
+        require(entry, name in self.funds, "names a population that does not exist")
         if "schema" in entry.told:
             units = {
                 self._terms(dataset).unit
                 for dataset, state in self.states.items()
                 if state.population == name and dataset != entry.dataset
             }
-            if units - {terms_of(entry.told["schema"]).unit}:
-                raise Broken(f"row {entry.sequence} has a different unit from its population")
+            same = not units - {terms_of(entry.told["schema"]).unit}
+            require(entry, same, "has a different unit from its population")
         joins = former != name  # with its whole history: the promise is about all of it
         cells = after.open * after.spent if joins else read_integer(entry.cells)
         self._charge_population(entry, name, cells)
@@ -340,23 +339,21 @@ class Replay:
     def _event(self, entry: Entry) -> tuple[DatasetState, Account]:
         content = entry.told
         holder = content["analyst"] if entry.kind == "allowance" else ""
-        if (entry.account, entry.analyst) != (holder, holder):
-            raise Broken(f"row {entry.sequence} charges the wrong account")
+        named = (entry.account, entry.analyst) == (holder, holder)
+        require(entry, named, "charges the wrong account")
         before = self.states.get(entry.dataset)
         account = self.accounts.get((entry.dataset, holder), Account())
         self._check_bits(entry, before, account)
         state, account = after_event(before, account, entry.kind, content, entry.sequence)
         cells = write_integer(state.open // (before.open if before else 1))
-        if (entry.cells, entry.account_cells) != (cells, cells) or not charges_open(content):
-            raise Broken(
-                f"row {entry.sequence} charges a factor that differs from the one it states"
-            )
+        stated = (entry.cells, entry.account_cells) == (cells, cells) and charges_open(content)
+        require(entry, stated, "charges a factor that differs from the one it states")
         problem = problem_after(state, account, entry.kind)
         if problem:
             raise Broken(f"after row {entry.sequence} {problem}")
         if "version" in content:
-            if self._had(entry.dataset, content["version"]):
-                raise Broken(f"row {entry.sequence} names a version that was used before")
+            used = self._had(entry.dataset, content["version"])
+            require(entry, not used, "names a version that was used before")
             self.versions.add((entry.dataset, content["version"]))
         self._check_member(entry, before, state)
         if "version" in content or "schema" in content:
@@ -374,15 +371,15 @@ class Replay:
         content = entry.told
         if entry.kind == "period":
             given = {word: value for word, value in content.items() if word in MAY_SAY["period"]}
-            if content != normalize_event("period", given, before, None, entry.time):
-                raise Broken(f"row {entry.sequence} is not in the format that a ledger writes")
+            written = normalize_event("period", given, before, None, entry.time)
+            require(entry, content == written, FORMAT_PROBLEM)
         elif entry.kind == "allowance":
             check_bits(content, account.bits)
         elif "bits" in content:
             check_bits(content, None if before is None else before.budget)
 
     def _had(self, dataset: str, version: str) -> bool:
-        """Whether the data of a dataset had a version so far."""
+        """Return whether a version was used before for the data of a dataset."""
         past = self._past is not None and self._past.had(dataset, version)
         return past or (dataset, version) in self.versions
 
@@ -407,22 +404,17 @@ class Replay:
         if self._open_factor is None:
             return
         right = self._open_factor(self.schemas[entry.dataset], entry.rules)
-        wanted = [
-            content["open_factor"],
-            *([content["open_charge"]] if "version" in content else []),
-        ]
+        wanted = ["open_factor", *(["open_charge"] if "version" in content else [])]
         if right is None:
             self.unchecked.append(entry.sequence)
-        elif any(read_integer(factor) != right for factor in wanted):
-            raise Broken(
-                f"row {entry.sequence} charges a price that differs from that of its open columns"
-            )
+            return
+        priced = all(read_integer(content[name]) == right for name in wanted)
+        require(entry, priced, "charges a price that differs from that of its open columns")
 
     def _holder(self, entry: Entry) -> str:
         own = bool(entry.analyst) and (entry.dataset, entry.analyst) in self.accounts
         holder = entry.analyst if own else ""
-        if entry.account != holder:
-            raise Broken(f"row {entry.sequence} charges the wrong account")
+        require(entry, entry.account == holder, "charges the wrong account")
         return holder
 
     def _reserve(self, entry: Entry) -> tuple[DatasetState, Account]:
@@ -444,26 +436,23 @@ class Replay:
             for digest in digests
         )
         same = canonical(content["fresh"]) == canonical(fresh)  # 0.0 and False equal 0, but differ
-        if paid or len(set(digests)) != len(digests) or not same or not digests:
-            raise Broken(
-                f"row {entry.sequence} charges for a question already paid, or fails to charge "
-                "for an unpaid one"
-            )
-        if content["version"] != state.version:
-            raise Broken(f"row {entry.sequence} is about another version of the data")
+        problem = "charges for a question already paid, or fails to charge for an unpaid one"
+        require(entry, not paid and same and 0 < len(digests) == len(set(digests)), problem)
+        present = content["version"] == state.version
+        require(entry, present, "is about another version of the data")
         cells, account_cells = read_integer(entry.cells), read_integer(entry.account_cells)
         parts = charged_parts(content, "parts", cells)
         account_parts = charged_parts(content, "account_parts", account_cells)
         self._check_price(entry, fresh, parts, account_parts)
         after, account = state.after(parts, entry.rules), account.charged(account_parts)
         period = after.period
-        if not (
+        covered = (
             min(cells, account_cells) >= 1
             and after.balance.holds(1)
             and after.balance_of(account).holds(1)
             and (period is None or period.balance.holds(1))
-        ):
-            raise Broken(f"row {entry.sequence} charges more than the budget had left")
+        )
+        require(entry, covered, "charges more than the budget had left")
         if state.population is not None:
             self.charged_to[state.population] //= state.spent
             self._charge_population(entry, state.population, after.spent)
@@ -479,16 +468,15 @@ class Replay:
         note = entry.told.get("note") or ""
         for digest, question in zip(digests, entry.told["questions"], strict=True):
             charged = schema, question, entry.rules, rows
-            if self._may_answer is not None and not self._may_answer(*charged, None, note):
-                raise Broken(f"row {entry.sequence} has a note that asks something else")
+            asks = self._may_answer is None or self._may_answer(*charged, None, note)
+            require(entry, asks, "has a note that asks something else")
             if digest not in self.answers:
                 self.unanswered[digest] = charged
 
     def _check_price(
         self, entry: Entry, fresh: list[int], parts: PublicParts, account_parts: PublicParts
     ) -> None:
-        if not fresh and parts.most != 1:
-            raise Broken(f"row {entry.sequence} charges for a question already paid")
+        require(entry, fresh or parts.most == 1, "charges for a question already paid")
         account_told = self._earlier(entry, "account_given", entry.account)
         told = self._earlier(entry, "given", None)
         if self._reprice is None:
@@ -511,10 +499,8 @@ class Replay:
             return
         if told is not None:  # what bounds the account's new answers bounds the dataset's too
             less = less.smaller(right)
-        if (less, right) != (parts, account_parts):
-            raise Broken(
-                f"row {entry.sequence} charges a price that differs from that of its questions"
-            )
+        priced = (less, right) == (parts, account_parts)
+        require(entry, priced, "charges a price that differs from that of its questions")
         self.repriced += 1
 
     def _price_again(
@@ -556,8 +542,8 @@ class Replay:
 
     def _commit(self, entry: Entry) -> tuple[DatasetState, Account]:
         holder, content = self._holder(entry), entry.told
-        if (entry.cells, entry.account_cells) != ("1", "1"):
-            raise Broken(f"row {entry.sequence} charges for an answer already paid")
+        free = (entry.cells, entry.account_cells) == ("1", "1")
+        require(entry, free, "charges for an answer already paid")
         answered: Collection[str] = ()
         earlier: Collection[str] = ()
         if self._past is not None:
@@ -565,19 +551,17 @@ class Replay:
             answered = self._past.answered(list(content["answers"]))
         for digest, answer in content["answers"].items():
             charged = self.charged.get(digest) == entry.dataset or digest in earlier
-            if not charged or digest in self.answers or digest in answered:
-                raise Broken(
-                    f"row {entry.sequence} answers a question that was not asked, or one twice"
-                )
-            if not CELL_INDEX.fullmatch(answer) or not self._may_be(entry, digest, answer):
-                raise Broken(f"row {entry.sequence} holds an invalid answer")
+            once = charged and digest not in self.answers and digest not in answered
+            require(entry, once, "answers a question that was not asked, or one twice")
+            valid = CELL_INDEX.fullmatch(answer) and self._may_be(entry, digest, answer)
+            require(entry, valid, "holds an invalid answer")
             self.answers[digest] = answer, entry.sequence
-        if not content["answers"] or not self._had(entry.dataset, content["version"]):
-            raise Broken(f"row {entry.sequence} has no answer, or is about unknown data")
+        known = content["answers"] and self._had(entry.dataset, content["version"])
+        require(entry, known, "has no answer, or is about unknown data")
         return self.states[entry.dataset], self.accounts[entry.dataset, holder]
 
     def _may_be(self, entry: Entry, digest: str, answer: str) -> bool:
-        """Whether an answer is a cell of its question.
+        """Return whether an answer is a cell of its question.
 
         A question's price rests on the range that it names: outside of it, a question that was
         priced as a constant could have any answer.
@@ -849,7 +833,7 @@ def _may_total(
     bounds: tuple[int, int],
     rows: tuple[int, int],
 ) -> bool:
-    """Tell whether so many rows, with values in these reaches, can have a total within bounds."""
+    """Return whether rows with values in these ranges can have a total within bounds."""
     (low, high), (fewest, most_rows) = bounds, rows
     power = 2 if asked.statistic is Statistic.SQUARES else 1
     least = min((end**power for end, _ in reaches), default=0)

@@ -8,7 +8,7 @@ remarks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -256,7 +256,7 @@ class Charges:
         return self._known[key]
 
     def _is_near(self, row: Row, columns: frozenset[str]) -> bool:
-        """Whether a price about some private columns looks at a row.
+        """Return whether a price about some private columns looks at a row.
 
         It looks at rows with a question about one of these columns, or about no private column:
         COUNT(*) says who is in the table.
@@ -327,7 +327,7 @@ class Charges:
         # Priced again in its own order, as it will be charged.
         moved = self.in_order(self._moved(start).places)
         best = min(start, moved, key=lambda ordering: ordering.total)
-        return best._replace(best=len(self.plans) <= 2)
+        return replace(best, best=len(self.plans) <= 2)
 
     def _likely_orders(self) -> list[tuple[int, ...]]:
         """Return the given order, which wins ties, and the costly questions first or last."""

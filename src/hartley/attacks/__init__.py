@@ -9,14 +9,8 @@ from hartley.lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        "guessing": (
-            "BruteForceGuessing",
-            "HypothesisTesting",
-        ),
-        "homogeneity": (
-            "Similarity",
-            "Skewness",
-        ),
+        "guessing": ("BruteForceGuessing", "HypothesisTesting"),
+        "homogeneity": ("Similarity", "Skewness"),
         "load_monitoring": ("LoadMonitoring",),
         "membership": ("MembershipGame",),
         "policy": ("PolicyInversion",),

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from hartley.knowledge.transcript_bounds import Derivation, Statements
 
 
-SHOWN, MOST_TERMS = 12, 6
-"""So many differences are shown; longer combinations are not written out."""
+SHOWN = 12
+"""So many differences are shown."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,12 @@ class DifferencingFinding(AttackResult):
     @property
     def few(self) -> tuple[Difference, ...]:
         """The totals of few enough rows."""
-        return tuple(
-            difference for difference in self.differences if difference.rows <= self.within
-        )
+        return tuple(each for each in self.differences if each.rows <= self.within)
 
     @property
     def isolating(self) -> tuple[Difference, ...]:
         """The totals of few enough rows about which the answers reveal something."""
-        return tuple(difference for difference in self.few if difference.after < difference.before)
+        return tuple(each for each in self.few if each.after < each.before)
 
     @property
     def untried(self) -> int:
@@ -148,41 +146,28 @@ class DifferencingFinding(AttackResult):
     def worst(self) -> Difference | None:
         """The most revealing total of few enough rows; of equal ones, that of most answers."""
         return max(
-            self.isolating,
-            key=lambda difference: (difference.excluded, len(difference.combination)),
-            default=None,
+            self.isolating, key=lambda each: (each.excluded, len(each.combination)), default=None
         )
 
     @property
     def smallest(self) -> Difference | None:
         """The difference of the fewest rows that reveals anything."""
-        return next(
-            (difference for difference in self.differences if difference.after < difference.before),
-            None,
-        )
+        return next((each for each in self.differences if each.after < each.before), None)
 
     @property
     def unsized(self) -> tuple[Difference, ...]:
         """Settled totals of rows that public columns tell apart, where their number is unknown."""
         return tuple(
-            difference
-            for difference in self.differences
-            if not difference.sized
-            and not difference.one_row
-            and difference.rows > self.within
-            and difference.verdict == "settled"
-            and difference.after < difference.before
+            d
+            for d in self.differences
+            if not (d.sized or d.one_row) and d.rows > self.within and d.after == 1 < d.before
         )
 
     @property
     def number(self) -> AttackEstimate:
         """The largest share of totals that is ruled out for few enough rows."""
         share = self.worst.excluded if self.worst else 0.0
-        open_shares = [
-            1 - difference.at_least / difference.before
-            for difference in self.few
-            if not difference.exact
-        ]
+        open_shares = [1 - each.at_least / each.before for each in self.few if not each.exact]
         most = 1.0 if self.more_sets else max([share, *open_shares])
         return AttackEstimate(share, share, most)
 
@@ -253,11 +238,6 @@ class DifferencingFinding(AttackResult):
             )
         elif not self.public_known:
             sentences.append("Without the true table it is not known who has which public values.")
-        sentences += self._not_tried()
-        return tuple(sentences)
-
-    def _not_tried(self) -> list[str]:
-        sentences = []
         if self.untried:
             sentences.append(
                 f"For {self.untried:,} totals of that few rows only pairs of answers were tried."
@@ -269,7 +249,7 @@ class DifferencingFinding(AttackResult):
                 f"Not used, although they may reveal more: {count_of(self.left_out, 'answer')}, "
                 "about older data or about too many values at once."
             )
-        return sentences
+        return tuple(sentences)
 
     def chart(self) -> Chart:
         """Return how much of the totals is left at least, for the fewest numbers of rows."""
@@ -313,7 +293,7 @@ def _used(difference: Difference) -> str:
 def _written(difference: Difference) -> str:
     """Write a combination out: which answers are added and which subtracted."""
     terms = difference.combination
-    if len(terms) > MOST_TERMS:
+    if len(terms) > 6:
         return f"It is settled by a combination of {len(terms):,} answers."
     text = ""
     for term in sorted(terms, key=lambda term: term.times < 0):
@@ -333,12 +313,6 @@ MOST_TARGETS = 400
 """All combinations are tried for at most this many totals, those of the fewest rows first."""
 MOST_SETS = 2_000
 """At most this many sets of rows are listed; the finding says so if there are more."""
-MOST_PIECES = 500
-"""If a group has more sets of public values than this, the answers are not used to size them."""
-MOST_NUMBERS = 500_000
-"""The largest table of answered values that is searched for sums of several answers."""
-MOST_DENOMINATOR = 60
-"""The largest denominator of a multiplier in a combination that is searched for."""
 
 
 @dataclass(frozen=True)
@@ -363,10 +337,10 @@ class Differencing:
         rows: a total is called isolating if it is about at most this many rows.
 
     Example:
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> pay, who = np.tile(np.arange(51), 3), np.repeat([0, 1, 2], 51)
         >>> def told(total, inside):
-        ...     return Told("SUM", inside, pay * inside, total, (total, total), least=0,
+        ...     return AnswerCell("SUM", inside, pay * inside, total, (total, total), least=0,
         ...                 step=Fraction(1))
         >>> answers = told(83, who >= 0), told(32, who == 1), told(14, who == 2)
         >>> groups = tuple(Group(1, np.flatnonzero(who == one)) for one in range(3))
@@ -495,7 +469,8 @@ class _Part:
     def _most_rows(self, group: int, pieces: list[NDArray[np.bool_]]) -> list[int]:
         """Return how many rows of a group each of its pieces has at most."""
         rows = self.transcript.groups[group].rows
-        if bool(pieces[0].all()) or len(pieces) > MOST_PIECES or not self.relaxed.small:
+        # Each piece takes a linear programme, so that very many of them are not sized.
+        if bool(pieces[0].all()) or len(pieces) > 500 or not self.relaxed.small:
             return [rows] * len(pieces)
         counted = [
             self.statements.reach(
@@ -554,24 +529,20 @@ class _Part:
 
     def _about(self, costs: tuple[NDArray[np.int64], ...], rest: NDArray[np.bool_]) -> _Target:
         """Return a total with the rows that it can be about, by what is public."""
-        atoms = []
-        for atom in self.atoms:
-            records = self.transcript.groups[atom.group].records
-            kinds = self.relaxed.kinds[atom.group].kinds
-            if rest[records[atom.kinds[kinds]]].any():
-                atoms.append(atom)
-        return _Target(costs, self._rows(tuple(atoms)), tuple(atoms))
+        groups, kinds = self.transcript.groups, self.relaxed.kinds
+        atoms = tuple(
+            atom
+            for atom in self.atoms
+            if rest[groups[atom.group].records[atom.kinds[kinds[atom.group].kinds]]].any()
+        )
+        return _Target(costs, self._rows(atoms), atoms)
 
     def _rows(self, atoms: tuple[_Atom, ...]) -> int:
         """Return how many rows some atoms have at most; no group counts more rows than it has."""
-        groups = {atom.group for atom in atoms}
-        return sum(
-            min(
-                self.transcript.groups[group].rows,
-                sum(atom.rows for atom in atoms if atom.group == group),
-            )
-            for group in groups
-        )
+        rows: dict[int, int] = {}
+        for atom in atoms:
+            rows[atom.group] = rows.get(atom.group, 0) + atom.rows
+        return sum(min(self.transcript.groups[group].rows, n) for group, n in rows.items())
 
     def _numbers(self, atom: _Atom, answer: int) -> NDArray[np.int64]:
         return np.where(atom.kinds, self.relaxed.kinds[atom.group].values[:, answer], 0)
@@ -589,8 +560,10 @@ class _Part:
     def _sets(self) -> Iterator[_Target]:
         """Take every set of few enough rows, and every atom of any size."""
         for answer, chosen in self._listed_sets[:MOST_SETS]:
-            costs = self._costs(self._joined(chosen, answer))
-            yield _Target(costs, self._rows(chosen), chosen)
+            numbers: dict[int, NDArray[np.int64]] = {}
+            for atom in chosen:
+                numbers[atom.group] = numbers.get(atom.group, 0) + self._numbers(atom, answer)
+            yield _Target(self._costs(numbers), self._rows(chosen), chosen)
 
     @property
     def has_more_sets(self) -> bool:
@@ -620,12 +593,6 @@ class _Part:
                     if chosen:
                         yield wider
 
-    def _joined(self, atoms: tuple[_Atom, ...], answer: int) -> dict[int, NDArray[np.int64]]:
-        numbers: dict[int, NDArray[np.int64]] = {}
-        for atom in atoms:
-            numbers[atom.group] = numbers.get(atom.group, 0) + self._numbers(atom, answer)
-        return numbers
-
     def _sums_of_several(self) -> Iterator[_Target]:
         """Search for sums of several answers in which everything but one atom cancels out."""
         for atom in self.atoms:
@@ -647,7 +614,7 @@ class _Part:
             others = weights[~atom.kinds] if place == atom.group else weights
             if len(others):
                 rows.append(others - others[:1])
-        if not self.totals or sum(part.size for part in rows) > MOST_NUMBERS:
+        if not self.totals or sum(part.size for part in rows) > 500_000:
             return []
         nothing = np.zeros((1, len(self.totals)), np.int64)
         return _null_vectors(np.unique(np.concatenate([nothing, *rows]), axis=0))
@@ -721,7 +688,7 @@ class _Part:
         if proof is None:
             return ()
         times: dict[int, Fraction] = {}
-        for statement, multiplier in proof.fractions().items():
+        for statement, multiplier in proof.statements.items():
             owner = self.owners[statement]
             times[owner] = times.get(owner, Fraction(0)) + multiplier
         answers = self.transcript.answers
@@ -731,9 +698,9 @@ class _Part:
 def _shape(numbers: NDArray[np.int64]) -> tuple[int, ...]:
     """Return numbers without their common constant and factor, which reveal nothing."""
     over = numbers - numbers[0]
-    factor = int(np.gcd.reduce(over)) * (
-        1 if int(over[np.flatnonzero(over)[:1]].sum()) >= 0 else -1
-    )
+    factor = int(np.gcd.reduce(over))
+    if over[np.flatnonzero(over)[:1]].sum() < 0:
+        factor = -factor
     return tuple((over // factor).tolist()) if factor else (0,)
 
 
@@ -757,7 +724,7 @@ def _null_vectors(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         pivot += 1
     vectors = []
     for vector in basis:
-        fractions = [Fraction(float(y)).limit_denominator(MOST_DENOMINATOR) for y in vector]
+        fractions = [Fraction(float(y)).limit_denominator(60) for y in vector]
         scale = math.lcm(*(y.denominator for y in fractions))
         vectors.append(np.array([int(y * scale) for y in fractions], np.int64))
     return vectors

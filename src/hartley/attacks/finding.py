@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,10 +29,6 @@ class AttackEstimate:
 
     ``confidence`` is how often such an interval holds it; 1 means that the number is exact or the
     interval is certain.
-
-    Example:
-        >>> AttackEstimate(0.5, 0.4, 0.6, 0.95).covers(0.45)
-        True
     """
 
     value: float
@@ -69,39 +65,34 @@ class AttackEstimate:
         return dict(vars(self))
 
 
-class Finding(Protocol):
-    """What every attack returns: all that pages and terminals need to show it."""
-
-    @property
-    def headline(self) -> str:
-        """The result in one sentence."""
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The details, one sentence each."""
-
-    @property
-    def number(self) -> AttackEstimate:
-        """The main number of the attack, with its uncertainty."""
-
-    @property
-    def measured(self) -> str:
-        """What the number is."""
-
-    def chart(self) -> Chart:
-        """Return a chart of the result."""
-
-    def report(self) -> Report:
-        """Return the finding in sections."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain values, ready for JSON."""
-
-
 class AttackResult(Readable):
-    """A finding that says itself: its number, its sentences, its picture and the numbers there."""
+    """What every attack returns: its number, its sentences and its picture."""
 
-    def _said(self: Finding) -> dict[str, Any]:
+    if TYPE_CHECKING:
+        # Not at run time, where a dataclass would take a property for the default of its field.
+        @property
+        def headline(self) -> str:
+            """The result in one sentence."""
+
+        @property
+        def sentences(self) -> tuple[str, ...]:
+            """The details, one sentence each."""
+
+        @property
+        def number(self) -> AttackEstimate:
+            """The main number of the attack, with its uncertainty."""
+
+        @property
+        def measured(self) -> str:
+            """What the number is."""
+
+        def chart(self) -> Chart:
+            """Return a chart of the result."""
+
+        def to_dict(self) -> dict[str, Any]:
+            """Return the finding as plain values, ready for JSON."""
+
+    def _said(self) -> dict[str, Any]:
         """Return what the JSON of every finding begins with."""
         return {
             "headline": self.headline,
@@ -109,7 +100,7 @@ class AttackResult(Readable):
             "number": self.number.to_dict(),
         }
 
-    def report(self: Finding) -> Report:
+    def report(self) -> Report:
         """Return the finding in sections."""
         chart, number = self.chart(), self.number
         found = Section("What was found", points=self.sentences)
@@ -257,15 +248,11 @@ class TableFinding(AttackResult):
     @property
     def worst(self) -> Disclosure:
         """What the most revealing successful attack learns about the most people."""
-        for attack in ORDER:
-            best = max(
-                (disclosure for disclosure in self.disclosures if disclosure.attack == attack),
-                key=lambda disclosure: disclosure.people,
-                default=None,
-            )
-            if best is not None and best.people:
-                return best
-        return self.disclosures[0]
+        successful = [disclosure for disclosure in self.disclosures if disclosure.people]
+        return min(
+            successful or self.disclosures[:1],
+            key=lambda disclosure: (ORDER.index(disclosure.attack), -disclosure.people),
+        )
 
     @property
     def number(self) -> AttackEstimate:
@@ -353,14 +340,10 @@ def join_findings(findings: Sequence[TableFinding]) -> TableFinding:
     """Return several attacks on one table as one finding, the most revealing attack first."""
     first = findings[0]
     disclosures = [disclosure for finding in findings for disclosure in finding.disclosures]
+    disclosures.sort(key=lambda disclosure: (ORDER.index(disclosure.attack), -disclosure.people))
     return replace(
         first,
-        disclosures=tuple(
-            sorted(
-                disclosures,
-                key=lambda disclosure: (ORDER.index(disclosure.attack), -disclosure.people),
-            )
-        ),
+        disclosures=tuple(disclosures),
         guesses=tuple(dict.fromkeys(guess for finding in findings for guess in finding.guesses)),
         left_out={name: n for finding in findings for name, n in finding.left_out.items()},
         notes=tuple(dict.fromkeys(note for finding in findings for note in finding.notes)),
@@ -371,11 +354,6 @@ def join_findings(findings: Sequence[TableFinding]) -> TableFinding:
 # The readings of people over time: one row per person, and as whole numbers on a grid.
 
 Drop: TypeAlias = Literal["people", "times"]
-MOST_DECIMALS = 9
-MOST_BITS = 40
-"""Readings that are not short decimals are rounded to this many bits below the largest."""
-EXACT_BITS = 52
-"""Whole numbers of at most this many bits are exact doubles, with room for one more addition."""
 
 
 @dataclass(frozen=True)
@@ -389,19 +367,17 @@ class ReadingGrid:
 
     @classmethod
     def of(cls, readings: NDArray[np.float64], *, group: int) -> ReadingGrid:
-        """Find the unit: a decimal one where the readings are short decimals, else a power of 2.
-
-        With this unit, the sum of one reading per person of the group is an exact double.
-        """
-        bits = EXACT_BITS - int(group).bit_length()
+        """Find the unit: a decimal one where the readings are short decimals, else a power of 2."""
+        # The sum of one reading per person of the group is an exact double, with room for one more.
+        bits = 52 - int(group).bit_length()
         largest = float(np.abs(readings).max())
-        for decimals in range(MOST_DECIMALS + 1):
+        for decimals in range(10):
             if largest * 10.0**decimals >= 2.0**bits:
                 break
             codes = np.rint(readings * 10.0**decimals)
             if np.array_equal(codes / 10.0**decimals, readings):
                 return cls(codes + 0.0, Fraction(1, 10**decimals), exact=True)
-        places = min(MOST_BITS, bits) - int(np.frexp(largest)[1])
+        places = min(40, bits) - int(np.frexp(largest)[1])
         codes = np.rint(np.ldexp(readings, places)) + 0.0
         exact = np.array_equal(np.ldexp(codes, -places), readings)
         return cls(codes, Fraction(2) ** -places, exact=exact)
@@ -433,7 +409,8 @@ def readings_of(
             f"The choice '{drop}' of what to drop for missing readings is unknown",
             hint="choose 'people' or 'times'",
         )
-    if isinstance(source, (np.ndarray, list, tuple)) and not _are_paths(source):
+    paths = isinstance(source, (list, tuple)) and all(isinstance(item, str) for item in source)
+    if isinstance(source, (np.ndarray, list, tuple)) and not paths:
         if person is not None or order is not None or columns is not None:
             raise OptionError(
                 "Columns were named, but the readings are an array",
@@ -442,10 +419,6 @@ def readings_of(
         values = _from_array(source)
         return Readings(values, np.arange(values.shape[1]), 0, 0)
     return _complete(_from_table(table := open_table(source), person, order, columns), table, drop)
-
-
-def _are_paths(source: Any) -> bool:  # noqa: ANN401 - the caller's argument
-    return not isinstance(source, np.ndarray) and all(isinstance(item, str) for item in source)
 
 
 def _from_array(source: object) -> NDArray[np.float64]:

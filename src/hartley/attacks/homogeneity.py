@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from hartley.attacks.finding import Disclosure, Guess, TableFinding
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import parse_number
 from hartley.kernels.draws import Steps
@@ -37,12 +38,6 @@ if TYPE_CHECKING:
 
 
 # --- homogeneity ----------------------------------------------------------------------------------
-
-
-ROUNDING = 2.0**-50
-"""Doubles may exceed a distance by this share of the largest value and still count as near."""
-LARGEST = 2**62
-"""Whole numbers below this can be subtracted in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +215,7 @@ def _attack(
 
 
 def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    listed = (names,) if isinstance(names, str) else tuple(names)
+    listed = names_of(names)
     if not listed:
         raise OptionError(f"No {what} was named", hint="name at least one column")
     for i, name in enumerate(listed):
@@ -271,10 +266,10 @@ def _within(column: ViewColumn, classes: KeyClasses, distance: Fraction) -> NDAr
     first, last = counts.codes[counts.starts[:-1]], counts.codes[counts.starts[1:] - 1]
     values, limit = np.array(listed, np.float64), float(distance)
     if all(isinstance(value, int) for value in listed):
-        small = max(map(abs, listed)) < LARGEST
+        small = max(map(abs, listed)) < 2**62  # then differences have 64 bits
         values, limit = np.array(listed, np.int64 if small else object), math.floor(distance)
     else:
-        limit += ROUNDING * float(np.abs(values).max())
+        limit += 2.0**-50 * float(np.abs(values).max())  # what rounding may add
     if values[-1] - values[0] <= limit:
         return np.zeros(len(counts), bool)  # the whole table reveals as much
     near: NDArray[np.bool_] = (values[last] - values[first] <= limit).astype(bool)
@@ -291,11 +286,6 @@ Aggregate: TypeAlias = Literal["mean", "sum"]
 MOST_CELLS = 1_000_000
 MOST_SUMS = 4_000_000
 """A function that is not a quantizer is called for every sum that a group can have."""
-FAR = 2.0**53
-MOST_WHOLE = 2**48
-"""Below this, a quotient of whole numbers plus a half never rounds past an edge."""
-STRETCHES = 32
-"""Stretches of the guide per cell: few of them contain an edge, so the first cell is right."""
 
 
 @dataclass(frozen=True)
@@ -400,7 +390,8 @@ def _equal_cells(policy: object, sums: Sums) -> tuple[float, ...]:
     origin, width = policy.low / sums.aggregate_unit, cell_width / sums.aggregate_unit
     factor = math.lcm(origin.denominator, width.denominator)
     largest = max(abs(sums.low), abs(sums.high), abs(sums.others_low), abs(sums.others_high))
-    if factor * (2 * largest + abs(origin) + (policy.levels + 1) * width) >= MOST_WHOLE:
+    # Below 2^48, a quotient of whole numbers plus a half never rounds past an edge.
+    if factor * (2 * largest + abs(origin) + (policy.levels + 1) * width) >= 2**48:
         return (0.0,) * 6
     one_person = sums.aggregate_unit * sums.group
     first, step = policy.middle(0) / one_person, cell_width / one_person
@@ -416,7 +407,7 @@ def _stairs(policy: Any, sums: Sums) -> tuple[NDArray[np.float64], NDArray[np.fl
         edges, middles = cells_of(policy)
         firsts = np.array([float(math.ceil(edge / sums.aggregate_unit)) for edge in edges])
         values = np.array([float(middle / one_person) for middle in middles])
-        return np.clip(firsts, -FAR, FAR), values
+        return np.clip(firsts, -(2.0**53), 2.0**53), values
     if not callable(policy):
         raise _no_policy(policy)
     if sums.high - sums.low >= MOST_SUMS:
@@ -459,7 +450,8 @@ def _joined(
     hulls = [_hull(firsts, values) for firsts, values in stairs]
     guides, scales = [], []
     for (firsts, values), at in zip(stairs, cells, strict=False):
-        stretches = min(max(STRETCHES * values.size, 64), 2**16)
+        # Few stretches of the guide contain an edge, so that the first cell is mostly right.
+        stretches = min(max(32 * values.size, 64), 2**16)
         scales.append(stretches / (sums.high - sums.low + 1))
         bucket = np.floor((firsts - sums.low) * scales[-1])
         guides.append(at + np.searchsorted(bucket, np.arange(stretches + 1), side="left"))

@@ -33,6 +33,7 @@ from hartley.attacks.policy_search import (
     try_inputs,
 )
 from hartley.boxes.box import CategoryList, Interval, SteppedRange
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, HartleyError, OptionError, TableError
 from hartley.exact import parse_number, parse_step
 from hartley.guarantees.verify import certify
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from hartley.attacks.policy_search import PolicyPart
     from hartley.engines.table import Table
+    from hartley.inputs import Columns, Document, MoreRows, PolicyFile, Rows, Settings
     from hartley.policies.column import Declared
 
 
@@ -95,10 +97,7 @@ class PolicyInversion:
     known_rounded: Mapping[str, object] = field(default_factory=dict)
 
     def attack(
-        self,
-        policy: PolicyDocument | str | os.PathLike[str],
-        released: object,
-        data: object = None,
+        self, policy: PolicyDocument | str | os.PathLike[str], released: object, data: object = None
     ) -> PolicyFinding:
         """Return what is left possible of every record of a released table.
 
@@ -135,7 +134,9 @@ class PolicyInversion:
             work_out = search_inputs if can_be_searched(part) else try_inputs
             possible = (work_out if part.draws is None else try_draws)(part, observed)
             columns |= {column.name: column for column in column_inversions(possible)}
-            hypotheses += hidden_hypotheses(possible, self._beyond(part))
+            moved = {name for policy in part.policies for name in policy.columns}
+            beyond = [name for name in self._known_names if name in moved]
+            hypotheses += hidden_hypotheses(possible, listed(beyond) if beyond else "")
         if underived and not columns and not hypotheses:
             unknown, reason = underived[0]
             raise OptionError(
@@ -148,11 +149,9 @@ class PolicyInversion:
             columns=tuple(columns.values()),
             hypotheses=tuple(hypotheses),
             outputs=tuple(
-                OutputCount(
-                    ", ".join(column.columns), count, count_different(table, column.columns)
-                )
-                for column in document.columns
-                if not column.is_random and (count := column.outputs().count) is not None
+                OutputCount(", ".join(c.columns), count, count_different(table, c.columns))
+                for c in document.columns
+                if not c.is_random and (count := c.outputs().count) is not None
             ),
             underived=tuple(underived),
             knowledge=self._knowledge(),
@@ -162,10 +161,13 @@ class PolicyInversion:
     def _windowed(self) -> tuple[str, ...]:
         return (*self.known_within, *self.known_rounded)
 
+    @property
+    def _known_names(self) -> tuple[str, ...]:
+        return (*self.known, *self._windowed)
+
     def _check_names(self, document: PolicyDocument) -> None:
         """Refuse knowledge about columns that the policy does not read."""
-        read = read_by(*document.columns)
-        names = [*self.known, *self._windowed]
+        read, names = read_by(*document.columns), self._known_names
         strange = [name for name in (*self.steps, *names) if name not in read]
         if strange:
             raise ColumnError(
@@ -182,7 +184,7 @@ class PolicyInversion:
         self, table: Table, released: Sequence[str], data: object, parts: Sequence[PolicyPart]
     ) -> Table:
         """Return the released table with what is known of the true one beside it."""
-        names = [*self.known, *self._windowed]
+        names = self._known_names
         if not names:
             return table
         if data is None:
@@ -193,12 +195,6 @@ class PolicyInversion:
         texts = frozenset[str]().union(*(part.text_inputs for part in parts))
         truth = as_texts(open_table(data), texts)
         return side_by_side(table, released, truth, {TRUTH + name: name for name in names})
-
-    def _beyond(self, part: PolicyPart) -> str:
-        """Say what is known about the columns that hypotheses of a part are about."""
-        moved = {name for policy in part.policies for name in policy.columns}
-        names = [name for name in (*self.known, *self._windowed) if name in moved]
-        return listed(names) if names else ""
 
     def _knowledge(self) -> tuple[str, ...]:
         said = [f"{name} is known exactly." for name in self.known]
@@ -243,8 +239,8 @@ class PolicyInversion:
             complete &= records.column(i).is_valid().to_numpy()
         rows = records.column("rows").to_numpy()
         left_out = int(rows[~complete].sum())
-        present = records.filter(complete).combine_chunks()
-        arrays = [_array(present.column(i)) for i in range(len(names))]
+        present = records.filter(complete)
+        arrays = [present.column(i).combine_chunks() for i in range(len(names))]
         place = {name: i for i, name in enumerate(names)}
         fixed = {name: arrays[place[name]] for name in as_released}
         fixed |= {name: arrays[place[TRUTH + name]] for name in truths}
@@ -302,16 +298,10 @@ class PolicyInversion:
         for name, place in places.items():
             present = counts[place]
             settled[name] = ColumnInversion(
-                name=name,
-                rows=present,
-                left_out=rows - present,
-                impossible=0,
+                *(name, present, rows - present),
                 single=present,
-                fewest=1 if present else 0,
-                typical=1 if present else 0,
-                values=None,
-                narrowest=None,
-                typical_width=None,
+                fewest=int(present > 0),
+                typical=int(present > 0),
                 released_as_is=name not in self.known,
                 known=name in self.known,
             )
@@ -338,13 +328,6 @@ def _obstacle(part: PolicyPart, observed: ObservedRecords) -> str | None:
     return f"{inputs:,} inputs are possible, and no more than {MOST_INPUTS:,} are tried"
 
 
-def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
-    """Return a column of an Arrow table as one array."""
-    import pyarrow as pa
-
-    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-
-
 def _distance(name: str, distance: object) -> Fraction:
     number = parse_number(distance, name=f"the distance of column '{name}'")
     if number < 0:
@@ -356,15 +339,15 @@ def _distance(name: str, distance: object) -> Fraction:
 
 
 def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
-    policy: PolicyDocument | str | os.PathLike[str],
-    released: object,
+    policy: PolicyFile,
+    released: Rows,
     *,
-    data: object = None,
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    steps: Mapping[str, object] | None = None,
-    known: Sequence[str] = (),
-    known_within: Mapping[str, object] | None = None,
-    known_rounded: Mapping[str, object] | None = None,
+    steps: Settings | None = None,
+    schema: Document | None = None,
+    data: MoreRows | None = None,
+    known: Columns = (),
+    known_within: Settings | None = None,
+    known_rounded: Settings | None = None,
 ) -> PolicyFinding:
     r"""Work out from which inputs released records can come, and compare with the certificate.
 
@@ -378,15 +361,19 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
     true record is never ruled out. Costs one execution of the policy over all possible values.
 
     Args:
-        policy: the policy, or the path of its file.
-        released: the released table, whatever ``open_table`` opens.
-        data: the true table, its rows in the order of the released one; needed where something is
-            known of the true values.
-        schema: the public schema, which says more about the possible values: steps and lists.
-        steps: the steps of columns, by column; they count before those of a schema.
-        known: columns whose true value is known of every record.
-        known_within: for columns known to within a distance of the true value, the distance.
-        known_rounded: for columns known rounded to the nearest multiple of a step, the step.
+        policy: The policy file. In Python, also a policy.
+        released: the released table, in all forms that ``open_table`` takes.
+        steps: The step on which the values of a column lie, counted from the low end of its range;
+            without one, every double of the range is possible. In Python, a step by column, which
+            counts before that of a schema.
+        schema: The public schema, in TOML: steps, ranges and lists of possible values. In Python,
+            also its content.
+        data: The true table, its rows in the order of the released one; it is needed only for what
+            is known beside the release.
+        known: Columns whose true values the adversary knows, from the true table.
+        known_within: A column that the adversary knows to within this distance of its true value.
+        known_rounded: A column that the adversary knows rounded to the nearest multiple of this
+            step.
 
     Example:
         >>> from hartley.policies.column import KeptColumn
@@ -409,7 +396,7 @@ def attack_policy(  # noqa: PLR0913 - each is one thing that may be known
     attack = PolicyInversion(
         steps or {},
         {} if schema is None else _values(Schema.read(schema)),
-        tuple(known),
+        names_of(known),
         known_within or {},
         known_rounded or {},
     )

@@ -47,9 +47,9 @@ class Reconstruction:
     Example:
         >>> from fractions import Fraction
         >>> import numpy as np
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
+        >>> total = AnswerCell("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
         >>> finding = Reconstruction().attack(pair)
         >>> finding.left[0].values, finding.left[0].of, finding.left[0].exact

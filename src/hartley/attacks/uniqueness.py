@@ -180,9 +180,6 @@ def _points(known: Known) -> str:
     return f"{count_of(known, 'known point')} {conjugate(known, 'singles')}"
 
 
-TRIALS = 10_000
-
-
 @dataclass(frozen=True, eq=False)
 class Uniqueness:
     r"""Counts records whose released values are unique, and people whom a few points single out.
@@ -220,7 +217,7 @@ class Uniqueness:
         self,
         known: Known | None = None,
         *,
-        trials: int = TRIALS,
+        trials: int = 10_000,
         seed: int = 0,
         confidence: float = 0.95,
         progress: Callable[[str, float], None] | None = None,

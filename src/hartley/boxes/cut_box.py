@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hartley.boxes.box import Interval
-from hartley.boxes.enclosure import range_bounds, shown
+from hartley.boxes.enclosure import expression_text, range_bounds
 from hartley.boxes.expression import as_expression
 from hartley.boxes.volumes import Volume, most_boxes, volume
 from hartley.errors import OptionError, UndefinedMeasure
@@ -122,7 +122,7 @@ class CutBox:
         if attained.low < edges[0] or attained.high > edges[-1]:
             raise OptionError(
                 f"The edges from {edges[0]} to {edges[-1]} do not cover the range of the query "
-                f"'{shown(self.query)}'",
+                f"'{expression_text(self.query)}'",
                 hint=f"the query reaches {float(attained.low):.6g} and {float(attained.high):.6g}",
             )
 
@@ -162,8 +162,8 @@ class CutBox:
 
     def _extreme(self, chosen: Callable[[list[Fraction]], Fraction]) -> Volume:
         """Return the smallest (min) or the largest (max) volume of an output."""
-        found = self._measured(self._candidates(smallest=chosen is min))
-        low, high = chosen([v.low for v in found]), chosen([v.high for v in found])
+        volumes = self._measured(self._candidates(smallest=chosen is min))
+        low, high = chosen([v.low for v in volumes]), chosen([v.high for v in volumes])
         return Volume.between(low, high, gap=self.gap, whole=self.total)
 
     def _measured(self, cells: tuple[int, ...]) -> list[Volume]:

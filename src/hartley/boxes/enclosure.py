@@ -11,7 +11,7 @@ import numpy as np
 
 from hartley.boxes import intervals as outward
 from hartley.boxes.box import Interval
-from hartley.boxes.intervals import natural_range
+from hartley.boxes.intervals import natural_range, undefined_to_everything
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -54,22 +54,22 @@ def linearise(
     Example:
         >>> from hartley.boxes.expression import parse_expression
         >>> one, two, three = (np.array([number]) for number in (1.0, 2.0, 3.0))
-        >>> found = linearise(parse_expression("x**2"), {"x": (one, three)}, {"x": (two, two)})
-        >>> [float(end[0].round(9)) for end in found.slopes["x"]]
+        >>> form = linearise(parse_expression("x**2"), {"x": (one, three)}, {"x": (two, two)})
+        >>> [float(end[0].round(9)) for end in form.slopes["x"]]
         [3.0, 5.0]
     """
-    forms: dict[int, LinearBound] = {}
+
+    def step(node: Expression, operands: list[LinearBound]) -> LinearBound:
+        middle = outward.apply(node, [form.middle for form in operands], middles)
+        values = outward.apply(node, [form.values for form in operands], sides)
+        return LinearBound(middle, values, _slopes(node, operands, middle))
+
     with np.errstate(all="ignore"):  # infinities and NaN are part of this arithmetic
-        for node in expression.nodes():
-            operands = [forms[id(part)] for part in node.parts]
-            middle = outward.apply(node, [form.middle for form in operands], middles)
-            values = outward.apply(node, [form.values for form in operands], sides)
-            forms[id(node)] = LinearBound(middle, values, _slopes(node, operands, middle))
-        form_of_query = forms[id(expression)]
+        form = expression.fold(step)
         return LinearBound(
-            outward.settle(form_of_query.middle),
-            outward.settle(form_of_query.values),
-            {name: outward.settle(pair) for name, pair in form_of_query.slopes.items()},
+            undefined_to_everything(form.middle),
+            undefined_to_everything(form.values),
+            {name: undefined_to_everything(pair) for name, pair in form.slopes.items()},
         )
 
 
@@ -77,26 +77,26 @@ def _slopes(node: Expression, operands: list[LinearBound], middle: Pair) -> Slop
     operation = node.operation
     if not operands:
         return {node.arguments[0]: ONE} if operation == "var" else {}
-    one = operands[0]
+    first = operands[0]
     if len(operands) == 1:
-        factor = _outer_slope(node, one, middle)
-        return {name: outward.multiply(factor, pair) for name, pair in one.slopes.items()}
-    other = operands[1]
+        factor = _outer_slope(node, first, middle)
+        return {name: outward.multiply(factor, pair) for name, pair in first.slopes.items()}
+    second = operands[1]
     if operation in ("+", "-"):
-        return _scaled_sum(one.slopes, None, other.slopes, 1 if operation == "+" else -1)
+        return _scaled_sum(first.slopes, None, second.slopes, 1 if operation == "+" else -1)
     if operation == "*":
-        return _product_slopes(one, other)
+        return _product_slopes(first, second)
     if operation == "/":  # 1/g - 1/g_m = -(g - g_m) / (g g_m)
-        turned = outward.negate(outward.multiply(other.values, other.middle))
+        turned = outward.negate(outward.multiply(second.values, second.middle))
         return _product_slopes(
-            one,
+            first,
             LinearBound(
-                outward.divide(ONE, other.middle),
-                outward.divide(ONE, other.values),
-                {name: outward.divide(pair, turned) for name, pair in other.slopes.items()},
+                outward.divide(ONE, second.middle),
+                outward.divide(ONE, second.values),
+                {name: outward.divide(pair, turned) for name, pair in second.slopes.items()},
             ),
         )
-    return _chosen(operation, one, other)
+    return _chosen(operation, first, second)
 
 
 def _product_slopes(one: LinearBound, other: LinearBound) -> Slopes:
@@ -250,65 +250,13 @@ def widest_axis(changes: list[Pair], size: Array) -> NDArray[np.intp]:
 
 
 UNDEFINED = {
-    "/": (1, "divides by zero", "is never zero"),
-    "log": (2, "takes the logarithm of a number that is not positive", "is always positive"),
-    "sqrt": (4, "takes the square root of a negative number", "is never negative"),
+    "/": ("divides by zero", "is never zero"),
+    "log": ("takes the logarithm of a number that is not positive", "is always positive"),
+    "sqrt": ("takes the square root of a negative number", "is never negative"),
 }
-"""The operations that are not always defined: their flag, what goes wrong, what must hold."""
+"""The operations that are not always defined: what goes wrong, what must hold."""
 MOST_BOXES = 100_000
 """How many boxes are looked at before a question about a query counts as undecided."""
-
-
-@dataclass(frozen=True)
-class Enclosure:
-    """Where the values of a query lie in every box; unpacks as the low and the high ends."""
-
-    low: Array
-    high: Array
-    flags: NDArray[np.uint8]
-    """Zero where the query is certainly defined, else the sum of the flags of what may not be."""
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter((self.low, self.high))
-
-
-def enclose(
-    expression: Expression, lows: Mapping[str, Array], highs: Mapping[str, Array]
-) -> Enclosure:
-    """Return intervals that hold every value of a query in every box.
-
-    The natural interval extension with outward rounding (Moore 1966). A bound: tight where every
-    variable occurs once, wider else, and always valid. Where an operation may be undefined, its
-    argument is cut to where it is defined and the box is flagged. Linear in the number of boxes.
-
-    Args:
-        expression: the query.
-        lows: the low sides of the boxes, one array per variable.
-        highs: the high sides.
-
-    Example:
-        >>> from hartley.boxes.expression import parse_expression
-        >>> lows, highs = {"x": np.array([1.0, -1.0])}, {"x": np.array([2.0, 1.0])}
-        >>> low, high = enclose(parse_expression("1 / x"), lows, highs)
-        >>> low.round(9).tolist(), high.round(9).tolist()
-        ([0.5, -inf], [1.0, inf])
-    """
-    names = expression.names
-    sides = {
-        name: (np.asarray(lows[name], float), np.asarray(highs[name], float)) for name in names
-    }
-    shape = np.broadcast_shapes((1,), *(low.shape for low, _ in sides.values()))
-    flags = np.zeros(shape, np.uint8)
-    values: dict[int, Pair] = {}
-    with np.errstate(all="ignore"):  # infinities and NaN are part of this arithmetic
-        for node in expression.nodes():
-            operands = [values[id(part)] for part in node.parts]
-            if node.operation in UNDEFINED:
-                fits = _fits(node.operation, operands[-1])
-                flags |= np.where(fits, 0, UNDEFINED[node.operation][0]).astype(np.uint8)
-            values[id(node)] = outward.apply(node, operands, sides)
-        low, high = outward.settle(values[id(expression)])
-    return Enclosure(np.broadcast_to(low, shape), np.broadcast_to(high, shape), flags)
 
 
 def _fits(operation: str, argument: Pair) -> NDArray[np.bool_]:
@@ -321,40 +269,21 @@ def _fits(operation: str, argument: Pair) -> NDArray[np.bool_]:
 # --- the range over one box --------------------------------------------------------------------
 
 
-def range_of(expression: Expression, box: Box, *, gap: float = 1e-6) -> Interval:
-    """Return an interval that holds every value of a query in a box, and hardly more.
+def range_bounds(
+    expression: Expression, box: Box, *, gap: float = 1e-6
+) -> tuple[Interval, Interval]:
+    """Return an interval that holds every value of a query in a box, and one that is all attained.
 
     Exact for linear queries, and for those made of + - * / powers, abs, min and max in which every
-    variable occurs once. A bound else: each end is off by at most the gap times the length, unless
+    variable occurs once. Bounds else: each end is off by at most the gap times the length, unless
     a hundred thousand boxes do not suffice. Branch and bound with slopes.
 
     Example:
         >>> from hartley.boxes.box import Box
         >>> from hartley.boxes.expression import parse_expression
-        >>> print(range_of(parse_expression("x1**2 + 2*x2**2"), Box.cube(-2, 2, size=2)))
-        [0, 12]
+        >>> print(*range_bounds(parse_expression("x1 - 2*x2"), Box.cube(0, 1, size=2)))
+        [-2, 1] [-2, 1]
     """
-    return range_bounds(expression, box, gap=gap)[0]
-
-
-def attained_range(expression: Expression, box: Box, *, gap: float = 1e-6) -> Interval:
-    """Return an interval all of which a query attains in a box: its range from within.
-
-    Exact for linear queries, a bound else. Costs as much as the range.
-
-    Example:
-        >>> from hartley.boxes.box import Box
-        >>> from hartley.boxes.expression import parse_expression
-        >>> print(attained_range(parse_expression("x1 - 2*x2"), Box.cube(0, 1, size=2)))
-        [-2, 1]
-    """
-    return range_bounds(expression, box, gap=gap)[1]
-
-
-def range_bounds(
-    expression: Expression, box: Box, *, gap: float = 1e-6
-) -> tuple[Interval, Interval]:
-    """Return the range from outside and from within, which costs as much as one of them."""
     check_defined(expression, box)
     exact = natural_range(expression, box.sides)
     if exact is not None and (expression.linear() is not None or not expression.names):
@@ -368,7 +297,7 @@ def range_bounds(
     within = [_fraction(least), _fraction(-most)]  # infinite where every value overflows
     if low is None or high is None or within[0] is None or within[1] is None:
         raise OptionError(
-            f"No bounds were found for the query '{shown(expression)}'",
+            f"No bounds were found for the query '{expression_text(expression)}'",
             hint="narrow the ranges of its variables",
         )
     # A query is continuous where it is defined, so all between two of its values is attained.
@@ -444,14 +373,16 @@ def check_defined(expression: Expression, box: Box) -> None:
         fine = _always_fits(node.operation, argument, box)
         if fine is True:
             continue
-        _, wrong, needed = UNDEFINED[node.operation]
-        problem = f"The query '{shown(expression)}' {wrong} somewhere in the box"
+        wrong, needed = UNDEFINED[node.operation]
+        problem = f"The query '{expression_text(expression)}' {wrong} somewhere in the box"
         if fine is None:
-            problem = f"Whether the query '{shown(expression)}' {wrong} cannot be decided"
-        raise OptionError(problem, hint=f"choose ranges in which {shown(argument)} {needed}")
+            problem = f"Whether the query '{expression_text(expression)}' {wrong} cannot be decided"
+        raise OptionError(
+            problem, hint=f"choose ranges in which {expression_text(argument)} {needed}"
+        )
 
 
-def shown(expression: Expression) -> str:
+def expression_text(expression: Expression) -> str:
     """Return a query as text, cut where it is long."""
     text = str(expression)
     return text if len(text) <= 80 else f"{text[:60]} ... {text[-15:]}"

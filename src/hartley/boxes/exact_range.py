@@ -15,11 +15,17 @@ from hartley.boxes.intervals import natural_range
 from hartley.boxes.polynomial import (
     MOST_SIDES,
     Bracket,
-    Polynomial,
+    components,
     curve_extremes,
+    enclosed,
+    fraction,
+    independent,
     largest,
     least,
+    multiplied_out,
     quadratic_extremes,
+    rational,
+    sign_between,
     slope_signs,
     whole_unit,
 )
@@ -28,6 +34,7 @@ from hartley.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from flint import fmpq_mpoly
     from numpy.typing import NDArray
 
     Sides = Mapping[str, Interval]
@@ -44,27 +51,24 @@ FINEST = 2**20
 """A variable along which nothing changes is put at a fraction of so fine a denominator."""
 
 
-def convex_extremes(
-    polynomial: Polynomial, sides: Mapping[str, Interval]
-) -> tuple[Fraction, Fraction] | None:
+def convex_extremes(polynomial: fmpq_mpoly, sides: Sides) -> tuple[Fraction, Fraction] | None:
     r"""Return the least and the largest value of a convex or concave quadratic in a box.
 
     A convex one is largest at a corner; all are compared. Where it is least a numerical search
     proposes, and the conditions of Karush, Kuhn and Tucker prove in exact numbers: slopes of zero
     between the ends, none that falls at a lower end and none that rises at an upper one. Convexity
-    itself is decided by exact elimination. None of other polynomials, and where the proof fails.
-    Exact. Grows as 2^d for d variables.
+    itself is decided by the signs of the characteristic polynomial. None of other polynomials, and
+    where the proof fails. Exact. Grows as 2^d for d variables.
 
     Example:
         >>> from hartley.boxes.box import Interval
         >>> from hartley.boxes.expression import parse_expression
-        >>> from hartley.boxes.polynomial import Polynomial
         >>> unit = {"x": Interval(0, 1), "y": Interval(0, 1)}
-        >>> ends = convex_extremes(Polynomial.of(parse_expression("(x - y)**2 + x")), unit)
+        >>> ends = convex_extremes(multiplied_out(parse_expression("(x - y)**2 + x")), unit)
         >>> print(*ends)
         0 2
     """
-    if len(polynomial.names) > MOST_CORNERED:
+    if polynomial.context().nvars() > MOST_CORNERED:
         return None
     (offset, linear, curved), scale = whole_unit(polynomial, sides)
     for sign in (1, -1):
@@ -84,25 +88,19 @@ def convex_extremes(
 
 
 def is_convex(matrix: Sequence[Sequence[int]]) -> bool:
-    """Tell whether a symmetric matrix has no negative eigenvalue, by exact elimination.
+    """Return whether a symmetric matrix has no negative eigenvalue, exactly.
+
+    All its eigenvalues are real; none is negative if the signs of the coefficients of the
+    characteristic polynomial alternate, which is then not zero at any negative number.
 
     Example:
         >>> is_convex([[1, -1], [-1, 1]]), is_convex([[1, 2], [2, 1]]), is_convex([[0, 1], [1, 0]])
         (True, False, False)
     """
-    rows = [[Fraction(entry) for entry in row] for row in matrix]
-    while rows:
-        pivot, *right = rows[0]
-        if pivot < 0 or (pivot == 0 and any(right)):
-            return False
-        if pivot == 0:
-            rows = [row[1:] for row in rows[1:]]
-            continue
-        rows = [
-            [entry - row[0] * above / pivot for entry, above in zip(row[1:], right, strict=True)]
-            for row in rows[1:]
-        ]
-    return True
+    import flint  # on use: few queries need it
+
+    falling = reversed(flint.fmpz_mat(matrix).charpoly().coeffs())
+    return all(by * (-1) ** place >= 0 for place, by in enumerate(falling))
 
 
 def _largest_at_corners(slopes: Sequence[int], bent: Sequence[Sequence[int]]) -> Fraction:
@@ -117,7 +115,7 @@ def _largest_at_corners(slopes: Sequence[int], bent: Sequence[Sequence[int]]) ->
 
 
 def _least(slopes: Sequence[int], bent: Sequence[Sequence[int]]) -> Fraction | None:
-    """Return the least value of a convex b u + u H u / 2 in the unit cube, where it is proved."""
+    """Return the proved least value of a convex b u + u H u / 2 in the unit cube."""
     place = _proved_place(slopes, bent, _proposed(slopes, bent))
     if place is None:
         return None
@@ -176,27 +174,18 @@ def _proved_place(
 
 def _solution(system: list[list[Fraction]], guesses: Sequence[Fraction]) -> list[Fraction] | None:
     """Solve linear equations exactly; what they leave open is as guessed. None without solution."""
-    rows, size, pivots = [list(row) for row in system], len(guesses), list[int]()
-    for column in range(size):
-        done = len(pivots)
-        best = next((r for r in range(done, len(rows)) if rows[r][column]), None)
-        if best is None:
-            continue
-        rows[done], rows[best] = rows[best], rows[done]
-        top = rows[done] = [entry / rows[done][column] for entry in rows[done]]
-        for r, row in enumerate(rows):
-            if r != done and row[column]:
-                rows[r] = [a - row[column] * b for a, b in zip(row, top, strict=True)]
-        pivots.append(column)
-    if any(row[-1] for row in rows[len(pivots) :]):
+    import flint
+
+    if not system:
+        return []
+    reduced, rank = flint.fmpq_mat([[rational(by) for by in row] for row in system]).rref()
+    rows = [list(map(fraction, row)) for row in reduced.tolist()[:rank]]
+    pivots = [next(column for column, by in enumerate(row) if by) for row in rows]
+    if len(guesses) in pivots:  # 0 = 1
         return None
-    values = list(guesses)
-    for row, column in zip(rows, pivots, strict=False):
-        rest = sum(
-            (row[j] * values[j] for j in range(size) if j != column and j not in pivots),
-            Fraction(0),
-        )
-        values[column] = row[-1] - rest
+    values = [Fraction(0) if i in pivots else guess for i, guess in enumerate(guesses)]
+    for pivot, (*row, right) in zip(pivots, rows, strict=True):
+        values[pivot] = right - sum(by * u for by, u in zip(row, values, strict=True))
     return values
 
 
@@ -232,7 +221,7 @@ class KnownRange:
 
     @property
     def inner(self) -> Interval:
-        """An interval all of which is attained; a single number where none is known."""
+        """An interval that is all attained; a single number where none is known."""
         if self.low.high > self.high.low:
             return Interval(self.low.high, self.low.high)
         return Interval(self.low.high, self.high.low)
@@ -267,33 +256,24 @@ def known_range(expression: Expression, box: Box) -> KnownRange:
         )
     check_defined(expression, box)
     fixed = {name: box[name].low for name in expression.names if not box[name].length}
-    return _ends(_put_in(expression, fixed) if fixed else expression, box.sides)
+    return _ends(expression.put_in(fixed) if fixed else expression, box.sides)
 
 
 def _ends(expression: Expression, sides: Sides) -> KnownRange:
     """Return the range by the first rule that applies."""
-    known = _without_repetition(expression, sides)
-    if known is None:
-        known = _of_polynomial(expression, sides)
-    if known is None:
-        known = _of_parts(expression, sides)
-    if known is None:
-        known = _of_function(expression, sides)
-    if known is None:
-        known = _at_corners(expression, sides)
-    return _enclosed(expression, sides) if known is None else known
+    for rule in (_without_repetition, _of_polynomial, _of_parts, _of_function, _at_corners):
+        known = rule(expression, sides)
+        if known is not None:
+            return known
+    return _enclosed(expression, sides)
 
 
 def _without_repetition(expression: Expression, sides: Sides) -> KnownRange | None:
     """Use natural interval arithmetic where it is exact: no variable twice, rational values."""
     if expression.linear() is None:
-        nodes, times = expression.nodes(), dict[int, int]()
-        for node in nodes:
-            times[id(node)] = sum(times[id(part)] for part in node.parts) + (
-                node.operation == "var"
-            )
-        rounded = any(node.operation in ("exp", "log", "sqrt") for node in nodes)
-        if rounded or times[id(expression)] > len(expression.names):
+        times = expression.fold(lambda node, parts: sum(parts) + int(node.operation == "var"))
+        rounded = any(node.operation in ("exp", "log", "sqrt") for node in expression.nodes())
+        if rounded or times > len(expression.names):
             return None
     ends = natural_range(expression, sides)
     return None if ends is None else KnownRange(*map(Bracket.exactly, ends))
@@ -303,15 +283,15 @@ def _without_repetition(expression: Expression, sides: Sides) -> KnownRange | No
 
 
 def _of_polynomial(expression: Expression, sides: Sides) -> KnownRange | None:
-    polynomial = Polynomial.of(expression)
+    polynomial = multiplied_out(expression)
     return None if polynomial is None else _polynomial_ends(polynomial, sides)
 
 
-def _polynomial_ends(polynomial: Polynomial, sides: Sides) -> KnownRange | None:
+def _polynomial_ends(polynomial: fmpq_mpoly, sides: Sides) -> KnownRange | None:
     """Add the ranges of the parts that share no variable; None where one has no exact rule."""
-    constant = Bracket.exactly(polynomial.constant)
+    constant = Bracket.exactly(fraction(polynomial[(0,) * polynomial.context().nvars()]))
     known = KnownRange(constant, constant)
-    for part in polynomial.components():
+    for part in components(polynomial):
         ends = _component_ends(part, sides)
         if ends is None:
             return None
@@ -319,43 +299,45 @@ def _polynomial_ends(polynomial: Polynomial, sides: Sides) -> KnownRange | None:
     return known
 
 
-def _component_ends(part: Polynomial, sides: Sides) -> KnownRange | None:
-    names = part.names
+def _component_ends(part: fmpq_mpoly, sides: Sides) -> KnownRange | None:
+    names, degree = part.context().names(), part.total_degree()
     if len(names) == 1:
-        return KnownRange(*curve_extremes(part.coefficients(), sides[names[0]]))
-    if part.degree <= 2 and len(names) <= MOST_SIDES:
+        curve = [fraction(part[power,]) for power in range(degree + 1)]
+        return KnownRange(*curve_extremes(curve, sides[names[0]]))
+    if degree <= 2 and len(names) <= MOST_SIDES:
         return KnownRange(*map(Bracket.exactly, quadratic_extremes(part, sides)))
-    signs = {name: _sign(*part.derivative(name).enclosed(sides)) for name in names}
+    signs = {name: sign_between(*enclosed(part.derivative(name), sides)) for name in names}
     certain = {name: sign for name, sign in signs.items() if sign}
     if certain:
         lowest, highest = (
-            _polynomial_ends(part.at(_corner(certain, sides, way)), sides) for way in (-1, 1)
+            _polynomial_ends(_at(part, _corner(certain, sides, way)), sides) for way in (-1, 1)
         )
         if lowest is None or highest is None:
             return None
         return KnownRange(lowest.low, highest.high)
-    ends = convex_extremes(part, sides) if part.degree <= 2 else None
+    ends = convex_extremes(part, sides) if degree <= 2 else None
     return _by_ends(part, sides) if ends is None else KnownRange(*map(Bracket.exactly, ends))
 
 
-def _by_ends(part: Polynomial, sides: Sides) -> KnownRange | None:
+def _by_ends(part: fmpq_mpoly, sides: Sides) -> KnownRange | None:
     """Try both ends of every variable of degree one: along it, the polynomial has no bend."""
-    straight = [name for name in part.names if part.degree_in(name) == 1]
+    degrees = zip(part.context().names(), part.degrees(), strict=True)
+    straight = [name for name, degree in degrees if degree == 1]
     if not straight or len(straight) > MOST_ENDS:
         return None
     side = sides[straight[0]]
-    at_low = _polynomial_ends(part.at({straight[0]: side.low}), sides)
+    at_low = _polynomial_ends(_at(part, {straight[0]: side.low}), sides)
     if at_low is None:  # no rule applies there: do not try the other ends in vain
         return None
-    at_high = _polynomial_ends(part.at({straight[0]: side.high}), sides)
+    at_high = _polynomial_ends(_at(part, {straight[0]: side.high}), sides)
     if at_high is None:
         return None
     return KnownRange(least([at_low.low, at_high.low]), largest([at_low.high, at_high.high]))
 
 
-def _sign(low: Fraction, high: Fraction) -> int:
-    """Return the sign of all numbers between two; 0 where they have both."""
-    return 1 if low >= 0 else -1 if high <= 0 else 0
+def _at(polynomial: fmpq_mpoly, values: Mapping[str, Fraction]) -> fmpq_mpoly:
+    """Put numbers in for some variables."""
+    return polynomial.subs({name: rational(value) for name, value in values.items()})
 
 
 def _corner(signs: Mapping[str, int], sides: Sides, way: int) -> dict[str, Fraction]:
@@ -370,16 +352,7 @@ def _corner(signs: Mapping[str, int], sides: Sides, way: int) -> dict[str, Fract
 
 def _of_parts(expression: Expression, sides: Sides) -> KnownRange | None:
     """Add the ranges of the parts of a sum that share no variable; None where there is one."""
-    groups: list[tuple[set[str], list[Expression]]] = []
-    for part in _addends(expression):
-        names, joined, apart = set(part.names), [part], []
-        for group in groups:
-            if group[0] & names:
-                names |= group[0]
-                joined = group[1] + joined
-            else:
-                apart.append(group)
-        groups = [*apart, (names, joined)]
+    groups = independent(_addends(expression), lambda part: part.names)
     if len(groups) < 2:
         return None
     parts = [_ends(total(joined), sides) for _, joined in groups]
@@ -510,21 +483,9 @@ def _at_corners(expression: Expression, sides: Sides) -> KnownRange | None:
     if not certain:
         return None
     lowest, highest = (
-        _ends(_put_in(expression, _corner(certain, sides, way)), sides) for way in (-1, 1)
+        _ends(expression.put_in(_corner(certain, sides, way)), sides) for way in (-1, 1)
     )
     return KnownRange(lowest.low, highest.high)
-
-
-def _put_in(expression: Expression, values: Mapping[str, Fraction]) -> Expression:
-    """Return an expression with numbers in the place of some variables."""
-    made: dict[int, Expression] = {}
-    for node in expression.nodes():
-        if node.operation == "var" and node.arguments[0] in values:
-            made[id(node)] = Expression("const", (values[node.arguments[0]],))
-        else:
-            parts = (made[id(a)] if isinstance(a, Expression) else a for a in node.arguments)
-            made[id(node)] = Expression(node.operation, tuple(parts))
-    return made[id(expression)]
 
 
 def _enclosed(expression: Expression, sides: Sides) -> KnownRange:

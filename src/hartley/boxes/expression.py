@@ -19,7 +19,7 @@ from hartley.files import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeVar
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Clause = tuple[Any, ...]
     """(">=", e) for e >= 0, (">", e) for e > 0, ("and", ...), ("or", ...) or ("not", clause)."""
     Flags = NDArray[np.bool_]
+    Value = TypeVar("Value")
     Number = Any
     """A Fraction, or a ball of flint that holds a number."""
 
@@ -135,6 +136,28 @@ class Expression:
                 waiting.extend((part, False) for part in reversed(node.parts))
         return list(ordered.values())
 
+    def fold(self, step: Callable[[Expression, list[Value]], Value]) -> Value:
+        """Return what a step makes of every operation and of the values of its parts, in the end.
+
+        Example:
+            >>> parse_expression("(x + y)*z").fold(lambda node, parts: 1 + sum(parts))
+            5
+        """
+        values: dict[int, Value] = {}
+        for node in self.nodes():
+            values[id(node)] = step(node, [values[id(part)] for part in node.parts])
+        return values[id(self)]
+
+    def put_in(self, values: Mapping[str, Expression | Fraction]) -> Expression:
+        """Return the query with other expressions, or numbers, in the place of some variables."""
+
+        def step(node: Expression, parts: list[Expression]) -> Expression:
+            if node.operation == "var" and node.arguments[0] in values:
+                return _lift(values[node.arguments[0]])
+            return Expression(node.operation, (*parts, *node.arguments[len(parts) :]))
+
+        return self.fold(step)
+
     def linear(self) -> Linear | None:
         """Return the coefficients and the constant of a linear query, or None of another.
 
@@ -156,7 +179,7 @@ class Expression:
             >>> parse_expression("30*(height/100)**2").at({"height": Fraction(200)})
             Fraction(120, 1)
         """
-        return _at(self, values)
+        return Fraction(self.fold(lambda node, operands: _exact(node, operands, values)))
 
     def to_tree(self) -> tuple[Any, ...]:
         """Return nested tuples of plain values, which every engine can execute.
@@ -213,29 +236,9 @@ def total(items: Iterable[Expression]) -> Expression:
     return sums[0] + sums[1] if len(sums) == 2 else sums[0]
 
 
-def minimum(one: object, other: object) -> Expression:
-    """Return the smaller of two expressions."""
-    return _apply("min", one, other)
-
-
 def maximum(one: object, other: object) -> Expression:
     """Return the larger of two expressions."""
     return _apply("max", one, other)
-
-
-def exponential(argument: object) -> Expression:
-    """Return e to the power of an expression."""
-    return Expression("exp", (_lift(argument),))
-
-
-def logarithm(argument: object) -> Expression:
-    """Return the natural logarithm of an expression."""
-    return Expression("log", (_lift(argument),))
-
-
-def square_root(argument: object) -> Expression:
-    """Return the square root of an expression."""
-    return Expression("sqrt", (_lift(argument),))
 
 
 def as_expression(query: Expression | str | Callable[..., Any], names: Iterable[str]) -> Expression:
@@ -331,38 +334,6 @@ class _Reader:
             "supported",
             hint="use numbers, variables, + - * / **, abs, exp, log, sqrt, min, max, mean and sum",
         )
-
-
-def _at(expression: Expression, values: Mapping[str, Fraction]) -> Fraction:
-    operation, arguments = expression.operation, expression.arguments
-    if operation == "const":
-        return Fraction(arguments[0])
-    if operation == "var":
-        return values[arguments[0]]
-    if operation == "pow":
-        return Fraction(arguments[0].at(values) ** arguments[1])
-    numbers = [argument.at(values) for argument in arguments]
-    exact: dict[str, Callable[..., Fraction]] = {
-        "+": operator.add,
-        "-": operator.sub,
-        "*": operator.mul,
-        "/": operator.truediv,
-        "neg": operator.neg,
-        "abs": abs,
-        "min": min,
-        "max": max,
-    }
-    if operation not in exact:
-        raise OptionError(
-            f"The query '{expression}' has no exact value",
-            hint="leave out exp, log and sqrt, whose values are not rational",
-        )
-    try:
-        return exact[operation](*numbers)
-    except ZeroDivisionError:
-        raise OptionError(
-            f"The query '{expression}' divides by zero", hint="choose a range without that point"
-        ) from None
 
 
 def _lift(value: object) -> Expression:
@@ -507,12 +478,7 @@ def nonnegative_at(
     for name in expression.names:
         nearest = points[name].doubles
         sides[name] = np.nextafter(nearest, -np.inf), np.nextafter(nearest, np.inf)
-    enclosed: dict[int, Pair] = {}
-    with np.errstate(all="ignore"):  # infinities and NaN are part of this arithmetic
-        for node in expression.nodes():
-            operands = [enclosed[id(part)] for part in node.parts]
-            enclosed[id(node)] = outward.apply(node, operands, sides)
-        low, high = outward.settle(enclosed[id(expression)])
+    low, high = outward.enclose(expression, sides)
     size = max((len(column.doubles) for column in points.values()), default=1)
     can_hold = ~np.broadcast_to(high < 0, size)
     can_fail = ~np.broadcast_to(low >= 0, size)
@@ -545,7 +511,7 @@ def sign_at(expression: Expression, values: Mapping[str, Fraction]) -> int | Non
 
     for bits in PRECISIONS:
         with flint.ctx.workprec(bits):
-            value = _enclosed(expression, values)
+            value = expression.fold(lambda node, operands: _value(node, operands, values))
             if isinstance(value, Fraction) or not value.contains(0):
                 return int(value > 0) - int(value < 0)
     return None
@@ -559,13 +525,18 @@ def undecided(expression: Expression) -> OptionError:
     )
 
 
-def _enclosed(expression: Expression, values: Mapping[str, Fraction]) -> Number:
-    """Return the value at a point: a rational, or else a ball that holds it."""
-    known: dict[int, Number] = {}
-    for node in expression.nodes():
-        operands = [known[id(part)] for part in node.parts]
-        known[id(node)] = _value(node, operands, values)
-    return known[id(expression)]
+def _exact(node: Expression, operands: list[Fraction], values: Mapping[str, Fraction]) -> Fraction:
+    """Return the value of an operation at a point; refuse what may not be rational."""
+    if node.operation in ("exp", "log", "sqrt"):
+        raise OptionError(
+            f"The query '{node}' has no exact value",
+            hint="leave out exp, log and sqrt, whose values are not rational",
+        )
+    if node.operation == "/" and not operands[1]:
+        raise OptionError(
+            f"The query '{node}' divides by zero", hint="choose a range without that point"
+        )
+    return _value(node, operands, values)  # type: ignore[no-any-return]  # a Fraction of Fractions
 
 
 def _value(node: Expression, operands: list[Number], values: Mapping[str, Fraction]) -> Number:
@@ -652,10 +623,10 @@ def truth_at(clause: Clause, points: Mapping[str, ExactColumn]) -> tuple[Flags, 
     if word == "not":
         (can_hold, can_fail), *_ = answers
         return can_fail, can_hold
-    every, some = (
+    both, either = (
         (np.logical_and, np.logical_or) if word == "and" else (np.logical_or, np.logical_and)
     )
     return (
-        every.reduce([can_hold for can_hold, _ in answers]),
-        some.reduce([can_fail for _, can_fail in answers]),
+        both.reduce([can_hold for can_hold, _ in answers]),
+        either.reduce([can_fail for _, can_fail in answers]),
     )

@@ -194,7 +194,7 @@ def hull(first: Pair, second: Pair) -> Pair:
     return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
 
-def settle(pair: Pair) -> Pair:
+def undefined_to_everything(pair: Pair) -> Pair:
     """Read what could not be computed as anything."""
     return (
         np.where(np.isnan(pair[0]), -np.inf, pair[0]),
@@ -232,6 +232,26 @@ def apply(node: Expression, operands: Sequence[Pair], variables: Mapping[str, Pa
     return _BINARY[node.operation](operands[0], operands[1])
 
 
+def enclose(expression: Expression, sides: Mapping[str, Pair]) -> Pair:
+    """Return intervals that hold every value of a query in every box, given its sides.
+
+    The natural interval extension with outward rounding (Moore 1966). A bound: tight where every
+    variable occurs once, wider else, and always valid. Where an operation may be undefined, its
+    argument is cut to where it is defined. Linear in the number of boxes.
+
+    Example:
+        >>> from hartley.boxes.expression import parse_expression
+        >>> sides = {"x": (np.array([1.0, -1.0]), np.array([2.0, 1.0]))}
+        >>> low, high = enclose(parse_expression("1 / x"), sides)
+        >>> low.round(9).tolist(), high.round(9).tolist()
+        ([0.5, -inf], [1.0, inf])
+    """
+    with np.errstate(all="ignore"):  # infinities and NaN are part of this arithmetic
+        return undefined_to_everything(
+            expression.fold(lambda node, operands: apply(node, operands, sides))
+        )
+
+
 # --- exact intervals ------------------------------------------------------------------------------
 # Interval arithmetic in exact numbers, for one box at a time.
 
@@ -256,13 +276,7 @@ def natural_range(expression: Expression, sides: Mapping[str, Interval]) -> Ends
             sorted((by * sides[name].low, by * sides[name].high)) for name, by in form[0].items()
         ]
         return sum((e[0] for e in ends), form[1]), sum((e[1] for e in ends), form[1])
-    values: dict[int, Ends] = {}
-    for node in expression.nodes():
-        ends_of_node = _natural_step(node, [values[id(part)] for part in node.parts], sides)
-        if ends_of_node is None:
-            return None
-        values[id(node)] = ends_of_node
-    return values[id(expression)]
+    return natural_ranges(expression, sides)[id(expression)]
 
 
 def natural_ranges(expression: Expression, sides: Mapping[str, Interval]) -> dict[int, Ends | None]:
@@ -294,7 +308,7 @@ def _natural_step(
         if operation == "const":
             return node.arguments[0], node.arguments[0]
         return sides[node.arguments[0]].low, sides[node.arguments[0]].high
-    if operation in _FUNCTIONS:
+    if operation in ("exp", "log", "sqrt"):
         return _monotone(operation, operands[0])
     if operation == "neg":
         return -operands[0][1], -operands[0][0]
@@ -328,13 +342,6 @@ def _natural_pair(operation: str, first: Ends, second: Ends) -> Ends | None:
     return min(corners), max(corners)
 
 
-_FUNCTIONS: dict[str, Callable[[Pair], Pair]] = {
-    "exp": exponential,
-    "log": logarithm,
-    "sqrt": square_root,
-}
-
-
 def _monotone(operation: str, argument: Ends) -> Ends | None:
     """Enclose an increasing function, exactly where its value is plain to see."""
     if (operation == "log" and argument[0] <= 0) or (operation == "sqrt" and argument[0] < 0):
@@ -344,7 +351,7 @@ def _monotone(operation: str, argument: Ends) -> Ends | None:
         value = plain_value(operation, number)
         if value is None:
             with np.errstate(all="ignore"):
-                enclosed = _FUNCTIONS[operation](constant(number))
+                enclosed = _UNARY[operation](constant(number))
             if not np.isfinite(enclosed[end][0]):
                 return None
             value = Fraction(float(enclosed[end][0]))
@@ -388,20 +395,18 @@ def double_error(expression: Expression, sides: Mapping[str, Interval]) -> Fract
         True
     """
     ranges = natural_ranges(expression, sides)
-    errors: dict[int, Fraction] = {}
-    for node in expression.nodes():
-        ends = ranges[id(node)]
-        parts = [ranges[id(part)] for part in node.parts]
-        if ends is None or any(part is None for part in parts):
+
+    def step(node: Expression, errors: list[Fraction]) -> Fraction:
+        ends = [ranges[id(part)] for part in (node, *node.parts)]
+        known = [pair for pair in ends if pair is not None]
+        if len(known) < len(ends):
             raise OptionError(
                 "The line is not defined everywhere within the declared ranges",
                 hint="declare ranges without the points at which it divides by zero",
             )
-        errors[id(node)] = _node_error(
-            node, ends, [part for part in parts if part is not None],
-            [errors[id(part)] for part in node.parts],
-        )  # fmt: skip
-    return errors[id(expression)]
+        return _node_error(node, known[0], known[1:], errors)
+
+    return expression.fold(step)
 
 
 def _node_error(  # noqa: PLR0911 - one line a rule
@@ -475,10 +480,7 @@ def running_error(expression: Expression) -> Tree:
         >>> running_error(parse_expression("x"))[0]
         '*'
     """
-    trees: dict[int, Tree] = {}
-    for node in expression.nodes():
-        trees[id(node)] = _running(node, [trees[id(part)] for part in node.parts])
-    return trees[id(expression)]
+    return expression.fold(_running)
 
 
 def _running(node: Expression, errors: list[Tree]) -> Tree:  # noqa: PLR0911 - one line a rule

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hartley.boxes.box import Interval
 from hartley.boxes.expression import as_expression
+from hartley.boxes.polynomial import fraction, rational
 from hartley.errors import OptionError
 
 if TYPE_CHECKING:
@@ -101,11 +102,14 @@ class Zonotope:
 
         Shephard 1974, equation 57. Exact.
         """
+        import flint  # on use: few queries need it
+
         moves = _merged(self.generators)
         if math.comb(len(moves), self.size) > MOST_DETERMINANTS:
             return None
-        chosen = combinations(moves, self.size)
-        return sum((abs(_determinant(matrix)) for matrix in chosen), Fraction(0))
+        flint_moves = [[rational(by) for by in move] for move in moves]
+        chosen = (flint.fmpq_mat(rows).det() for rows in combinations(flint_moves, self.size))
+        return fraction(sum(map(abs, chosen), flint.fmpq(0)))
 
     # --- grids --------------------------------------------------------------------------------
 
@@ -276,22 +280,6 @@ def _merged(moves: Sequence[Point]) -> list[Point]:
     return [tuple(length * by for by in way) for way, length in directions.items()]
 
 
-def _determinant(matrix: Sequence[Point]) -> Fraction:
-    """Return the determinant of a small matrix, by exact elimination."""
-    rows, sign, product = [list(row) for row in matrix], 1, Fraction(1)
-    for column in range(len(rows)):
-        pivot = next((k for k in range(column, len(rows)) if rows[k][column]), None)
-        if pivot is None:
-            return Fraction(0)
-        if pivot != column:
-            rows[column], rows[pivot], sign = rows[pivot], rows[column], -sign
-        product *= rows[column][column]
-        for k in range(column + 1, len(rows)):
-            factor = rows[k][column] / rows[column][column]
-            rows[k] = [a - factor * b for a, b in zip(rows[k], rows[column], strict=True)]
-    return sign * product
-
-
 # --- enclosing ball -------------------------------------------------------------------------------
 # Smallest enclosing balls of polytopes, in exact numbers.
 
@@ -394,33 +382,21 @@ def _welzl(points: list[Point], surface: list[Point]) -> tuple[Ball, list[Point]
 
 def _round(surface: list[Point]) -> Ball:
     """Return the smallest ball with affinely independent points on its surface."""
+    import flint
+
     if not surface:
         return (), Fraction(-1)
     origin = surface[0]
     edges = [[x - o for x, o in zip(point, origin, strict=True)] for point in surface[1:]]
-    system = [[2 * _dot(a, b) for b in edges] for a in edges]
-    weights = _solve(system, [_dot(edge, edge) for edge in edges])
-    shift = [
-        sum((w * edge[axis] for w, edge in zip(weights, edges, strict=True)), Fraction(0))
-        for axis in range(len(origin))
-    ]
-    return tuple(o + s for o, s in zip(origin, shift, strict=True)), _dot(shift, shift)
-
-
-def _solve(system: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
-    """Solve a positive definite system by elimination."""
-    rows = [[*row, value] for row, value in zip(system, right, strict=True)]
-    for i, pivot in enumerate(rows):
-        scaled = [Fraction(value) / pivot[i] for value in pivot]
-        rows[i] = scaled
-        for j, row in enumerate(rows):
-            if j != i and row[i]:
-                rows[j] = [a - row[i] * b for a, b in zip(row, scaled, strict=True)]
-    return [row[-1] for row in rows]
-
-
-def _dot(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
+    matrix = flint.fmpq_mat(
+        len(edges), len(origin), [rational(by) for edge in edges for by in edge]
+    )
+    products = matrix * matrix.transpose()
+    squares = flint.fmpq_mat(len(edges), 1, [products[i, i] / 2 for i in range(len(edges))])
+    shift = [fraction(by) for by in (products.solve(squares).transpose() * matrix).entries()]
+    return tuple(o + s for o, s in zip(origin, shift, strict=True)), sum(
+        (s * s for s in shift), Fraction(0)
+    )
 
 
 def _square_distance(point: Point, from_point: Point) -> Fraction:

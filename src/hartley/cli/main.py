@@ -141,7 +141,7 @@ def _run() -> tuple[int, str | None]:
             if hasattr(error, "message"):  # which repeats what was typed
                 error.message = without_password(str(error.message))
             error.show()
-            from hartley.cli.missing_option import columns_sentence
+            from hartley.cli.reading import columns_sentence
 
             sentence = columns_sentence(error)
             if sentence:

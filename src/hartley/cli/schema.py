@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hartley.cli.options import (
+from hartley.cli.output import Format, console, print_json, say, wants_json
+from hartley.cli.reading import (
     RolesFile,
     open_tables,
     reads_tables,
     warn_near_misses,
 )
-from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError, printable
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 

@@ -25,7 +25,8 @@ from hartley.files import (
     parse_toml,
     require,
 )
-from hartley.results.answer import SLACK, Answer, BatchAnswer
+from hartley.results.answer import Answer, BatchAnswer
+from hartley.results.codec import SLACK
 from hartley.results.plan import Plan, PriceCurve
 from hartley.results.quote import Quote, Wish
 from hartley.text import bits_down, bits_up, count_of, exactly, listed

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.boxes.box import Box, Interval
-from hartley.boxes.enclosure import check_defined, range_of, shown
+from hartley.boxes.enclosure import check_defined, expression_text, range_bounds
 from hartley.boxes.expression import Expression, mean, total, variables
 from hartley.boxes.intervals import natural_range
 from hartley.errors import OptionError, printable
@@ -26,7 +26,7 @@ from hartley.policies.quantizer import cells_met, largest_share, outputs_telling
 from hartley.text import at_most, bits_up, count_of, exactly, exactly_or_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from hartley.policies.quantizer import Aggregate, Quantizer
     from hartley.policies.vector import VectorQuantizer
@@ -116,7 +116,6 @@ def promise_answers(  # noqa: PLR0913 - what is known of the answers beside thei
             + (answers[0].accuracy if len(answers) == 1 else accuracy or "")
         ),
         value=bits,
-        unit="bits",
         theorem=f"{B}, Theorem 8",
         rule="printed" if printed else "corrected",
         sound=keeps_budget,
@@ -205,7 +204,7 @@ def joint_leakage(box: Box, query: Expression, quantizer: Quantizer) -> tuple[Co
     check_defined(query, box)
     ends = natural_range(query, box.sides)
     if ends is None:
-        reached = range_of(query, box)
+        reached, _ = range_bounds(query, box)
         ends = (reached.low, reached.high)
     edges = list(quantizer.edges)
     # What lies outside the cells is clamped into the first and the last one.
@@ -279,7 +278,6 @@ def certify_partial_query(  # noqa: PLR0913 - what a promise is made of
             + ReleasedAnswerClaim("", quantizer, Fraction(0)).accuracy
         ),
         value=bits_at_least(telling),
-        unit="bits",
         theorem=f"{D}, Theorem 5",
         rule=quantizer.rule,
         sound=budget is None or telling <= floor_power(budget),
@@ -357,22 +355,10 @@ def _moves(query: Expression, box: Box, name: str) -> tuple[Fraction, Fraction]:
 
     other = name + "'"
     sides = {n: box[n] for n in query.names}
-    known = known_range(query - _renamed(query, {name: other}), Box(sides | {other: box[name]}))
+    moved = query.put_in({name: Expression("var", (other,))})
+    known = known_range(query - moved, Box(sides | {other: box[name]}))
     # Exchanging both values turns the sign of the change, so its largest value is its reach.
     return max(known.inner.high, -known.inner.low), max(known.outer.high, -known.outer.low)
-
-
-def _renamed(query: Expression, names: Mapping[str, str]) -> Expression:
-    """Return a query with other names for some of its variables."""
-    made: dict[int, Expression] = {}
-    for node in query.nodes():
-        if node.operation == "var":
-            name = node.arguments[0]
-            made[id(node)] = Expression("var", (names.get(name, name),))
-        else:
-            parts = (made[id(a)] if isinstance(a, Expression) else a for a in node.arguments)
-            made[id(node)] = Expression(node.operation, tuple(parts))
-    return made[id(query)]
 
 
 def promise_vector(
@@ -388,7 +374,7 @@ def promise_vector(
     answer. Linear answers move together as the person's number grows, which leaves fewer; so do
     several quantizers of one query, whose cells are those of the common refinement. A bound.
     """
-    names = [printable(shown(query)) for query in queries]
+    names = [printable(expression_text(query)) for query in queries]
     reaches = [influence(query, box) for query in queries]
     # Told apart by what they are, not by their text, which is cut short where it is long.
     same = [str(queries.index(query)) for query in queries]
@@ -401,11 +387,7 @@ def promise_vector(
     person = min((box[name].length for name in used), default=None)
     answers[0] = replace(answers[0], person=person or None)
     more = tuple(
-        replace(
-            consequence,
-            name=f"{consequence.name} of {name}",
-            sentence=f"About {name}: {consequence.sentence}",
-        )
+        consequence.about(name)
         for name, query, part in zip(names, queries, parts, strict=True)
         for consequence in joint_leakage(box, query, part)
     )

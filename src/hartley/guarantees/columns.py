@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hartley.boxes.enclosure import range_bounds, shown
+from hartley.boxes.enclosure import expression_text, range_bounds
 from hartley.boxes.expression import variables
 from hartley.errors import InputError, OptionError, printable
 from hartley.exact import bits_at_least, bits_at_most, floor_power, parse_number
@@ -76,7 +76,7 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
     together: Together = (),
     more: tuple[Consequence, ...] = (),
 ) -> Promise:
-    """Certify that a record has at most so many releases: the product over its columns.
+    """Certify how many releases a record can have: the product over its columns.
 
     Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact. Columns
     that release one query several times count together; ``lengths`` are those of the declared
@@ -112,7 +112,6 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
             )
         ),
         value=bits,
-        unit="bits",
         theorem=f"{B}, Definition 2",
         rule="printed",
         sound=budget is None or outputs <= floor_power(budget),
@@ -157,7 +156,7 @@ def _estimation(
 def _promise_nothing(
     sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
 ) -> Promise:
-    """Certify that nothing is promised, since some column is released as it is."""
+    """Certify that nothing is promised, since some column is released unchanged."""
     rest = [size for size in sizes.values() if size is not None]
     beside = (
         f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."
@@ -169,7 +168,6 @@ def _promise_nothing(
         kind="local noiseless privacy",
         claim=f"{nothing_promised(unbounded)}.{beside}",
         value=math.inf,
-        unit="bits",
         theorem=f"{B}, Definition 2",
         rule="printed",
         sound=False,
@@ -244,7 +242,6 @@ def promise_leakage(
             f"{bits_up(bits)}.{_budget_kept(budget, keeps=keeps_budget)}"
         ),
         value=bits,
-        unit="bits",
         theorem=f"{A}, equation 6",
         rule="printed",
         sound=keeps_budget,
@@ -330,7 +327,6 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         kind="stochastic maximal leakage",
         claim=_category_claim(gain, bits, unbounded, budget, keeps_budget=keeps_budget),
         value=bits,
-        unit="bits",
         theorem=THEOREM,
         rule="printed",
         sound=keeps_budget,
@@ -437,7 +433,6 @@ def promise_open(opened: OpenHypothesis) -> Promise:
         kind="hypothesis privacy",
         claim=claim,
         value=counts.bits,
-        unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,
@@ -572,7 +567,8 @@ def promise_line(policy: LinePolicy) -> Promise:
     epsilon = None if hidden == total else hidden / (total - hidden)
     left_open = math.inf if epsilon is None else bits_at_most(*(1 + epsilon).as_integer_ratio())
     column, reach = printable(policy.column), exactly_or_up(policy.reach)
-    line = f"{reach} of the line {printable(f'{policy.column} = {shown(policy.hypothesis.line)}')}"
+    text = f"{policy.column} = {expression_text(policy.hypothesis.line)}"
+    line = f"{reach} of the line {printable(text)}"
     share = f"{number(100 * hidden / total, 4, round='down')} % of all that records could be"
     most = number(100 * min(band.high / total, Fraction(1)), 4, round="up")
     private = f"{'infinitely' if epsilon is None else number(epsilon, 4, round='down')}-private"
@@ -598,7 +594,6 @@ def promise_line(policy: LinePolicy) -> Promise:
             + ("" if band.reached else f" More may be hidden, up to {most} %: {ROUGH}.")
         ),
         value=left_open,
-        unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,
@@ -630,7 +625,8 @@ def refuse_certain(policy: LinePolicy) -> None:
         holds = (above.low >= 0) == (policy.hypothesis.sign[0] == ">")
         raise OptionError(
             f"The declared ranges decide whether {policy.column} {policy.hypothesis.sign} "
-            f"{shown(policy.hypothesis.line)}: it is {'' if holds else 'not '}so everywhere",
+            f"{expression_text(policy.hypothesis.line)}: "
+            f"it is {'' if holds else 'not '}so everywhere",
             hint="there is nothing to hide; check the ranges and the units of the columns",
         )
 
@@ -668,11 +664,7 @@ def promise_lines(document: PolicyDocument) -> Promise:
     if len(promises) == 1:
         return replace(weakest, claim=f"{weakest.claim} {rest}")
     consequences = [
-        replace(
-            consequence,
-            name=f"{consequence.name} of {name}",
-            sentence=f"Of {name}: {consequence.sentence}",
-        )
+        consequence.about(name, "Of")
         for promise, name in zip(promises, names, strict=True)
         for consequence in promise.consequences
     ]

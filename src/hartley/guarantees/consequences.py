@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hartley.exact import bits_at_least, bits_at_most
+from hartley.exact import bits_at_least, bits_at_most, float_below
 from hartley.guarantees.promise import A, B, Consequence, D
 from hartley.text import at_most, bits_down, bits_up, number
 
@@ -89,10 +88,10 @@ def estimation_error(
     that of p = 1, rounded down.
     """
     absolute = length / (4 * outputs)
-    root = _below(length / (2 * outputs)) / math.sqrt(3) * (1 - 1e-15)
+    root = float_below(length / (2 * outputs)) / math.sqrt(3) * (1 - 1e-15)
     return Consequence(
         "estimation error",
-        _below(absolute),
+        float_below(absolute),
         f"Whoever knows everything else and thinks every number in the range of {of} equally "
         f"likely errs by {number(absolute, 4, round='down')} on average at least, and by "
         f"{number(root, 4, round='down')} in the root mean square.",
@@ -194,7 +193,7 @@ def of_hypothesis_privacy(epsilon: Fraction | None, success: Fraction) -> tuple[
         ),
         Consequence(
             "success of a test",
-            _below(success),
+            float_below(success),
             "Were both hypotheses equally likely and the data spread evenly under each, the best "
             f"test would be right with probability {number(success, 4, round='down')} or more: "
             "this much is not hidden.",
@@ -208,12 +207,3 @@ def of_hypothesis_privacy(epsilon: Fraction | None, success: Fraction) -> tuple[
             f"{D}, equation 9",
         ),
     )
-
-
-def _below(number: Fraction) -> float:
-    """Return a double that is not above an exact number."""
-    try:
-        nearest = float(number)
-    except OverflowError:
-        return sys.float_info.max
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)

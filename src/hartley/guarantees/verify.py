@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.boxes.box import Box, Interval
-from hartley.boxes.enclosure import shown
+from hartley.boxes.enclosure import expression_text
 from hartley.boxes.expression import Expression, as_expression
 from hartley.errors import CertificateError, HartleyError, InputError, OptionError, printable
 from hartley.exact import floor_power, parse_number
@@ -166,7 +166,8 @@ def _promise_rows(
     more: list[Consequence] = []
     for column, expression in expressions:
         consequences = _cells(document, column, expression)
-        more += consequences if len(expressions) == 1 else _named(consequences, column.name)
+        alone = len(expressions) == 1
+        more += [each if alone else each.about(column.name) for each in consequences]
     together = _together(expressions)
     return promise_records(
         outputs,
@@ -189,19 +190,13 @@ def _together(expressions: Sequence[tuple[ColumnPolicy, Expression]]) -> Togethe
     by_query: dict[Expression, list[ColumnPolicy]] = {}
     for column, expression in expressions:
         by_query.setdefault(expression, []).append(column)
-    return [
-        (tuple(column.name for column in columns), 1 + len(_inner_edges(columns)))
-        for columns in by_query.values()
-        if len(columns) > 1 and sum(map(_levels, columns)) <= MOST_CELLS_CUT
-    ]
-
-
-def _levels(column: ColumnPolicy) -> int:
-    return quantizer_of(column).levels
-
-
-def _inner_edges(columns: Sequence[ColumnPolicy]) -> set[Fraction]:
-    return {edge for column in columns for edge in quantizer_of(column).edges[1:-1]}
+    together = []
+    for columns in by_query.values():
+        cells = [quantizer_of(column) for column in columns]
+        if len(columns) > 1 and sum(quantizer.levels for quantizer in cells) <= MOST_CELLS_CUT:
+            edges = {edge for quantizer in cells for edge in quantizer.edges[1:-1]}
+            together.append((tuple(column.name for column in columns), 1 + len(edges)))
+    return together
 
 
 def missing_of(outputs: Sequence[Output], budget: object, together: Together = ()) -> Missing:
@@ -291,7 +286,8 @@ def _promise_aggregates(document: PolicyDocument, budget: object) -> Promise:
         side = Interval(*ranges[query.column])
         answer, consequences = answer_aggregate(query, quantizer_of(column), side, people)
         answers.append(answer)
-        more += consequences if len(document.columns) == 1 else _named(consequences, str(query))
+        alone = len(document.columns) == 1
+        more += [each if alone else each.about(str(query)) for each in consequences]
         read[query.column] = [str(side.low), str(side.high)]
     return promise_answers(
         answers,
@@ -383,18 +379,6 @@ def _people(document: PolicyDocument) -> int:
             hint="write for example people = 5000 in its section [design]",
         )
     return people
-
-
-def _named(consequences: tuple[Consequence, ...], of: str) -> tuple[Consequence, ...]:
-    """Tell what follows for one column from what follows for another."""
-    return tuple(
-        replace(
-            consequence,
-            name=f"{consequence.name} of {of}",
-            sentence=f"About {of}: {consequence.sentence}",
-        )
-        for consequence in consequences
-    )
 
 
 # --- verify ---------------------------------------------------------------------------------------
@@ -510,7 +494,7 @@ def _recompute(content: bytes, path: str | os.PathLike[str], budget: object) -> 
 
 
 def _compare(certificate: Certificate, promise: Promise) -> None:
-    """Refuse a certificate of which a field comes out differently when it is computed again."""
+    """Raise CertificateError if a field comes out differently when it is computed again."""
     saved, recomputed = certificate.to_dict(), Certificate.of(promise).to_dict()
     for name in (field.name for field in fields(Promise)):
         before, now = (json.dumps(each[name], sort_keys=True) for each in (saved, recomputed))
@@ -590,22 +574,12 @@ class _Given:
     against: Literal["knowing", "not knowing"]
 
 
-def _promise_file(policy: PolicyDocument, given: _Given) -> Promise:
-    return promise_document(policy, given.budget)
-
-
 def _promise_pram(policy: Pram, given: _Given) -> Promise:
     named = policy if policy.columns else policy.on("the value")
     return promise_document(PolicyDocument((named,)), given.budget)
 
 
-def _promise_hypothesis(policy: LinePolicy, given: _Given) -> Promise:
-    _ = given
-    return promise_line(policy)
-
-
-def _promise_meeting(policy: HidingPolicy, given: _Given) -> Promise:
-    _ = given
+def _promise_meeting(policy: HidingPolicy, _: _Given) -> Promise:
     from hartley.policies.hypotheses.hiding_columns import MeetColumn
 
     column = MeetColumn(policy)
@@ -625,7 +599,12 @@ def _promise_cells(policy: Quantizer, given: _Given) -> Promise:
     expression = None if query is None else as_expression(query, names)  # type: ignore[arg-type]  # no list
     if given.against == "knowing":
         return _promise_quantizer(policy, expression, box, given.sensitivity, given.budget)
-    return _promise_indistinguishability(policy, expression, box, given.budget)
+    if not policy.is_equal or expression is None or box is None:
+        raise OptionError(
+            "Indistinguishability needs equal cells, a linear query and the ranges of its people",
+            hint="give a UniformQuantizer, query= and box=",
+        )
+    return promise_indistinguishability(policy, expression, box, given.budget)
 
 
 def _promise_vector(policy: VectorQuantizer, given: _Given) -> Promise:
@@ -658,17 +637,6 @@ def _promise_merging(policy: CategoryMerging, given: _Given) -> Promise:
     return promise_records([output], {}, given.budget)
 
 
-def _promise_value(policy: Quantizer, budget: object) -> Promise:
-    """Certify one person's own value, released in cells."""
-    length = policy.high - policy.low
-    name = "the value"
-    return promise_records(
-        [Output(name, policy.outputs, frozenset({name}))],
-        {name: length} if length else {},
-        budget,
-    )
-
-
 def _promise_quantizer(
     policy: Quantizer,
     expression: Expression | None,
@@ -678,7 +646,9 @@ def _promise_quantizer(
 ) -> Promise:
     """Certify one person's own value, or an answer about many people in which each is one."""
     if expression is None and sensitivity is None:
-        return _promise_value(policy, budget)
+        name, length = "the value", policy.high - policy.low
+        own = Output(name, policy.outputs, frozenset({name}))
+        return promise_records([own], {name: length} if length else {}, budget)
     person: Fraction | None = None
     if expression is not None and box is not None:
         reach = influence(expression, box, sensitivity)
@@ -695,7 +665,7 @@ def _promise_quantizer(
                 "The sensitivity is negative",
                 hint="it is how far one person's data can move the query",
             )
-    asked = "the query" if expression is None else printable(shown(expression))
+    asked = "the query" if expression is None else printable(expression_text(expression))
     more = (
         joint_leakage(box, expression, policy) if expression is not None and box is not None else ()
     )
@@ -711,24 +681,10 @@ def _promise_quantizer(
     )
 
 
-def _promise_indistinguishability(
-    policy: Quantizer,
-    expression: Expression | None,
-    box: Box | None,
-    budget: object,
-) -> Promise:
-    if not policy.is_equal or expression is None or box is None:
-        raise OptionError(
-            "Indistinguishability needs equal cells, a linear query and the ranges of its people",
-            hint="give a UniformQuantizer, query= and box=",
-        )
-    return promise_indistinguishability(policy, expression, box, budget)
-
-
 _PROMISES: dict[str, Callable[[Any, _Given], Promise]] = {
-    "PolicyDocument": _promise_file,
+    "PolicyDocument": lambda policy, given: promise_document(policy, given.budget),
     "Pram": _promise_pram,
-    "LinePolicy": _promise_hypothesis,
+    "LinePolicy": lambda policy, _: promise_line(policy),
     "HidingPolicy": _promise_meeting,
     "Quantizer": _promise_cells,
     "VectorQuantizer": _promise_vector,

@@ -46,13 +46,13 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswerCell:
     """One answer: the cell of a total, or of an order statistic, of the rows of some records.
 
     Example:
         >>> from fractions import Fraction
         >>> ones = np.array([0, 1, 1])
-        >>> count = Told("how many", ones > 0, ones, 1, (2, 3), least=0, step=Fraction(2))
+        >>> count = AnswerCell("how many", ones > 0, ones, 1, (2, 3), least=0, step=Fraction(2))
         >>> count.cells(np.array([1, 2, 4])), [(b.low, b.high) for b in count.bounds()]
         (array([0, 1, 2]), [(2, 3)])
     """
@@ -128,7 +128,7 @@ class Transcript:
     Example:
         >>> from fractions import Fraction
         >>> ages = np.arange(4)[:, None]
-        >>> total = Told("SUM(age)", ages[:, 0] >= 0, ages[:, 0], 5, (5, 5), least=0,
+        >>> total = AnswerCell("SUM(age)", ages[:, 0] >= 0, ages[:, 0], 5, (5, 5), least=0,
         ...              step=Fraction(1))
         >>> pair = Transcript(("age",), ages, (total,), (Group(2, np.arange(4)),), charged=4)
         >>> pair.rows, pair.known
@@ -139,7 +139,7 @@ class Transcript:
     """Those that some answer depends on."""
     records: NDArray[np.int64]
     """The codes of each record, one row per record, one column per column."""
-    answers: tuple[Told, ...]
+    answers: tuple[AnswerCell, ...]
     groups: tuple[Group, ...]
     """Together all rows; where rows are a secret, also those that may not be there."""
     charged: int
@@ -247,16 +247,16 @@ class Alike:
     """The kind of each of the group's records."""
 
 
-def alike(transcript: Transcript, group: Group) -> Alike:
+def record_kinds(transcript: Transcript, group: Group) -> Alike:
     """Return the kinds of records that the answers tell apart.
 
     Example:
         >>> from fractions import Fraction
         >>> old = np.array([0, 0, 1])
-        >>> count = Told("old", old > 0, old, 1, (1, 1), least=0, step=Fraction(1))
+        >>> count = AnswerCell("old", old > 0, old, 1, (1, 1), least=0, step=Fraction(1))
         >>> everybody = Group(5, np.arange(3))
         >>> ages = np.arange(3)[:, None]
-        >>> alike(Transcript(("age",), ages, (count,), (everybody,), 2), everybody).kinds
+        >>> record_kinds(Transcript(("age",), ages, (count,), (everybody,), 2), everybody).kinds
         array([0, 0, 1])
     """
     types = transcript.types
@@ -313,12 +313,7 @@ class KindLines:
 
     @classmethod
     def of(cls, block: Block, more: NDArray[np.int64] | None = None) -> KindLines:
-        """Find the lines of a block, along the number that varies most.
-
-        Args:
-            block: its kinds.
-            more: a further number of each kind, for which it must hold too.
-        """
+        """Find the lines of a block, along the number that varies most; ``more`` is one more."""
         columns = [part for part in (block.weights, block.numbers, more) if part is not None]
         numbers = np.column_stack(columns)
         size = len(numbers)
@@ -361,7 +356,7 @@ class KindLines:
         return rows, np.add.reduceat(ordered * place, self.first)
 
     def expand(self, rows: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many rows have each kind, for so many rows and steps of each line."""
+        """Return how many rows have each kind, given the rows and the steps of each line."""
         each = np.where(rows > 0, steps // np.maximum(rows, 1), 0)
         over = steps - each * rows
         counts = np.zeros(self.order.size, np.int64)
@@ -409,14 +404,7 @@ class RecordEquations:
         high: NDArray[np.int64],
         more: Sequence[NDArray[np.int64]] | None = None,
     ) -> RecordEquations:
-        """Write down all relations.
-
-        Args:
-            blocks: the rows.
-            low: the smallest that the total of each statement can be.
-            high: the largest.
-            more: a further number of each kind that a total is asked of.
-        """
+        """Write down all relations; ``more`` is a further number that a total is asked of."""
         lines = tuple(
             KindLines.of(block, None if more is None else more[b]) for b, block in enumerate(blocks)
         )
@@ -542,22 +530,18 @@ def possible_records(
     A record is possible where some choice of records for all rows fulfils every answer. Row by
     row, all vectors of totals that can still lead to the answers are followed; rows of a group
     are alike, so one of each is looked at. Exact, in whole numbers. Grows with the number of
-    different vectors of totals, which is at most exponential in rows.
-
-    Args:
-        transcript: what was told.
-        most: the most steps from a vector of totals to the next.
+    different vectors of totals, which is at most exponential in rows, up to ``most`` steps.
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
+        >>> total = AnswerCell("SUM(age)", age >= 0, age, 5, (5, 5), least=0, step=Fraction(1))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 4)
         >>> possible_records(pair)  # 5 is 2 + 3
         [array([False, False,  True,  True])]
     """
-    kinds = [alike(transcript, group) for group in transcript.groups]
+    kinds = [record_kinds(transcript, group) for group in transcript.groups]
     tables = [kind.weights for kind in kinds]
     low, high = transcript.limits
     if not low.size:
@@ -662,20 +646,20 @@ class OneRow:
     """How many different answers all of them together would have got."""
 
 
-def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneRow]:
+def one_row_left(transcript: Transcript) -> list[OneRow]:
     r"""Return what the answers leave of one row, all others being known.
 
     .. math:: |\{x' : a(x', v) = a(x, v)\}|, \qquad |\{a(x', v) : x' \in [X]\}|
 
     The second number is what an accountant promises to stay within the charge (Farokhi 2020,
     Definition 1, of all answers together). Exact. Grows with the number of different true
-    records times that of all records; beyond ``most`` pairs only some true records are looked at.
+    records times that of all records; of too many pairs only some true records are looked at.
 
     Example:
         >>> from fractions import Fraction
-        >>> from hartley.knowledge.transcript import Group, Told, Transcript
+        >>> from hartley.knowledge.transcript import AnswerCell, Group, Transcript
         >>> age = np.arange(4)
-        >>> total = Told("SUM(age)", age >= 0, age, 2, (4, 5), least=0, step=Fraction(2))
+        >>> total = AnswerCell("SUM(age)", age >= 0, age, 2, (4, 5), least=0, step=Fraction(2))
         >>> pair = Transcript(("age",), age[:, None], (total,), (Group(2, age),), 3,
         ...                   truth=np.array([0, 0, 1, 1]))
         >>> one_row_left(pair)[0]  # 2 beside a known 3: 3 .. 6 lies in the cells 1, 2 and 3
@@ -692,7 +676,7 @@ def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneR
     for number in listed:
         mine = np.flatnonzero((types == number) | (types == ANY_TYPE))
         true = mine[truth[mine] > 0]
-        room = max(most * true.size // max(size, 1) // max(mine.size, 1), 1)
+        room = max(MOST_PAIRS * true.size // max(size, 1) // max(mine.size, 1), 1)
         every = true[:: max(-(-true.size // room), 1)]
         rows_left += [
             OneRow(number, int(truth[record]), *_compare(transcript, truth, mine, record))
@@ -720,7 +704,7 @@ def _compare(
 
 
 def _ranked(
-    answer: Told, truth: NDArray[np.int64], record: int, candidates: NDArray[np.int64]
+    answer: AnswerCell, truth: NDArray[np.int64], record: int, candidates: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the cell of an order statistic with each candidate in the place of a record.
 

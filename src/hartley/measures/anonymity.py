@@ -2,8 +2,7 @@
 
 Every function takes a class table, or its counts, and returns the strictest parameter for which the
 model holds. Ratios of counts are exact fractions; logarithms are rounded. A confidential value that
-does not occur in a class has the share zero there. The distance of classes from the whole table is
-measured in ``hartley.measures.anonymity``.
+does not occur in a class has the share zero there.
 """
 
 from __future__ import annotations
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from hartley.ranges.distribution import JointDistribution
     from hartley.ranges.joint_range import ClassTable, JointFrequencies
     from hartley.ranges.relation import Relation
-
-
-# --- anonymity ------------------------------------------------------------------------------------
 
 
 # --- diversity --------------------------------------------------------------------------------
@@ -207,8 +203,7 @@ def __getattr__(name: str) -> object:
     return t_closeness
 
 
-# --- closeness ------------------------------------------------------------------------------------
-# Closeness: how far the worst released value moves beliefs about a confidential side.
+# --- closeness: how far the worst released value moves beliefs about a confidential side ----------
 #
 # The measures take a relation, the classes of a table with equal keys (``KeyClasses``) or joint
 # probabilities: a released value is a class, and its probability the share of the records in it.
@@ -354,11 +349,7 @@ def hierarchical_closeness(
     return _frequencies(source).beliefs().hierarchical_distance(levels)
 
 
-# --- reidentification -----------------------------------------------------------------------------
-# Re-identification: how many records share their keys, and the risk to be found by them.
-#
-# Every function takes classes of records with equal keys, or their sizes; ratios are exact
-# fractions.
+# --- how many records share their keys, and the risk to be found by them --------------------------
 
 COARSE, FINE = (10, 20, 50), (10, 15, 20, 30, 50, 70)
 """The starts of bands of sizes within a power of ten, in tenths of it."""
@@ -521,10 +512,7 @@ def size_bands(sizes: NDArray[np.int64]) -> tuple[SizeBand, ...]:
 def sizes_panel(
     bands: Sequence[SizeBand], noun: str = "class", size: tuple[float, float] = (7.2, 3.4)
 ) -> Panel:
-    """Return a picture of how many records are in classes of each size; unique ones are red.
-
-    Above each bar stands its number of classes; of people, who are their own noun, their number.
-    """
+    """Return a picture of the records in classes of each size: unique ones red, bars numbered."""
     shown = [band.records if noun == "person" else band.classes for band in bands]
     bars = Series(
         "",
@@ -559,10 +547,7 @@ def _ladder(tenths: tuple[int, ...]) -> Iterator[int]:
 
 
 def _between(ladder: Iterator[int], least: int, largest: int) -> list[int]:
-    """Return the last step that is no larger than the least, and all up to one above the largest.
-
-    A ladder begins with 1, and no class is smaller.
-    """
+    """Return the last step no larger than the least, and all up to one above the largest."""
     edges: list[int] = []
     for step in ladder:
         edges = [step] if step <= least else [*edges, step]

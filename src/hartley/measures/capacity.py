@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from hartley.ranges.relation import Relation
 
 
-# --- theta ----------------------------------------------------------------------------------------
-# The theta function of a graph from above: the solver proposes, exact numbers prove.
+# --- the theta function of a graph from above: the solver proposes, exact numbers prove -----------
 
 LARGEST_THETA = 60
 """Vertices of the largest graph for which the programme is solved: seconds, growing like n^6."""

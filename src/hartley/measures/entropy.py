@@ -13,7 +13,7 @@ from hartley.boxes.box import Box, Interval
 from hartley.errors import OptionError
 from hartley.exact import check_base, log_ratio, parse_number
 from hartley.measures.guessing import attribute_codes
-from hartley.ranges.counting import CountedRange, Pairs
+from hartley.ranges.counting import CountedRange, Pairs, sum_by
 from hartley.ranges.distribution import exact_joint
 from hartley.ranges.relation import Relation
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from hartley.measures.guessing import Attribute
     from hartley.ranges.distribution import JointDistribution
     from hartley.ranges.joint_range import JointFrequencies, JointRange
-
-
-# --- entropy --------------------------------------------------------------------------------------
 
 
 def hartley_entropy(relation: JointRange, *, base: float = 2) -> float:
@@ -142,8 +139,7 @@ def epsilon_entropy(
     return log_ratio(covering_number(reached, epsilon), base=base)
 
 
-# --- guesswork ------------------------------------------------------------------------------------
-# Expected guesses: how many trials somebody needs who tries likely values first.
+# --- expected guesses: how many trials somebody needs who tries likely values first ---------------
 
 
 @dataclass(frozen=True)
@@ -236,13 +232,11 @@ def _attributed(source: CountedRange, attribute: Attribute | None) -> Pairs:
 
 def _of_counts(pairs: Pairs, base: float) -> ExpectedGuesses:
     """Rank the secrets of every released value at once, in exact integers."""
-    totals = np.zeros(pairs.sizes[0], np.int64)
-    np.add.at(totals, pairs.secret, pairs.counts)
+    totals = sum_by(pairs.secret, pairs.counts, pairs.sizes[0])
     rows = int(totals.sum())
     alone = _ranked(np.zeros(totals.size, np.int64), totals, 1)
     ranked = _ranked(pairs.released, pairs.counts, pairs.sizes[1])
-    sizes = np.zeros(pairs.sizes[1], np.int64)
-    np.add.at(sizes, pairs.released, pairs.counts)
+    sizes = sum_by(pairs.released, pairs.counts, pairs.sizes[1])
     # Doubles find the candidates, and exact fractions decide among them.
     shares = ranked.astype(np.float64) / sizes
     near = np.flatnonzero(shares <= shares.min() * (1 + 1e-9))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +36,7 @@ class HypothesisAnalysis:
     """For every released code: 1 the hypothesis can only be true, 2 only false, 3 either."""
     base: float
 
-    @cached_property
+    @property
     def _counts(self) -> tuple[int, int, int]:
         outputs = np.bincount(self.possible, minlength=4)
         return int(outputs[1]), int(outputs[2]), int(outputs[3])

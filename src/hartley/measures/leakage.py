@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     Balls = list[list[Any]]
 
 
-# --- leakage --------------------------------------------------------------------------------------
-
-
 def nonstochastic_information(relation: JointRange, *, base: float = 2) -> float:
     r"""Return how far the least revealing released value narrows the secret.
 
@@ -109,10 +106,6 @@ def information_transmission(relation: JointRange, *, base: float = 2) -> float:
     return log_ratio(ratio.numerator, ratio.denominator, base=base)
 
 
-# --- maximal --------------------------------------------------------------------------------------
-# Stochastic maximal leakage.
-
-
 def maximal_leakage(source: GuessedSide | ArrayLike, *, base: float = 2) -> float:
     r"""Return how much the release helps to guess any function of the secret in one trial.
 
@@ -134,10 +127,6 @@ def maximal_leakage(source: GuessedSide | ArrayLike, *, base: float = 2) -> floa
         0.847997
     """
     return in_base(max(math.log2(as_guessed(source).peak_share()), 0.0), base)
-
-
-# --- maximin --------------------------------------------------------------------------------------
-# Maximin information: what both sides always agree on.
 
 
 def maximin_information(relation: JointRange, *, base: float = 2) -> float:
@@ -162,10 +151,6 @@ def maximin_information(relation: JointRange, *, base: float = 2) -> float:
     return log_ratio(relation.overlap_classes, base=base)
 
 
-# --- mutual ---------------------------------------------------------------------------------------
-# Mutual information.
-
-
 def mutual_information(source: JointFrequencies | ArrayLike, *, base: float = 2) -> float:
     r"""Return what the release reveals about the secret on average, for rows drawn at random.
 
@@ -187,8 +172,7 @@ def mutual_information(source: JointFrequencies | ArrayLike, *, base: float = 2)
     return in_base(to_frequencies(source).shared_bits(), base)
 
 
-# --- alpha leakage --------------------------------------------------------------------------------
-# Maximal alpha-leakage: orders from the capacity of a release to its maximal leakage.
+# --- maximal alpha-leakage: orders from the capacity of a release to its maximal leakage ----------
 
 PRECISION = 256
 """Bits in which both sides are computed, rounded outward."""

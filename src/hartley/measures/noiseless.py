@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +67,7 @@ class NoiselessPrivacy:
         """The privacy budget that is kept, log2 N; never below the truth."""
         return bits_at_least(self.outputs)
 
-    @cached_property
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What holds to somebody who knows everybody else's data, and what holds without that."""
         together = any(isinstance(person, tuple) for person, _ in self.by_person)

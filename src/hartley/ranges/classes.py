@@ -23,7 +23,7 @@ from hartley.kernels.classes import (
 from hartley.kernels.pairs import MOST_ROWS
 from hartley.ranges.counting import CountedRange, Pairs, Summary
 from hartley.ranges.distribution import CountedBeliefs
-from hartley.ranges.joint_range import encode_arrow
+from hartley.ranges.joint_range import as_counted, encode_arrow, rank_values
 from hartley.tables.counts import count_alone, distinct_counts, mixed_radix, values_of
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare, run
@@ -194,37 +194,9 @@ def count_classes(view: View, keys: Sequence[int], confidential: int | None = No
 
 def encode_column(column: Any) -> tuple[NDArray[np.int64], list[Any]]:  # noqa: ANN401 - Arrow carries no types
     """Return the codes of an Arrow column and its values in order, a missing one, None, last."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = as_counted(column)
-    if pa.types.is_null(column.type):
-        return np.zeros(len(column), np.int64), [None] if len(column) else []
-    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    encoded = flat.dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    rank = np.empty(order.size + 1, np.int64)
-    rank[order] = np.arange(order.size)
-    rank[-1] = order.size
-    codes = encoded.indices.fill_null(order.size).to_numpy(zero_copy_only=False)
-    values = encoded.dictionary.take(pa.array(order)).to_pylist()
-    return rank[codes], [*values, *([None] if encoded.null_count else [])]
-
-
-def as_counted(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
-    """Return an Arrow column as its values are told apart: NaN is missing, minus zero is zero.
-
-    What is released must be this too: records that count as alike would differ in the file.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):  # which may list values that never occur
-        column = column.cast(column.type.value_type)
-    if not pa.types.is_floating(column.type):
-        return column
-    column = pc.add(column, pa.scalar(0, column.type))
-    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    codes, values = rank_values(column)
+    return codes, [*values.to_pylist(), *([None] if column.null_count else [])]
 
 
 def rows_as_counted(rows: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
@@ -467,10 +439,7 @@ class ConfusabilityGraph:
         return tuple(members(alive))
 
     def times(self, other: ConfusabilityGraph) -> ConfusabilityGraph:
-        """Return the graph of two uses: pairs are confused if both places are.
-
-        The pair (i, j) is the vertex i * len(other) + j.
-        """
+        """Return the graph of two uses: (i, j), vertex i * len(other) + j, is confused in both."""
         width = len(other)
         return ConfusabilityGraph(
             tuple(

@@ -56,8 +56,7 @@ class Pairs:
         """Collect pairs in any order, repeated or not."""
         keys = released * sizes[0] + secret
         distinct, place = np.unique(keys, return_inverse=True)
-        total = np.zeros(distinct.size, np.int64)
-        np.add.at(total, place, counts)
+        total = sum_by(place, counts, distinct.size)
         return cls(distinct % sizes[0], distinct // sizes[0], total, sizes)
 
     def swap(self) -> Pairs:
@@ -129,10 +128,7 @@ class Summary:
         return int(self.secret_labels.max()) + 1
 
     def shared_bits(self) -> float:
-        """Return the mutual information of the relative frequencies, in bits.
-
-        From sums of count * log2(count) alone, so that no list of pairs is needed.
-        """
+        """Return the mutual information of the relative frequencies, in bits, from sums alone."""
         sides = (
             # Of records every count is one, and no array of them is made.
             0.0 if rows.strides == (0,) else float(np.sum(rows * np.log2(rows)))
@@ -146,7 +142,7 @@ class Summary:
     def of_pairs(cls, pairs: Pairs) -> Summary:
         """Summarise listed pairs."""
         secrets, released = pairs.sizes
-        secret_rows = _sum_by(pairs.secret, pairs.counts, secrets)
+        secret_rows = sum_by(pairs.secret, pairs.counts, secrets)
         labels = pairs.labels()
         peak = np.zeros(released)
         np.maximum.at(peak, pairs.released, pairs.counts / secret_rows[pairs.secret])
@@ -154,7 +150,7 @@ class Summary:
             rows=int(pairs.counts.sum()),
             pairs=int(pairs.secret.size),
             secret_rows=secret_rows,
-            released_rows=_sum_by(pairs.released, pairs.counts, released),
+            released_rows=sum_by(pairs.released, pairs.counts, released),
             secret_sizes=np.diff(pairs.offsets),
             released_sizes=np.bincount(pairs.secret, minlength=secrets),
             secret_labels=labels,
@@ -263,7 +259,7 @@ def _renumbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     return ranks[places]
 
 
-def _sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """Add counts up by code, in exact integers."""
     total = np.zeros(size, np.int64)
     np.add.at(total, codes, counts)
@@ -322,10 +318,10 @@ def _count_grouped(rows: CodedRows, progress: Progress | None) -> Tally:
 
     counter = PairCounter(secrets=rows.secret.width, released=rows.released.width)
     report = progress or (lambda _share: None)
-    with rows.grouped() as pairs:
-        for batch in pairs.stream(lambda share: report(share / 2)):
+    with rows.grouped() as stream:
+        for batch in stream(lambda share: report(share / 2)):
             counter.add(*batch)
-        for batch in pairs.stream(lambda share: report(0.5 + share / 2)):
+        for batch in stream(lambda share: report(0.5 + share / 2)):
             counter.add_shares(*batch)
     return counter.finish()
 
@@ -389,8 +385,7 @@ class RecordOrigin(Origin):
         assert self.view is not None
         distinct = distinct_counts(self.view)
         codes, released = encode_arrow(distinct.drop_columns(["n"]), self.view.columns)
-        counts = np.zeros(len(released), np.int64)
-        np.add.at(counts, codes, distinct["n"].to_numpy())
+        counts = sum_by(codes, distinct["n"].to_numpy(), len(released))
         return Summary.of_records(counts), (RecordValues(int(counts.sum())), released)
 
     def summary(self, progress: Progress | None = None) -> Summary:  # noqa: ARG002 - one query

@@ -355,21 +355,47 @@ def _identity(value: Any) -> Any:
     return value
 
 
+def as_counted(column: Any) -> Any:
+    """Return an Arrow column as its values are told apart: NaN is missing, minus zero is zero.
+
+    What is released must be this too: records that count as alike would differ in the file.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):  # which may list values that never occur
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_floating(column.type):
+        return column
+    column = pc.add(column, pa.scalar(0, column.type))
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+
+
+def rank_values(column: Any) -> tuple[NDArray[np.int64], Any]:
+    """Number the values of an Arrow column in their order, a missing one last; also return them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64), column.slice(0, 0)
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    encoded = flat.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary)
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order.to_numpy()] = np.arange(len(order))
+    rank[-1] = len(order)
+    codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
+    return rank[codes], encoded.dictionary.take(order)
+
+
 def encode_arrow(
     table: Any, columns: Sequence[ViewColumn]
 ) -> tuple[NDArray[np.int64], ArrowValues]:
     """Number the distinct rows of an Arrow table in their order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     codes = np.zeros(table.num_rows, np.int64)
-    for i, column in enumerate(table.columns):
-        if pa.types.is_floating(column.type):  # minus zero is zero
-            column = pc.add(column, pa.scalar(0.0, column.type))  # noqa: PLW2901 - the same values
-            table = table.set_column(i, table.field(i), column)
-        distinct = pc.unique(column)
-        distinct = distinct.take(pc.array_sort_indices(distinct))  # a missing value last
-        single = pc.index_in(column, value_set=distinct).to_numpy().astype(np.int64)
-        _, codes = np.unique(codes * len(distinct) + single, return_inverse=True)
+    for i, column in enumerate(map(as_counted, table.columns)):
+        table = table.set_column(i, table.column_names[i], column)
+        single, ordered = rank_values(column)
+        _, codes = np.unique(codes * (len(ordered) + 1) + single, return_inverse=True)
     _, first = np.unique(codes, return_index=True)
     return codes, ArrowValues(table.take(first), columns)

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import html
-import json
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from hartley.errors import EngineError, OptionError, ReplyError
-from hartley.exact import bits_at_least
-from hartley.files import (
-    UNREADABLE,
-    as_bits,
-    as_cells,
-    as_exact,
-    as_text,
-    as_truth,
-    each,
-    require,
-)
-from hartley.guarantees.promise import Certificate
+from hartley.errors import EngineError, OptionError
+from hartley.exact import float_above, float_below
+from hartley.files import as_exact, as_text, as_truth, each, require
+from hartley.results import codec
 from hartley.text import as_date, bits_down, bits_up, distinct, interval_words
 
 if TYPE_CHECKING:
@@ -34,79 +23,15 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-
-# --- replies --------------------------------------------------------------------------------------
-# What a result says as plain values is what a reply of a service carries, and is read from it.
-
-SLACK = 1e-6
-"""Bits that doubles may add."""
-LONG = 10**15
-"""Larger numbers of answers are shown as a power of two."""
-
-
-@contextmanager
-def reading_reply() -> Iterator[None]:
-    """Raise ReplyError for anything that no service of this version replies."""
-    try:
-        yield
-    except UNREADABLE:
-        raise ReplyError(
-            "The reply of the service is not in the form that this version of Hartley reads",
-            hint="use the version of Hartley that the service runs",
-        ) from None
-
-
-def check_same(written: object, content: Any) -> None:  # noqa: ANN401 - nested plain values
-    """Require that a reply says what was read from it; only the last digits of doubles may differ.
-
-    A newer service may say more.
-    """
-    require(type(written) is type(content))  # 1, 1.0 and True are equal
-    if isinstance(written, dict):
-        for name, value in written.items():
-            check_same(value, content[name])
-    elif isinstance(written, list):
-        for pair in zip(written, content, strict=True):
-            check_same(*pair)
-    elif isinstance(written, float):
-        require(math.isclose(written, content, rel_tol=1e-9, abs_tol=1e-9))
-        require(math.copysign(1, written) == math.copysign(1, content))
-    else:
-        require(written == content)
-
-
-def read_promise(content: object) -> Certificate:
-    """Read the certificate of answers: sound, with the same number wherever it is said."""
-    certificate = Certificate.from_dict(content)
-    cells = as_cells(certificate.parameters["cells"])
-    check_same(bits_at_least(cells), certificate.value)
-    require(certificate.sound)
-    require(cells >= LONG or f" {cells:,} value" in certificate.claim)  # else in words
-    return certificate
+    from hartley.guarantees.promise import Certificate
 
 
 # --- estimate -------------------------------------------------------------------------------------
 
 
-def float_below(number: Fraction) -> float:
-    """Return the largest double that is not above a number.
-
-    Example:
-        >>> float_below(Fraction(1, 3)) < Fraction(1, 3) < float_above(Fraction(1, 3))
-        True
-    """
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
-
-
-def float_above(number: Fraction) -> float:
-    """Return the smallest double that is not below a number."""
-    return 0.0 - float_below(-number)  # turns -0.0 into 0.0
-
-
 @dataclass(frozen=True)
 class Key:
-    """One value of a column, or one bin, that a group stands for; from the schema alone."""
+    """The value of a column, or the bin, of one group; from the schema alone."""
 
     value: str | int | bool | Fraction | dt.date | None
     """The value; None for missing values, and for values that are not declared."""
@@ -223,9 +148,24 @@ NULL = Estimate(None, None, None, None, may_be_null=True)
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(codec.Result):
     """The answer as a table: one row per group, one estimate per column."""
 
+    KEYS: ClassVar = {
+        "keys": codec.Field("keys", codec.many(codec.TEXT)),
+        "labels": codec.Field("labels", codec.many(codec.TEXT)),
+        "conditional": codec.Field("conditional", codec.TRUTH),
+        "rows": codec.Said(
+            lambda reading: [
+                {
+                    "keys": [key.shown for key in keys],
+                    "values": [key.to_exact() for key in keys],
+                    "numbers": [estimate.to_dict() for estimate in row],
+                }
+                for keys, row in zip(reading.groups, reading.rows, strict=True)
+            ]
+        ),
+    }
     keys: tuple[str, ...]
     groups: tuple[tuple[Key, ...], ...]
     labels: tuple[str, ...]
@@ -269,38 +209,18 @@ class Reading:
             rows.append(record)
         return rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table with keys and intervals that are not rounded, and in words."""
-        return {
-            "keys": list(self.keys),
-            "labels": list(self.labels),
-            "conditional": self.conditional,
-            "rows": [
-                {
-                    "keys": [key.shown for key in keys],
-                    "values": [key.to_exact() for key in keys],
-                    "numbers": [estimate.to_dict() for estimate in row],
-                }
-                for keys, row in zip(self.groups, self.rows, strict=True)
-            ],
-        }
-
     @classmethod
-    @reading_reply()
-    def from_dict(cls, content: Mapping[str, Any]) -> Reading:
-        """Read the table of a reply; raise ReplyError for what cannot be one."""
+    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+        """Read the table of a reply."""
         rows = content["rows"]
-        reading = cls(
-            keys=each(as_text)(content["keys"]),
-            groups=tuple(tuple(map(Key.read, row["values"], row["keys"])) for row in rows),
-            labels=each(as_text)(content["labels"]),
-            rows=tuple(each(Estimate.from_dict)(row["numbers"]) for row in rows),
-            conditional=as_truth(content["conditional"]),
-        )
-        check_same(reading.to_dict(), content)
-        widths = {len(keys) for keys in reading.groups}, {len(row) for row in reading.rows}
-        require(widths == ({len(reading.keys)}, {len(reading.labels)}) and reading.labels)
-        return reading
+        groups = tuple(tuple(map(Key.read, row["values"], row["keys"])) for row in rows)
+        numbers = tuple(each(Estimate.from_dict)(row["numbers"]) for row in rows)
+        return super().read(content, groups=groups, rows=numbers)
+
+    def check(self) -> None:
+        """Require a table of keys and numbers."""
+        widths = {len(keys) for keys in self.groups}, {len(row) for row in self.rows}
+        require(widths == ({len(self.keys)}, {len(self.labels)}) and self.labels)
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: keys, and for each number value, low, high and error."""
@@ -387,13 +307,9 @@ class Reading:
         return table
 
     def _repr_html_(self) -> str:
-        names = [*self.keys, *([""] if self._named else []), "value", "certainly within", "error"]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in self._lines()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        named = [""] if self._named else []
+        names = [*self.keys, *named, "value", "certainly within", "error"]
+        return codec.html_table(names, self._lines())
 
     def __str__(self) -> str:
         return "\n".join("  ".join(cell for cell in line if cell) for line in self._lines())
@@ -403,9 +319,19 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(codec.Result):
     """A truthful answer: intervals that certainly contain the truth, and what they cost."""
 
+    KEYS: ClassVar = {
+        "question": codec.Field("text", codec.TEXT),
+        "question_id": codec.Field("question_id", codec.TEXT),
+        "rows": codec.Said(lambda answer: answer.reading.records()),
+        "bits": codec.Field("bits", codec.BITS),
+        "spent_bits": codec.Field("spent", codec.BITS),
+        "open_bits": codec.Field("open_bits", codec.BITS),
+        "remaining_bits": codec.Field("remaining", codec.BITS),
+        "certificate": codec.Field("certificate", codec.PROMISE),
+    }
     text: str
     reading: Reading
     bits: float
@@ -443,41 +369,15 @@ class Answer:
         """Whether the wished error was promised; not where fewer rows count than ``min_rows``."""
         return self.reading.promised
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values, ready for JSON; intervals are rounded outward."""
-        return {
-            "question": self.text,
-            "question_id": self.question_id,
-            "rows": self.reading.records(),
-            "bits": self.bits,
-            "spent_bits": self.spent,
-            "open_bits": self.open_bits,
-            "remaining_bits": self.remaining,
-            "certificate": self.certificate.to_dict(),
-        }
-
     @classmethod
-    @reading_reply()
-    def from_dict(cls, content: Mapping[str, Any]) -> Answer:
-        """Read a reply: ``to_dict()``, and ``reading.to_dict()`` as its "table".
+    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+        """Read a reply: ``to_dict()``, and ``reading.to_dict()`` as its "table"."""
+        return super().read(content, reading=Reading.from_dict(content["table"]))
 
-        Raises ReplyError for one that no service gives, such as an answer that cost more than was
-        spent.
-        """
-        answer = cls(
-            text=as_text(content["question"]),
-            reading=Reading.from_dict(content["table"]),
-            bits=as_bits(content["bits"]),
-            spent=as_bits(content["spent_bits"]),
-            remaining=as_bits(content["remaining_bits"]),
-            certificate=read_promise(content["certificate"]),
-            question_id=as_text(content["question_id"]),
-            open_bits=as_bits(content["open_bits"]),
-        )
-        require(json.dumps(answer.reading.records()) == json.dumps(content["rows"]))
-        require(max(answer.bits, answer.open_bits) <= answer.spent + SLACK)
-        require(answer.bits <= answer.certificate.value + SLACK)
-        return answer
+    def check(self) -> None:
+        """Require that no answer cost more than was spent or promised."""
+        require(max(self.bits, self.open_bits) <= self.spent + codec.SLACK)
+        require(self.bits <= self.certificate.value + codec.SLACK)
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: keys, and for each number value, low, high and error."""
@@ -513,9 +413,13 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class BatchAnswer:
+class BatchAnswer(codec.Result):
     """The answers of a batch, in the order of its questions, paid for together."""
 
+    KEYS: ClassVar = {
+        "bits": codec.Said(lambda batch: batch.bits),
+        "answers": codec.Field("answers", codec.many(Answer.codec())),
+    }
     answers: tuple[Answer, ...]
 
     def __iter__(self) -> Iterator[Answer]:
@@ -532,17 +436,9 @@ class BatchAnswer:
         """The charge for all of them together, in bits."""
         return self.answers[0].bits
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answers as plain values, ready for JSON."""
-        return {"bits": self.bits, "answers": [answer.to_dict() for answer in self.answers]}
-
-    @classmethod
-    @reading_reply()
-    def from_dict(cls, content: Mapping[str, Any]) -> BatchAnswer:
-        """Read a reply; raise ReplyError for one that no service gives."""
-        batch = cls(each(Answer.from_dict)(content["answers"]))
-        require({answer.bits for answer in batch} == {content["bits"]})
-        return batch
+    def check(self) -> None:
+        """Require one charge for all answers."""
+        require(len({answer.bits for answer in self.answers}) == 1)
 
     def __rich__(self) -> Group:
         from rich.console import Group

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, write_integer
-from hartley.files import (
-    as_bits,
-    as_cells,
-    as_error,
-    as_text,
-    as_truth,
-    as_whole,
-    each,
-    one_line,
-    or_none,
-    require,
-)
+from hartley.files import as_error, as_text, as_truth, as_whole, each, one_line, or_none, require
 from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series
-from hartley.results.answer import SLACK, check_same, reading_reply
+from hartley.results import codec
+from hartley.results.codec import ratio_bits
 from hartley.results.quote import (
+    ERRORS,
+    ERRORS_IF,
     UsefulPrice,
     Wish,
-    read_errors,
-    read_errors_if,
+    are_errors_of,
     useful_words,
-    write_errors,
 )
 from hartley.text import bits_down, bits_text, bits_up, count_of, decimal_text, join_first, number
 
@@ -42,8 +32,17 @@ if TYPE_CHECKING:
 
 # --- plan -----------------------------------------------------------------------------------------
 
+ERRORS_AS = codec.Codec(
+    lambda kind: kind == "numbers", {True: "numbers", False: "shares of the range"}.get
+)
+FROM_ONE = codec.Codec(lambda number: as_whole(number) - 1, lambda place: place + 1)
+EXCLUDED = codec.Codec(
+    lambda left: (as_text(left["question"]), as_text(left["reason"])),
+    lambda left: {"question": left[0], "reason": left[1]},
+)
 MOST_WISHED, LONGEST_WISH, MOST_POINTS = 1000, 40, 10_000
 """Bits of a price on a curve that is read, the letters of these bits, and prices of a curve."""
+WISHED = ("bits", "error", "min_rows")
 MOST_NAMED = 3
 """At most this many numbers of a question are named in a line."""
 MOST_PANELS, MOST_OPEN = 4, 12
@@ -79,42 +78,55 @@ def without_comments(statement: str) -> str:
     return _COMMENT.sub(lambda found: found[1] or " ", statement).strip().rstrip("; \n")
 
 
-class Ordering(NamedTuple):
+@dataclass(frozen=True)
+class Ordering(codec.Result):
     """An order of questions, what each costs after those before it, and whether none is cheaper."""
 
+    KEYS: ClassVar = {
+        "places": codec.Field("places", codec.many(FROM_ONE)),
+        "bits": codec.Said(lambda order: ratio_bits(order.total)),
+        "charges_bits": codec.Said(lambda order: [*map(ratio_bits, order.cells)]),
+        "cells": codec.Field("cells", codec.many(codec.RATIO)),
+    }
     places: tuple[int, ...]
+    """From 0; in JSON from 1."""
     cells: tuple[Fraction, ...]
     """What is due for each, in this order: the factor by which the largest number spent grows."""
     best: bool = False
 
     @property
     def total(self) -> Fraction:
-        """The product of what is due."""
+        """The product of the charges."""
         return prod(self.cells, start=Fraction(1))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the order as plain values, ready for JSON; places count from 1."""
-        return {
-            "places": [place + 1 for place in self.places],
-            "bits": _bits(self.total),
-            "charges_bits": [_bits(cells) for cells in self.cells],
-            "cells": [_write(cells) for cells in self.cells],
-        }
 
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Ordering:
-        """Read an order of a reply."""
-        places = each(as_whole)(content["places"])
-        cells = each(_read)(content["cells"])
-        return cls(
-            tuple(place - 1 for place in places), cells, as_truth(content.get("proved", False))
-        )
+BEST_ORDER = codec.Codec(
+    lambda content: replace(Ordering.read(content), best=as_truth(content["proved"])),
+    lambda order: order.to_dict() | {"proved": order.best},
+)
+
+
+def _wished(name: str, asked: PlannedQuestion) -> str | None:
+    """Write what was wished for a question."""
+    value = getattr(asked.entry.wish, name)
+    return None if value is None else str(value)
 
 
 @dataclass(frozen=True)
-class PlannedQuestion:
+class PlannedQuestion(codec.Result):
     """A question of a plan: the wish to ask it with, and what that buys."""
 
+    KEYS: ClassVar = {
+        "question": codec.Said(lambda asked: asked.text),
+        **{name: codec.Said(partial(_wished, name)) for name in WISHED},
+        "weight": codec.Said(lambda asked: str(asked.entry.weight)),
+        "chosen": codec.Field("chosen", codec.TRUTH),
+        "price_alone_bits": codec.Said(lambda asked: bits_at_least(asked.cells)),
+        "cells": codec.Field("cells", codec.CELLS),
+        "worst_errors": codec.Field("errors", ERRORS),
+        "errors_if_all_rows_count": codec.Field("full_errors", ERRORS),
+        "weighted_error": codec.Field("score", codec.NUMBER),
+    }
     entry: WorkloadEntry
     """Its text, its wish and its weight."""
     chosen: bool
@@ -133,44 +145,29 @@ class PlannedQuestion:
         """The question."""
         return self.entry.wish.text
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain values, ready for JSON."""
-        wish = self.entry.wish
-        return {
-            "question": wish.text,
-            "bits": None if wish.bits is None else str(wish.bits),
-            "error": None if wish.error is None else str(wish.error),
-            "min_rows": None if wish.min_rows is None else str(wish.min_rows),
-            "weight": str(self.entry.weight),
-            "chosen": self.chosen,
-            "price_alone_bits": bits_at_least(self.cells),
-            "cells": write_integer(self.cells),
-            "worst_errors": write_errors(self.errors),
-            "errors_if_all_rows_count": write_errors(self.full_errors),
-            "weighted_error": str(self.score),
-        }
-
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> PlannedQuestion:
+    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a question of a reply; its wish is written in texts."""
-        wished = [content[name] for name in ("error", "bits", "min_rows")]
-        each(or_none(as_error))(wished)  # texts of exact numbers
-        wish = Wish(as_text(content["question"]), *wished)
-        question = cls(
-            entry=WorkloadEntry(wish, as_error(content["weight"])),
-            chosen=as_truth(content["chosen"]),
-            cells=as_cells(content["cells"]),
-            errors=read_errors(content["worst_errors"]),
-            full_errors=read_errors(content["errors_if_all_rows_count"]),
-            score=as_error(content["weighted_error"]),
-        )
-        require(dict(question.errors).keys() == dict(question.full_errors).keys())
-        return question
+        wished = {name: content[name] for name in WISHED}
+        each(or_none(as_error))([*wished.values()])  # texts of exact numbers
+        wish = Wish(as_text(content["question"]), **wished)
+        return super().read(content, entry=WorkloadEntry(wish, as_error(content["weight"])))
+
+    def check(self) -> None:
+        """Require both errors of the same numbers."""
+        require(dict(self.errors).keys() == dict(self.full_errors).keys())
 
 
-class PeriodLeft(NamedTuple):
+@dataclass(frozen=True)
+class PeriodLeft(codec.Result):
     """What is left of the part of a budget for the present year, quarter or month."""
 
+    KEYS: ClassVar = {
+        "per": codec.Field("per", codec.TEXT),
+        "name": codec.Field("name", codec.TEXT),
+        "remaining_bits": codec.Field("remaining", codec.BITS),
+        "next": codec.Field("following", codec.TEXT),
+    }
     per: str
     name: str
     """The year, quarter or month, as text that sorts: 2027, 2027-Q1 or 2027-01."""
@@ -178,20 +175,9 @@ class PeriodLeft(NamedTuple):
     following: str
     """The day on which the next one begins."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, ready for JSON."""
-        per, name, remaining, following = self
-        return {"per": per, "name": name, "remaining_bits": remaining, "next": following}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> PeriodLeft:
-        """Read what is left of a period in a reply."""
-        per, name, following = (as_text(content[name]) for name in ("per", "name", "next"))
-        return cls(per, name, as_bits(content["remaining_bits"]), following)
-
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(codec.Result):
     """What a workload costs as one batch and one by one, and how a budget is shared among it.
 
     Prices are what ``ask`` charges the asking account: functions of the schema, the questions and
@@ -200,6 +186,29 @@ class Plan:
     order is cheaper where an answer decides a later one.
     """
 
+    KEYS: ClassVar = {
+        "batch_bits": codec.Said(lambda plan: plan.bits),
+        "batch_cells": codec.Field("batch", codec.RATIO),
+        "batch_alone_bits": codec.Said(lambda plan: ratio_bits(plan.alone)),
+        "batch_alone_cells": codec.Field("alone", codec.RATIO),
+        "given_order": codec.Field("given", Ordering.codec()),
+        "best_order": codec.Field("best", BEST_ORDER),
+        "budget_cells": codec.Field("limit", codec.perhaps(codec.CELLS)),
+        "remaining_bits": codec.Field("remaining", codec.perhaps(codec.BITS)),
+        "period": codec.Field("period", codec.perhaps(PeriodLeft.codec())),
+        "limited_by": codec.Said(lambda plan: plan.limited_by),
+        "fits": codec.Said(lambda plan: plan.fits),
+        "refusal": codec.Field("refusal", codec.perhaps(codec.TEXT)),
+        "exceeded": codec.Field("exceeded", codec.TRUTH),
+        "errors_as": codec.Field("absolute", ERRORS_AS),
+        "largest_weighted_error": codec.Said(
+            lambda plan: codec.perhaps(codec.NUMBER).write(plan.largest)
+        ),
+        "shared": codec.Said(lambda plan: plan.proved is not None),
+        "sharing_proved": codec.Field("proved", codec.perhaps(codec.TRUTH)),
+        "questions": codec.Field("questions", codec.many(PlannedQuestion.codec())),
+        "excluded": codec.Field("excluded", codec.many(EXCLUDED)),
+    }
     questions: tuple[PlannedQuestion, ...]
     excluded: tuple[tuple[str, str], ...]
     """The questions that are not in the plan, each with the reason."""
@@ -230,8 +239,8 @@ class Plan:
 
     @property
     def bits(self) -> float:
-        """What is due for the batch, in bits."""
-        return _bits(self.batch)
+        """The charge for the batch, in bits."""
+        return ratio_bits(self.batch)
 
     @property
     def fits(self) -> bool | None:
@@ -282,56 +291,11 @@ class Plan:
         entries = [self.questions[place].entry for place in self.best.places]
         return head + "".join(entry.to_sql() for entry in entries)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain values, ready for JSON."""
-        return {
-            "batch_bits": self.bits,
-            "batch_cells": _write(self.batch),
-            "batch_alone_bits": _bits(self.alone),
-            "batch_alone_cells": _write(self.alone),
-            "given_order": self.given.to_dict(),
-            "best_order": self.best.to_dict() | {"proved": self.best.best},
-            "budget_cells": None if self.limit is None else write_integer(self.limit),
-            "remaining_bits": self.remaining,
-            "period": self.period and self.period.to_dict(),
-            "limited_by": self.limited_by,
-            "fits": self.fits,
-            "refusal": self.refusal,
-            "exceeded": self.exceeded,
-            "errors_as": "numbers" if self.absolute else "shares of the range",
-            "largest_weighted_error": None if self.largest is None else str(self.largest),
-            "shared": self.proved is not None,
-            "sharing_proved": self.proved,
-            "questions": [question.to_dict() for question in self.questions],
-            "excluded": [{"question": text, "reason": reason} for text, reason in self.excluded],
-        }
-
-    @classmethod
-    @reading_reply()
-    def from_dict(cls, content: Mapping[str, Any]) -> Plan:
-        """Read a reply; raise ReplyError for one that contradicts itself."""
-        plan = cls(
-            questions=each(PlannedQuestion.from_dict)(content["questions"]),
-            excluded=tuple(
-                (as_text(left["question"]), as_text(left["reason"])) for left in content["excluded"]
-            ),
-            batch=_read(content["batch_cells"]),
-            alone=_read(content["batch_alone_cells"]),
-            given=Ordering.from_dict(content["given_order"]),
-            best=Ordering.from_dict(content["best_order"]),
-            limit=or_none(as_cells)(content["budget_cells"]),
-            remaining=or_none(as_bits)(content["remaining_bits"]),
-            period=or_none(PeriodLeft.from_dict)(content["period"]),
-            refusal=or_none(as_text)(content["refusal"]),
-            exceeded=as_truth(content["exceeded"]),
-            proved=or_none(as_truth)(content["sharing_proved"]),
-            absolute=content["errors_as"] == "numbers",
-        )
-        check_same(plan.to_dict(), content)
-        places = list(range(len(plan.questions)))
-        for order in (plan.given, plan.best):
+    def check(self) -> None:
+        """Require that both orders are of all questions."""
+        places = list(range(len(self.questions)))
+        for order in (self.given, self.best):
             require(sorted(order.places) == places and len(order.cells) == len(places))
-        return plan
 
     def __str__(self) -> str:
         lines = [
@@ -347,16 +311,16 @@ class Plan:
         """Say what the questions cost together and one by one, and how the budget was shared."""
         if not self.questions:
             return ["No question of the workload is in the plan."]
-        less = f" instead of {bits_up(_bits(self.alone))}, given what the account asked before"
+        less = f" instead of {bits_up(ratio_bits(self.alone))}, given what the account asked before"
         less = "" if self.batch == self.alone else less
         lines = [f"As one batch: {bits_up(self.bits)}{less}."]
         if len(self.questions) > 1:
-            lines.append(f"One by one in the given order: {bits_up(_bits(self.given.total))}.")
+            lines.append(f"One by one in the given order: {bits_up(ratio_bits(self.given.total))}.")
             order = ", ".join(str(place + 1) for place in self.best.places)
             how = "best order" if self.best.best else "best order that was found"
             lines.append(
                 f"One by one in the {how} ({order}): "
-                f"{bits_up(_bits(self.best.total))}{self._beside()}."
+                f"{bits_up(ratio_bits(self.best.total))}{self._beside()}."
             )
         return lines + self._budget_words()
 
@@ -367,7 +331,7 @@ class Plan:
             return ", as much as the batch"
         more = total > self.batch
         wide, narrow = (total, self.batch) if more else (self.batch, total)
-        return f", {bits_up(_bits(wide / narrow))} {'more' if more else 'less'} than the batch"
+        return f", {bits_up(ratio_bits(wide / narrow))} {'more' if more else 'less'} than the batch"
 
     def _budget_words(self) -> list[str]:
         lines = []
@@ -407,24 +371,6 @@ class Plan:
         )
 
 
-def _bits(due: Fraction) -> float:
-    return bits_at_least(*due.as_integer_ratio())
-
-
-def _write(due: Fraction) -> str:
-    """Write what is due; it need not be a whole number (docs/accountant.md, "Paths")."""
-    over = "" if due.denominator == 1 else f"/{write_integer(due.denominator)}"
-    return f"{write_integer(due.numerator)}{over}"
-
-
-def _read(text: object) -> Fraction:
-    """Read what ``_write`` has written."""
-    above, _, below = as_text(text).partition("/")
-    due = Fraction(as_cells(above), as_cells(below or "1"))
-    require(due >= 1)
-    return due
-
-
 def _error_words(priced: PlannedQuestion | PricePoint) -> str:
     """Write the errors; where they depend on the number of rows, those if all rows count."""
     words = []
@@ -441,9 +387,23 @@ def _error_words(priced: PlannedQuestion | PricePoint) -> str:
 
 
 @dataclass(frozen=True)
-class PricePoint:
+class PricePoint(codec.Result):
     """A price of one question, and the largest errors of its numbers at that price."""
 
+    KEYS: ClassVar = {
+        "bits_alone": codec.Said(lambda point: point.bits_alone),
+        "bits": codec.Said(lambda point: point.bits),
+        "cells": codec.Field("cells", codec.CELLS),
+        "wish_bits": codec.Said(lambda point: point.wish),
+        "due_bits": codec.Said(lambda point: point.due_bits),
+        "due_cells": codec.Field("due", codec.perhaps(codec.RATIO)),
+        "charged_cells": codec.Field("charged", codec.perhaps(codec.CELLS)),
+        "worst_errors": codec.Field("errors", ERRORS),
+        "errors_if_rows_count": codec.Field("errors_if", ERRORS_IF),
+        "errors_if_all_rows_count": codec.Field("full_errors", ERRORS),
+        "vacuous": codec.Field("vacuous", codec.many(codec.TEXT)),
+        "paid": codec.Field("paid", codec.TRUTH),
+    }
     limit: int
     """The cells to ask for: ``floor(2^bits)`` of a wish that gives exactly this answer."""
     cells: int
@@ -483,7 +443,7 @@ class PricePoint:
     @property
     def bits(self) -> float:
         """What the account would be charged now; without a ledger, the price alone."""
-        return self.bits_alone if self.due is None else _bits(self.due)
+        return self.bits_alone if self.due is None else ratio_bits(self.due)
 
     @property
     def due_bits(self) -> float | None:
@@ -495,53 +455,25 @@ class PricePoint:
         """The shortest number of bits that asks for exactly this answer."""
         return bits_for(self.limit)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point as plain values, ready for JSON.
-
-        ``due_bits`` is the former name of ``bits``, and goes with the next version.
-        """
-        return {
-            "bits_alone": self.bits_alone,
-            "bits": self.bits,
-            "cells": write_integer(self.cells),
-            "wish_bits": self.wish,
-            "due_bits": self.due_bits,
-            "due_cells": None if self.due is None else _write(self.due),
-            "charged_cells": None if self.charged is None else write_integer(self.charged),
-            "worst_errors": write_errors(self.errors),
-            "errors_if_rows_count": {
-                str(some.rows): write_errors(some.errors) for some in self.errors_if
-            },
-            "errors_if_all_rows_count": write_errors(self.full_errors),
-            "vacuous": list(self.vacuous),
-            "paid": self.paid,
-        }
-
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> PricePoint:
+    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a price of a reply."""
-        wish, errors = as_text(content["wish_bits"]), read_errors(content["worst_errors"])
-        labels = {*dict(errors)}
+        wish = as_text(content["wish_bits"])
         require(len(wish) < LONGEST_WISH and as_error(wish) <= MOST_WISHED)
-        point = cls(
-            limit=floor_power(wish),
-            cells=as_cells(content["cells"]),
-            errors=errors,
-            full_errors=read_errors(content["errors_if_all_rows_count"]),
-            vacuous=each(as_text)(content["vacuous"]),
-            due=or_none(_read)(content["due_cells"]),
-            errors_if=read_errors_if(content["errors_if_rows_count"], labels),
-            paid=as_truth(content["paid"]),
-            charged=or_none(as_cells)(content["charged_cells"]),
-        )
+        point = super().read(content, limit=floor_power(wish))
         vars(point)["wish"] = wish  # which takes long to find
-        require(labels == {*dict(point.full_errors)} >= {*point.vacuous})
-        require(point.bits <= point.bits_alone + SLACK)
         return point
+
+    def check(self) -> None:
+        """Require all errors of the same numbers, and no more to be due than the price alone."""
+        labels = {*dict(self.errors)}
+        require(labels == {*dict(self.full_errors)} >= {*self.vacuous})
+        require(are_errors_of(self.errors_if, self.errors))
+        require(self.bits <= self.bits_alone + codec.SLACK)
 
 
 @dataclass(frozen=True)
-class PriceCurve(Readable):
+class PriceCurve(codec.Result, Readable):
     """The prices of a question at which some error becomes smaller, the cheapest first.
 
     An answer that is already paid for comes first, and after it only what is better.
@@ -549,6 +481,15 @@ class PriceCurve(Readable):
     asking account would be charged now. Nothing depends on the data.
     """
 
+    KEYS: ClassVar = {
+        "question": codec.Field("text", codec.TEXT),
+        "rows": codec.Field("rows", codec.WHOLE),
+        "complete": codec.Field("complete", codec.TRUTH),
+        "asked_bits": codec.Said(lambda curve: bits_at_least(curve.asked)),
+        "asked_cells": codec.Field("asked", codec.CELLS),
+        "next_useful": codec.Said(lambda curve: curve.next_point and curve.next_point.to_dict()),
+        "points": codec.Field("points", codec.many(PricePoint.codec())),
+    }
     text: str
     points: tuple[PricePoint, ...]
     rows: int
@@ -559,7 +500,7 @@ class PriceCurve(Readable):
     """The cells that the wish of the question costs: the price to compare with."""
 
     def at(self, bits: object) -> PricePoint | None:
-        """Return the finest answer that a wish for so many bits gives; None if there is none.
+        """Return the finest answer that a wish for some bits gives; None if there is none.
 
         What is free is given for any wish.
         """
@@ -567,7 +508,7 @@ class PriceCurve(Readable):
         return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> PricePoint | None:
-        """Return the next useful price above a wish for so many bits; None at the end."""
+        """Return the next useful price above a wish for some bits; None at the end."""
         return self._above(floor_power(bits, what="price"))
 
     @property
@@ -591,33 +532,11 @@ class PriceCurve(Readable):
         end = "no price gives a smaller error" if self.complete else "it lies beyond this curve"
         return f"Next useful price after {now}: {end}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as plain values, ready for JSON."""
-        point = self.next_point
-        return {
-            "question": self.text,
-            "rows": self.rows,
-            "complete": self.complete,
-            "asked_bits": bits_at_least(self.asked),
-            "asked_cells": write_integer(self.asked),
-            "next_useful": None if point is None else point.to_dict(),
-            "points": [point.to_dict() for point in self.points],
-        }
-
     @classmethod
-    @reading_reply()
-    def from_dict(cls, content: Mapping[str, Any]) -> PriceCurve:
-        """Read a reply; raise ReplyError for one that contradicts itself."""
+    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+        """Read a curve of a reply, of a sensible size."""
         require(len(content["points"]) <= MOST_POINTS)
-        curve = cls(
-            text=as_text(content["question"]),
-            points=each(PricePoint.from_dict)(content["points"]),
-            rows=as_whole(content["rows"]),
-            complete=as_truth(content["complete"]),
-            asked=as_cells(content["asked_cells"]),
-        )
-        check_same(curve.to_dict(), content)
-        return curve
+        return super().read(content)
 
     def csv(self) -> str:
         """Return one line per price and number: text for a spreadsheet."""
@@ -709,7 +628,7 @@ def _now_words(point: PricePoint) -> str:
 
 
 def bits_for(cells: int) -> str:
-    """Return the shortest decimal number of bits that buys exactly so many cells.
+    """Return the shortest decimal number of bits that buys exactly a number of cells.
 
     The smallest number with the fewest decimals among those with floor(2^bits) = cells.
 

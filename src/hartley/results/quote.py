@@ -6,31 +6,19 @@ import html
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from hartley.exact import bits_at_least, write_integer
-from hartley.files import (
-    as_bits,
-    as_cells,
-    as_error,
-    as_text,
-    as_truth,
-    as_whole,
-    each,
-    or_none,
-    require,
-)
-from hartley.results.answer import SLACK, check_same, read_promise, reading_reply
-from hartley.text import bits_text, join_first, number, price_words
+from hartley.files import as_cells, as_error, as_text, require
+from hartley.results import codec
+from hartley.text import bits_text, join_first, number, plural, price_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.table import Table
 
     from hartley.guarantees.promise import Certificate
-
-    T = TypeVar("T")
 
 
 # --- wish -----------------------------------------------------------------------------------------
@@ -72,29 +60,27 @@ Errors: TypeAlias = tuple[tuple[str, Fraction], ...]
 
 
 class ErrorsAtRows(NamedTuple):
-    """The errors of numbers that depend on a private number of rows, if so many rows count."""
+    """The errors of numbers that depend on a private number of rows, if at least ``rows`` count."""
 
     rows: int
     errors: Errors
 
 
-def write_errors(errors: Errors) -> dict[str, str]:
-    """Write errors for JSON, without rounding them."""
-    return {label: str(error) for label, error in errors}
+ERRORS = codec.Codec(
+    lambda content: tuple((as_text(label), as_error(error)) for label, error in content.items()),
+    lambda errors: {label: str(error) for label, error in errors},
+)
+ERRORS_IF = codec.Codec(
+    lambda content: tuple(
+        ErrorsAtRows(as_cells(rows), ERRORS.read(errors)) for rows, errors in content.items()
+    ),
+    lambda table: {str(some.rows): ERRORS.write(some.errors) for some in table},
+)
 
 
-def read_errors(content: Mapping[str, str]) -> Errors:
-    """Read errors that ``write_errors`` has written."""
-    return tuple((as_text(label), as_error(error)) for label, error in content.items())
-
-
-def read_errors_if(
-    content: Mapping[str, Mapping[str, str]], labels: set[str]
-) -> tuple[ErrorsAtRows, ...]:
-    """Read the errors of some of these numbers, if so many rows count."""
-    found = tuple(ErrorsAtRows(as_cells(rows), read_errors(some)) for rows, some in content.items())
-    require(all(some.errors and {*dict(some.errors)} <= labels for some in found))
-    return found
+def are_errors_of(table: tuple[ErrorsAtRows, ...], errors: Errors) -> bool:
+    """Return whether errors at some rows are about some of these numbers."""
+    return all(some.errors and {*dict(some.errors)} <= {*dict(errors)} for some in table)
 
 
 # --- useful ---------------------------------------------------------------------------------------
@@ -127,7 +113,7 @@ def useful_words(prices: Sequence[UsefulPrice]) -> str:
 
 
 @dataclass(frozen=True)
-class UsefulPrice:
+class UsefulPrice(codec.Result):
     """A price from which answers say more than the schema, and their errors at that price.
 
     Example:
@@ -136,6 +122,13 @@ class UsefulPrice:
         2 bits give ±10
     """
 
+    KEYS: ClassVar = {
+        "bits_alone": codec.Said(lambda price: price.bits_alone),
+        "bits": codec.Said(lambda price: price.bits),
+        "cells": codec.Field("cells", codec.CELLS),
+        "errors": codec.Field("errors", ERRORS),
+        "if_so_many_rows_count": codec.Field("rows", codec.perhaps(codec.WHOLE)),
+    }
     cells: int
     errors: Errors
     """The label of each number that would be vacuous for less, and its error."""
@@ -152,22 +145,6 @@ class UsefulPrice:
         """The former name of ``bits_alone`` here; it goes with the next version."""
         return self.bits_alone
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the price as plain values, ready for JSON."""
-        return {
-            "bits_alone": self.bits_alone,
-            "bits": self.bits,
-            "cells": write_integer(self.cells),
-            "errors": write_errors(self.errors),
-            "if_so_many_rows_count": self.rows,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> UsefulPrice:
-        """Read a price of a reply."""
-        rows = or_none(as_whole)(content["if_so_many_rows_count"])
-        return cls(as_cells(content["cells"]), read_errors(content["errors"]), rows)
-
     def __str__(self) -> str:
         numbers = [
             (label, f"±{_roughly(error)}" if error else "the exact number")
@@ -182,39 +159,56 @@ class UsefulPrice:
 # --- quote ----------------------------------------------------------------------------------------
 
 
-class NextPrices(NamedTuple):
+@dataclass(frozen=True)
+class NextPrices(codec.Result):
     """The next prices of a question at which some error changes; None where there is none."""
 
+    KEYS: ClassVar = {
+        name: codec.Field(name, codec.perhaps(UsefulPrice.codec())) for name in ("below", "above")
+    }
     below: UsefulPrice | None = None
     above: UsefulPrice | None = None
 
-    def __str__(self) -> str:
-        return self.sentence()
-
     def sentence(self, *, after_others: bool = False) -> str:
         """Name the prices, which are alone: after other questions, less may be charged."""
-        prices = [price for price in self if price is not None]
-        noun = "price" if len(prices) == 1 else "prices"
+        prices = [price for price in (self.below, self.above) if price is not None]
         alone = " alone" if after_others else ""
+        noun = plural(len(prices), "price")
         return f"Next useful {noun}{alone}: {useful_words(prices)}." if prices else ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the prices as plain values, ready for JSON."""
-        return {
-            name: None if price is None else price.to_dict()
-            for name, price in zip(self._fields, self, strict=True)
-        }
 
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> NextPrices:
-        """Read the prices of a reply."""
-        return cls(*(or_none(UsefulPrice.from_dict)(content[name]) for name in cls._fields))
+ROW = codec.Codec(lambda row: row if type(row) is int else as_text(row))
 
 
 @dataclass(frozen=True)
-class Quote:
+class Quote(codec.Result):
     """The price of a batch and the largest errors of its answers; nothing is spent."""
 
+    KEYS: ClassVar = {
+        "cells": codec.Field("cells", codec.CELLS),
+        "bits_alone": codec.Field("bits_alone", codec.BITS),
+        "bits": codec.Field("bits", codec.BITS),
+        "due_bits": codec.Said(lambda quote: quote.due),
+        "given": codec.Field(
+            "given", codec.many(codec.Codec(lambda row: row if type(row) is int else as_text(row)))
+        ),
+        "remaining_bits": codec.Field("remaining", codec.perhaps(codec.BITS)),
+        "affordable": codec.Field("affordable", codec.perhaps(codec.TRUTH)),
+        "refusal": codec.Field("refusal", codec.perhaps(codec.TEXT)),
+        "exceeded": codec.Field("exceeded", codec.TRUTH),
+        "questions": codec.Lines(
+            {
+                "text": codec.Field("texts", codec.TEXT),
+                "levels": codec.Field("levels", codec.many(codec.CELLS)),
+                "worst_errors": codec.Field("errors", ERRORS),
+                "vacuous": codec.Field("vacuous", codec.many(codec.TEXT)),
+                "useful_prices": codec.Field("useful", codec.many(UsefulPrice.codec())),
+                "errors_if_rows_count": codec.Field("errors_if", ERRORS_IF),
+                "next_prices": codec.Field("next_prices", NextPrices.codec()),
+            }
+        ),
+        "certificate": codec.Field("certificate", codec.PROMISE),
+    }
     texts: tuple[str, ...]
     cells: int
     """The largest number of different answers that one person's data can produce."""
@@ -258,90 +252,21 @@ class Quote:
         """The former name of ``bits``, None without a ledger; it goes with the next version."""
         return None if self.affordable is None else self.bits
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the quote as plain values, ready for JSON.
-
-        ``due_bits`` is the former name of ``bits``, and goes with the next version.
-        """
-        return {
-            "cells": write_integer(self.cells),
-            "bits_alone": self.bits_alone,
-            "bits": self.bits,
-            "due_bits": self.due,
-            "given": list(self.given),
-            "remaining_bits": self.remaining,
-            "affordable": self.affordable,
-            "refusal": self.refusal,
-            "exceeded": self.exceeded,
-            "questions": [
-                {
-                    "text": text,
-                    "levels": [write_integer(level) for level in levels],
-                    "worst_errors": write_errors(errors),
-                    "vacuous": list(vacuous),
-                    "useful_prices": [useful.to_dict() for useful in prices],
-                    "errors_if_rows_count": {
-                        str(some.rows): write_errors(some.errors) for some in if_rows
-                    },
-                    "next_prices": nearby.to_dict(),
-                }
-                for text, levels, errors, vacuous, prices, if_rows, nearby in zip(
-                    self.texts,
-                    self.levels,
-                    self.errors,
-                    self.vacuous,
-                    self.useful,
-                    self.errors_if,
-                    self.next_prices,
-                    strict=True,
-                )
-            ],
-            "certificate": self.certificate.to_dict(),
-        }
-
     @classmethod
-    @reading_reply()
-    def from_dict(cls, content: Mapping[str, Any]) -> Quote:
-        """Read a reply; raise ReplyError for one that contradicts itself.
+    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+        """Read a reply; ``explanation`` is empty unless the reply has one."""
+        return super().read(content, explanation=as_text(content.get("explanation", "")))
 
-        ``explanation`` is empty unless the reply has one.
-        """
-        questions = content["questions"]
-
-        def of_each(name: str, read: Callable[[Any], T]) -> tuple[T, ...]:
-            return tuple(read(asked[name]) for asked in questions)
-
-        quote = cls(
-            texts=of_each("text", as_text),
-            cells=as_cells(content["cells"]),
-            bits_alone=as_bits(content["bits_alone"]),
-            bits=as_bits(content["bits"]),
-            affordable=or_none(as_truth)(content["affordable"]),
-            errors=of_each("worst_errors", read_errors),
-            levels=of_each("levels", each(as_cells)),
-            remaining=or_none(as_bits)(content["remaining_bits"]),
-            explanation=as_text(content.get("explanation", "")),
-            certificate=read_promise(content["certificate"]),
-            vacuous=of_each("vacuous", each(as_text)),
-            useful=of_each("useful_prices", each(UsefulPrice.from_dict)),
-            refusal=or_none(as_text)(content["refusal"]),
-            exceeded=as_truth(content["exceeded"]),
-            given=each(lambda row: row if type(row) is int else as_text(row))(content["given"]),
-            errors_if=tuple(
-                read_errors_if(asked["errors_if_rows_count"], {*asked["worst_errors"]})
-                for asked in questions
-            ),
-            next_prices=of_each("next_prices", NextPrices.from_dict),
-        )
-        check_same(quote.to_dict(), content)
-        check_same(bits_at_least(quote.cells), quote.bits_alone)
-        promised = quote.certificate.parameters
-        require([promised["cells"], promised["questions"]] == [content["cells"], [*quote.texts]])
-        require(quote.bits <= quote.bits_alone + SLACK)
-        require(quote.affordable in {None, quote.refusal is None})
-        labelled = zip(quote.vacuous, quote.errors, strict=True)
-        require(all({*vacuous} <= {*dict(errors)} for vacuous, errors in labelled))
-        return quote
+    def check(self) -> None:
+        """Require one price, promised for these questions, and numbers that the errors name."""
+        codec.check_same(bits_at_least(self.cells), self.bits_alone)
+        promised = self.certificate.parameters
+        require(promised["cells"] == write_integer(self.cells))
+        require(promised["questions"] == [*self.texts])
+        require(self.bits <= self.bits_alone + codec.SLACK)
+        require(self.affordable in {None, self.refusal is None})
+        for vacuous, table, errors in zip(self.vacuous, self.errors_if, self.errors, strict=True):
+            require({*vacuous} <= {*dict(errors)} and are_errors_of(table, errors))
 
     def __rich__(self) -> Table:
         from rich import box
@@ -356,12 +281,8 @@ class Quote:
         return table
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(label)}</td><td>{error}</td></tr>"
-            for label, error in self._lines()
-        )
-        head = "<thead><tr><th></th><th>worst-case error</th></tr></thead>"
-        return f"<table>{head}<tbody>{rows}</tbody></table><p>{html.escape(self._caption)}</p>"
+        table = codec.html_table(("", "worst-case error"), self._lines())
+        return f"{table}<p>{html.escape(self._caption)}</p>"
 
     def _lines(self) -> list[tuple[str, str]]:
         return [
@@ -374,7 +295,7 @@ class Quote:
         ]
 
     def _if_rows(self, text: int, label: str) -> str:
-        """Say which error a number has if at least so many rows count."""
+        """Say which error a number has if a certain number of rows count."""
         words = [
             f"{number(error, round='up')} if {'' if place else 'at least '}{some.rows:,}"
             f"{'' if place else ' rows count'}"
@@ -420,9 +341,10 @@ class Quote:
         firsts = [
             f"First useful price: {bits_text(some[0].bits_alone)}." for some in self.useful if some
         ]
+        others = self.bits < self.bits_alone
         nearby = [
-            nearby.sentence(after_others=self.bits < self.bits_alone)
+            nearby.sentence(after_others=others)
             for prices, nearby in zip(self.useful, self.next_prices, strict=True)
-            if not prices and any(nearby)
+            if not prices
         ]
-        return vacuous + firsts + nearby
+        return [*vacuous, *firsts, *filter(None, nearby)]

@@ -116,10 +116,6 @@ class Roles:
         """Return the columns that have one of some roles, in the order of the file."""
         return tuple(column.name for column in self.columns.values() if column.role in roles)
 
-    def role_of(self, column: str) -> str | None:
-        """Return the role of a column; None for one that has none."""
-        return self.columns[column].role if column in self.columns else None
-
     def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
         """Raise an error for an identifier among columns: it leaves the table in no form."""
         # Spelled in another case, the engine would find it all the same.
@@ -241,9 +237,8 @@ def chosen_columns(
     if not columns and what and given is None:
         raise OptionError(
             f"No {what} column is named",
-            hint=f'name one, or give one the role "{which[0]}" in a file of roles'
-            if roles is None
-            else f'name one, or give one the role "{which[0]}" in {roles.file}',
+            hint=f'name one, or give one the role "{which[0]}" in '
+            f"{'a file of roles' if roles is None else roles.file}",
         )
     return columns
 
@@ -256,18 +251,9 @@ def write_roles(
 ) -> str:
     r"""Return the text of a draft, with a comment for every column."""
     lines = [*HEADER.splitlines(), "confirmed = false", "", "[reading]"]
-    lines += [
-        f"{name} = {toml_text(value)}"
-        for name, value in (
-            {
-                "null": list(reading.null),
-                "trim": reading.trim,
-                "encoding": reading.encoding,
-                "decimal": reading.decimal,
-            }
-            | reading.to_dict()
-        ).items()
-    ]
+    always = {name: getattr(reading, name) for name in ("null", "trim", "encoding", "decimal")}
+    settings = always | {"null": list(reading.null)} | reading.to_dict()
+    lines += [f"{name} = {toml_text(value)}" for name, value in settings.items()]
     for column, why in columns:
         lines += ["", f"# {_comment(why)}", *_column_lines(column)]
     if without_role:
@@ -280,10 +266,7 @@ def write_roles(
 def _column_lines(column: ColumnRole) -> list[str]:
     lines = [f"[columns.{toml_key(column.name)}]", f"role = {toml_text(column.role)}"]
     if column.levels:
-        shown = [
-            toml_text(level) if isinstance(level, str) else decimal_text(level)
-            for level in column.levels
-        ]
+        shown = (toml_text(n) if isinstance(n, str) else decimal_text(n) for n in column.levels)
         lines.append(f"levels = [{', '.join(shown)}]")
     if column.mask is not None:
         lines.append(f"mask = {column.mask}")

@@ -361,35 +361,37 @@ def wrong_column(column: str, problem: str, hint: str) -> OptionError:
     return OptionError(f"Column '{column}' of the schema {problem}", hint=hint)
 
 
+def _refuse(column: Column, wrong: object, problem: str, hint: str) -> None:
+    if wrong:
+        raise wrong_column(column.name, problem, hint)
+
+
 def _check_values(column: Column) -> None:
     values = column.values
     assert values is not None
-    if {column.low, column.high, column.step} != {None} or column.date:
-        raise wrong_column(column.name, "has both values and a range", "give it one of the two")
-    if not values or len({type(value) for value in values}) > 1:
-        raise wrong_column(
-            column.name,
-            "has values that are not all text, all whole numbers or all true and false",
-            'list them in one form, for example values = ["F", "M"]',
-        )
-    if type(values[0]) not in (str, int, bool):
-        raise wrong_column(
-            column.name,
-            "has values that are neither text, whole numbers nor true and false",
-            "write them as text, or give a range and a step",
-        )
-    if len(set(values)) < len(values):
-        raise wrong_column(column.name, "lists a value twice", "list every value once")
-    if column.other and isinstance(values[0], bool) and len(values) == 2:
-        raise wrong_column(column.name, "leaves nothing for 'other'", "leave out other = true")
-    if any(isinstance(value, str) and not is_text(f"-{value}") for value in values):
-        raise wrong_column(
-            column.name, "lists a value that is not Unicode text", "write the values in Unicode"
-        )
-    if any(isinstance(value, int) and abs(value) > LARGEST_INTEGER for value in values):
-        raise wrong_column(
-            column.name, "lists a number that is too large", "write the values as text"
-        )
+    both = {column.low, column.high, column.step} != {None} or column.date
+    _refuse(column, both, "has both values and a range", "give it one of the two")
+    _refuse(
+        column,
+        not values or len({type(value) for value in values}) > 1,
+        "has values that are not all text, all whole numbers or all true and false",
+        'list them in one form, for example values = ["F", "M"]',
+    )
+    _refuse(
+        column,
+        type(values[0]) not in (str, int, bool),
+        "has values that are neither text, whole numbers nor true and false",
+        "write them as text, or give a range and a step",
+    )
+    twice = len(set(values)) < len(values)
+    _refuse(column, twice, "lists a value twice", "list every value once")
+    full = column.other and isinstance(values[0], bool) and len(values) == 2
+    _refuse(column, full, "leaves nothing for 'other'", "leave out other = true")
+    strange = any(isinstance(value, str) and not is_text(f"-{value}") for value in values)
+    problem = "lists a value that is not Unicode text"
+    _refuse(column, strange, problem, "write the values in Unicode")
+    large = any(isinstance(value, int) and abs(value) > LARGEST_INTEGER for value in values)
+    _refuse(column, large, "lists a number that is too large", "write the values as text")
 
 
 def _check_range(column: Column) -> None:
@@ -400,28 +402,15 @@ def _check_range(column: Column) -> None:
             "has neither values nor a range with a step",
             "write values = [...], or range = [low, high] and step = ...",
         )
-    if column.other:
-        raise wrong_column(
-            column.name, "has a range and 'other'", "numbers outside are clamped anyway"
-        )
-    if step <= 0:
-        raise wrong_column(
-            column.name, "has a step that is not positive", "write for example step = 1"
-        )
-    if high < low:
-        raise wrong_column(
-            column.name, "has a range that ends before it begins", "write [low, high]"
-        )
-    if (high - low) % step:
-        raise wrong_column(
-            column.name,
-            "has a range that is not a whole number of steps",
-            "move an end of the range to a multiple of the step",
-        )
-    if column.date and any(number.denominator != 1 for number in (low, step)):
-        raise wrong_column(
-            column.name, "has a step that is not a whole number of days", "write step = 1"
-        )
+    hint = "numbers outside are clamped anyway"
+    _refuse(column, column.other, "has a range and 'other'", hint)
+    _refuse(column, step <= 0, "has a step that is not positive", "write for example step = 1")
+    _refuse(column, high < low, "has a range that ends before it begins", "write [low, high]")
+    problem = "has a range that is not a whole number of steps"
+    hint = "move an end of the range to a multiple of the step"
+    _refuse(column, (high - low) % step, problem, hint)
+    parts = column.date and any(number.denominator != 1 for number in (low, step))
+    _refuse(column, parts, "has a step that is not a whole number of days", "write step = 1")
     column.coding.cells()  # refuses points that no engine could tell apart exactly
 
 
@@ -481,7 +470,7 @@ class Schema:
 
     @classmethod
     def read(cls, source: Schema | Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
-        """Return a schema from a TOML file, from nested dicts, or as it is."""
+        """Return a schema unchanged, or read one from a TOML file or from nested dicts."""
         if isinstance(source, Schema):
             return source
         table, columns = read_fields(source)
@@ -576,7 +565,7 @@ class Schema:
 
 
 def refuse_row_level(schema: Schema) -> None:
-    """Refuse a public column of rows of which nobody may know whether they are there."""
+    """Raise OptionError for a public column if it is secret which rows exist."""
     public = [column.name for column in schema.columns.values() if column.kind == "public"]
     if schema.rows == "private" and schema.unit is None and public:
         raise wrong_column(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.cells import as_doubles, clamp, is_whole
-from hartley.engines.dialect import batches, number
+from hartley.engines.dialect import TINY, batches, number
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError, OptionError
 from hartley.tables.column_map import (
@@ -22,7 +22,7 @@ from hartley.tables.column_map import (
     refuse_unfit,
 )
 from hartley.tables.release_rules import Keep, range_of
-from hartley.tables.view import TINY, bin_numbers, clean_column, keep_texts, no_rows, run
+from hartley.tables.view import bin_numbers, clean_column, keep_texts, no_rows, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,26 +95,15 @@ class CodedRows:
             yield keys
 
     @contextmanager
-    def grouped(self) -> Iterator[GroupedCodes]:
-        """Group the rows on the engine, which spills to disk if memory is short."""
-        name = _temporary("pairs")
-        grouped = _grouped(self._codes)
+    def grouped(self) -> Iterator[Callable[[Progress], Iterator[tuple[NDArray[np.int64], ...]]]]:
+        """Group the rows on the engine, which may spill; yield what streams codes and counts."""
+        name, backend = _temporary("pairs"), self._view.table.backend
         try:
-            yield GroupedCodes(self._view.table.backend.create_table(name, obj=grouped, temp=True))
+            pairs = backend.create_table(name, obj=_grouped(self._codes), temp=True)
+            total = int(pairs.count().to_pyarrow().as_py())
+            yield lambda progress: _stream(pairs, total, progress)
         finally:
-            self._view.dialect.drop_temporary(self._view.table.backend, name)
-
-
-class GroupedCodes:
-    """The distinct pairs of codes and their counts, in a temporary table."""
-
-    def __init__(self, pairs: Any) -> None:
-        self._pairs = pairs
-        self._total = int(pairs.count().to_pyarrow().as_py())
-
-    def stream(self, progress: Progress | None = None) -> Iterator[tuple[NDArray[np.int64], ...]]:
-        """Stream secret codes, released codes and counts; may be called again."""
-        return _stream(self._pairs, self._total, progress)
+            self._view.dialect.drop_temporary(backend, name)
 
 
 def distinct_counts(view: View) -> Any:
@@ -139,7 +128,8 @@ def coded_rows(
         sides = {"secret": secret_at, "released": released_at}
         try:
             for side, at in sides.items():
-                coding = _integer_coding([view.columns[i] for i in at], view)
+                widest = min(WIDEST_CODE, max(4 * view.rows, 2**16))
+                coding = _integer_coding(view.columns[at[0]], widest) if len(at) == 1 else None
                 if coding is None:
                     made.append(_temporary(side))
                     coding, rows = _numbered(view, rows, at, made[-1], f"{side}_code")
@@ -183,17 +173,17 @@ def _grouped(rows: Any) -> Any:
     return rows.group_by([rows[name] for name in rows.columns]).aggregate(n=rows.count())
 
 
-def _integer_coding(columns: Sequence[ViewColumn], view: View) -> Coding | None:
-    """Return a coding by the integers themselves, for one column of integers in a small range."""
-    column = columns[0]
-    if len(columns) > 1 or (column.kind is not Kind.INTEGER and column.step is None):
+def _integer_coding(column: ViewColumn, widest: int) -> Coding | None:
+    """Return a coding by the integers or bins themselves, if their range is small."""
+    if column.kind is not Kind.INTEGER and column.step is None:
         return None
     low, high = column.low, column.high
     if column.step is not None:
         low, high = bin_numbers([low, high], column.step).tolist()
-    if high - low >= min(WIDEST_CODE, max(4 * view.rows, 2**16)) or high >= 2**63:
+    if high - low >= widest or not -(2**62) < low <= high < 2**62:
         return None
-    return Coding((column,), high - low + 1 + column.holes, low=low, holes=column.holes)
+    low = int(low)
+    return Coding((column,), int(high) - low + 1 + column.holes, low=low, holes=column.holes)
 
 
 def _integer_code(value: Any, coding: Coding) -> Any:
@@ -250,10 +240,7 @@ def _sizes(table: Table, rows: Any) -> dict[int, int]:
 
 
 def count_alone(table: Table, columns: Sequence[str]) -> int:
-    """Return how many rows have values of some columns that no other row has.
-
-    A missing value is a value like any other. The engine groups the rows; one number leaves it.
-    """
+    """Return how many rows have values of some columns, missing ones too, that no other row has."""
     classes = _grouped(_cleaned(table, columns))
     return int(run(table, classes.filter(classes["n"] == 1).count().to_pyarrow).as_py())
 
@@ -368,15 +355,11 @@ class MixedRadix:
 
 @contextmanager
 def mixed_radix(view: View) -> Iterator[MixedRadix]:
-    """Number the values of every column of a view and make each row one integer.
-
-    Integers that lie close together are their own digits. Other values are numbered in a
-    temporary table, missing ones last, and joined: exact for any type.
-    """
+    """Make each row one integer, whose digits number its values as ``coded_rows`` does."""
     rows, codings, made = view.expression, [], []
     try:
         for i in range(len(view.columns)):
-            coding = _close_integers(view, i)
+            coding = _integer_coding(view.columns[i], WIDEST_DIGIT)
             if coding is None:
                 made.append(_temporary("digit"))
                 coding, rows = _numbered(view, rows, [i], made[-1], f"d{i}")
@@ -393,17 +376,6 @@ def values_of(coding: Coding) -> list[Any]:
         return list(coding.values.column(0).to_pylist())
     present = range(coding.low, coding.low + coding.width - coding.holes)
     return [*present, *([None] if coding.holes else [])]
-
-
-def _close_integers(view: View, at: int) -> Coding | None:
-    """Return a coding by the integers themselves, if their range is small."""
-    column = view.columns[at]
-    if column.kind is not Kind.INTEGER or column.high - column.low >= WIDEST_DIGIT:
-        return None
-    if not -(2**62) < column.low <= column.high < 2**62:
-        return None
-    width = int(column.high) - int(column.low) + 1 + column.holes
-    return Coding((column,), width, low=int(column.low), holes=column.holes)
 
 
 # --- exact totals of columns, the same on every engine: integers are added, never doubles ---------

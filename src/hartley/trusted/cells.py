@@ -65,12 +65,6 @@ def cell_bounds(question: Question, cell: int) -> tuple[int, int]:
     return low, high
 
 
-def read(selection: Selection, totals: Sequence[int | None]) -> Reading:
-    """Turn the totals of a selection's questions into intervals, through their cells."""
-    pairs = zip(selection.questions, totals, strict=True)
-    return read_cells(selection, [cell_of(question, total) for question, total in pairs])
-
-
 def read_cells(selection: Selection, cells: Sequence[int | None]) -> Reading:
     """Turn the cells of a selection's questions into intervals that contain the truth."""
     bounds = [
@@ -143,8 +137,7 @@ def _order(item: Item, bounds: Sequence[tuple[int, int] | None]) -> Estimate:
 def _sum(item: Item, count: Interval, total: Interval) -> Estimate:
     low, high = sorted(item.scale * end for end in total)
     shifts = sorted(item.shift * end for end in count)
-    assert item.bounds is not None
-    values = _scaled(item, *_exactly(item.bounds))
+    values = _scaled(item, *_exactly(item.ends))
     products = [rows * value for rows in count for value in values]
     bounds = _meet((low + shifts[0], high + shifts[1]), (min(products), max(products)))
     return Estimate.within(*bounds)
@@ -152,9 +145,8 @@ def _sum(item: Item, count: Interval, total: Interval) -> Estimate:
 
 def _average(item: Item, count: Interval, total: Interval) -> Interval:
     """Divide the intervals over all pairs of ends, within the range of the values."""
-    assert item.bounds is not None
     quotients = [end / rows for end in total for rows in count]
-    return _scaled(item, *_meet((min(quotients), max(quotients)), _exactly(item.bounds)))
+    return _scaled(item, *_meet((min(quotients), max(quotients)), _exactly(item.ends)))
 
 
 def _variance(item: Item, count: Interval, total: Interval, squares: Interval) -> Interval:
@@ -165,8 +157,7 @@ def _variance(item: Item, count: Interval, total: Interval, squares: Interval) -
     where m runs over the possible means (the last bound is that of Bhatia and Davis, 2000; with an
     unknown mean it is (h - l)^2/4). A sample variance is n/(n-1) times that.
     """
-    assert item.bounds is not None
-    least, most = _exactly(item.bounds)
+    least, most = _exactly(item.ends)
     fewest, most_rows = count
     means = _meet((total[0] / most_rows, total[1] / fewest), (least, most))
     low = max(Fraction(0), squares[0] / most_rows - means[1] ** 2)

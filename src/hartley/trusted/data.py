@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.engines.coded_table import (
     MARK,
@@ -35,7 +35,7 @@ from hartley.trusted.cells import cell_of, read_cells
 from hartley.trusted.ledger.ledger import hash_at
 from hartley.trusted.ledger.rows import Head, canonical, schema_version
 from hartley.trusted.ledger.store import AnotherLedger, keep_digest, read_digest, read_secret
-from hartley.trusted.precision import PriceDesk, check_same_schema
+from hartley.trusted.precision import PriceDesk, check_same_schema, remember
 from hartley.trusted.pricing.conditional_price import RULES
 from hartley.trusted.pricing.price import open_factor, price
 from hartley.trusted.questions.batch import Question, Statistic, columns_of
@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.store import Transaction
     from hartley.trusted.questions.batch import Condition
     from hartley.trusted.questions.question import Selection
-
-
-NAMED_DIGITS = 12
-"""Digits of the first row's hash in the name of the note; several ledgers may share a folder."""
 
 
 class LedgerHeadFile:
@@ -76,7 +72,7 @@ class LedgerHeadFile:
             if first is None:
                 return None
             self._first = first.hash
-        return self._folder / f"hartley.{self._first[:NAMED_DIGITS]}.head"
+        return self._folder / f"hartley.{self._first[:12]}.head"  # several may share a folder
 
     def check(self) -> None:
         """Raise an error if the ledger lacks the row that was noted last."""
@@ -402,9 +398,6 @@ def _other(table: Table) -> InputError:
     )
 
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 MOST_REMEMBERED = 1000
 MOST_ROWS = 100
 """Rows of an answer that is kept."""
@@ -460,7 +453,7 @@ class DataVersion:
                     hint="ask again later; nothing was charged",
                 ) from None
             assert rows is not None
-            _remember(self._counts, condition, rows)
+            remember(self._counts, condition, rows, MOST_REMEMBERED)
         return rows
 
     def price(self, questions: Sequence[Question], known: int | None = None) -> int:
@@ -469,7 +462,7 @@ class DataVersion:
         cells = self._prices.get(key)
         if cells is None:
             cells = price(key, self.schema).cells if known is None else known
-            _remember(self._prices, key, cells)
+            remember(self._prices, key, cells, MOST_REMEMBERED)
         return cells
 
     def reading(self, plan: Selection, cells: Sequence[int | None]) -> Reading:
@@ -479,7 +472,7 @@ class DataVersion:
         if known is None or known[0] is not plan:  # an id may come back with another plan
             known = plan, read_cells(plan, cells)
             if len(known[1].rows) <= MOST_ROWS:
-                _remember(self._readings, key, known)
+                remember(self._readings, key, known, MOST_REMEMBERED)
         return known[1]
 
     def cells(self, questions: Sequence[Question]) -> list[int | None]:
@@ -498,9 +491,3 @@ class DataVersion:
         raise Pending(
             "The answer is pending", hint="ask the same again later; it is paid for already"
         )
-
-
-def _remember(known: dict[K, V], key: K, value: V) -> None:
-    if len(known) >= MOST_REMEMBERED:
-        known.clear()
-    known[key] = value

@@ -98,7 +98,7 @@ class ChargedRows:
         return self._told.keys() <= {account, None}
 
     def told(self, account: str | None) -> EarlierAnswers:
-        """Return what was told to an account; None stands for all of them."""
+        """Return what was told to an account, or to all of them for None."""
         return self._told.get(account) or EarlierAnswers(self._schema)
 
     def questions(self, rows: Iterable[int]) -> dict[int, tuple[Question, ...]]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import floor_power, parse_number
@@ -115,7 +115,7 @@ def steps_for_error(
 
 
 def with_min_rows(selection: Selection, error: object, min_rows: object) -> Selection:
-    """Return a selection that promises an error only if at least so many rows count.
+    """Return a selection that promises an error only if at least this many rows count.
 
     Marks the averages and spreads whose number of rows does not follow from the schema. Their steps
     are then chosen for that number, before the data is read: more rows make an error smaller, and
@@ -210,8 +210,7 @@ def _spread_steps(
     assert item.squares is not None
     total, squares = selection.questions[item.sum], selection.questions[item.squares]
     width = 2 * wish / item.scale**2
-    assert item.bounds is not None
-    largest = item.bounds[1]
+    largest = item.ends[1]
     if item.kind is NumberKind.DEVIATION:
         root = 2 * wish / abs(item.scale) - WIDEST_ROOT - Fraction(1, ROOT_GRID)
         if root < 0:
@@ -379,8 +378,7 @@ def _tells(
     """Whether each question of one of these ways has more than one possible cell."""
     rows = item.rows[1]
     if item.kind not in (NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER):
-        assert item.bounds is not None
-        width = item.bounds[1] - item.bounds[0]
+        width = item.ends[1] - item.ends[0]
         if any(selection.questions[place].step > width for place in way):
             # Perhaps enough for all rows, but not for the few that publicly count.
             rows = _known_rows(selection, item, public_count) or rows
@@ -397,12 +395,11 @@ def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
     """Return the range of a total; with a number of rows, for a total that is divided by it."""
     if question.statistic is Statistic.COUNT:
         return item.rows
-    assert item.bounds is not None
     if question.statistic is Statistic.ORDER:
-        return item.bounds
+        return item.ends
     power = 2 if question.statistic is Statistic.SQUARES else 1
     numbers = item.rows if item.kind is NumberKind.SUM else (rows,)
-    ends = [number * end**power for number in numbers for end in item.bounds]
+    ends = [number * end**power for number in numbers for end in item.ends]
     return min(ends), max(ends)
 
 
@@ -415,10 +412,9 @@ def _spread_width(selection: Selection, item: Item, rows: int) -> Fraction:
     """Return the largest width of a variance or a deviation, in units of its form."""
     assert item.sum is not None
     assert item.squares is not None
-    assert item.bounds is not None
     off = _width(selection.questions[item.sum])
     squares_off = _width(selection.questions[item.squares])
-    largest = item.bounds[1]  # of a form that begins at 0
+    largest = item.ends[1]  # of a form that begins at 0
     off = min(off, rows * largest)
     width = Fraction(squares_off, rows) + _squared_mean_width(off, rows, largest)
     if item.sample:
@@ -433,8 +429,7 @@ def _squared_mean_width(off: int, rows: int, largest: int) -> Fraction:
 
 def _range_width(item: Item) -> Fraction:
     """Return the width of the answer by the range of the values alone, in units of the form."""
-    assert item.bounds is not None
-    width = Fraction(item.bounds[1] - item.bounds[0])
+    width = Fraction(item.ends[1] - item.ends[0])
     if item.kind in (NumberKind.AVERAGE, NumberKind.ORDER):
         return width
     variance = width**2 / 4 * (2 if item.sample else 1)
@@ -467,21 +462,28 @@ def _capped(question: Question, width: int) -> Fraction:
 
 def _constants(selection: Selection, item: Item) -> list[tuple[int, Fraction]]:
     """Return steps that reveal nothing."""
-    questions = [(place, selection.questions[place]) for place in item.parts]
-    return [
-        (place, _capped(question, question.most - question.least)) for place, question in questions
-    ]
+    asked = selection.questions
+    return [(place, Fraction(asked[place].most - asked[place].least + 1)) for place in item.parts]
 
 
 # --- quotes ---------------------------------------------------------------------------------------
 # Plans for questions, made from public things alone before any data is read.
 
+K = TypeVar("K")
+V = TypeVar("V")
 MOST_PLANS, MOST_KEPT = 1000, 100
 """The number of cached plans, and the largest number of statistics of a cached plan."""
 MOST_LARGE = 2
 """The number of larger plans that are cached: a question is read several times for one answer."""
 MOST_TRIES = 8
 """The number of prices tried, at doubling distances, until one reveals something."""
+
+
+def remember(known: dict[K, V], key: K, value: V, most: int) -> None:
+    """Keep a value under its key, and forget all others if there are too many."""
+    if len(known) >= most:
+        known.clear()
+    known[key] = value
 
 
 @dataclass(frozen=True)
@@ -587,9 +589,7 @@ class PriceDesk:
         if known is None or known.told != told.size:
             known = RefinedPlans.of(plans, told)
             if len(known.questions) <= MOST_KEPT:
-                if len(self._known) >= MOST_PLANS:
-                    self._known.clear()
-                self._known[key] = known
+                remember(self._known, key, known, MOST_PLANS)
         return known
 
     def prices(
@@ -623,8 +623,11 @@ class PriceDesk:
             raise OptionError("The batch has no question", hint="ask at least one")
         plans = []
         for item in listed:
-            wish = item if isinstance(item, Wish) else Wish(item)
-            plans.append(self._selection(wish.or_else(error, bits, min_rows)))
+            if isinstance(item, Wish):
+                wish = item.or_else(error, bits, min_rows)
+            else:
+                wish = Wish(item, error, bits, min_rows)
+            plans.append(self._selection(wish))
         return plans
 
     def _selection(self, wish: Wish) -> Selection:
@@ -633,10 +636,8 @@ class PriceDesk:
         if known is None:
             known = self._resolved(wish)
             large = len(known.questions) > MOST_KEPT
-            kept, most = (self._large, MOST_LARGE) if large else (self.plans, MOST_PLANS)
-            if len(kept) >= most:
-                kept.clear()
-            kept[key] = known
+            cache, most = (self._large, MOST_LARGE) if large else (self.plans, MOST_PLANS)
+            remember(cache, key, known, most)
         return known
 
     def _resolved(self, wish: Wish) -> Selection:
@@ -709,9 +710,7 @@ class PriceDesk:
         known = self._labels.get(id(plan))
         if known is None or known[0] is not plan:
             known = plan, vacuous_labels(plan, public_count=self.public_count)
-            if len(self._labels) >= MOST_PLANS:
-                self._labels.clear()
-            self._labels[id(plan)] = known
+            remember(self._labels, id(plan), known, MOST_PLANS)
         return known[1]
 
     def useful(self, plan: Selection, labels: Sequence[str], cells: int) -> tuple[UsefulPrice, ...]:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from hartley import Agent, Schema, Wish, read_workload
 from hartley.agent.workload import Charges, parse_workload
 from hartley.errors import OptionError, Refused
-from hartley.results.plan import WorkloadEntry
+from hartley.results.plan import Ordering, WorkloadEntry
 from hartley.trusted.earlier import ChargedRows
 from hartley.trusted.ledger.ledger import ChargedRow
 from hartley.trusted.precision import PriceDesk, questions_of
@@ -312,7 +312,7 @@ def test_the_batch_can_cost_more_than_an_order():
     """A sum in steps of 5 and of 5/3: the fine one decides the other, and a batch pays for both."""
     charges = planned(("SELECT SUM(a) FROM t", 1), ("SELECT SUM(a) FROM t", 2))
     assert charges.batch_charge((0, 1)) == 5
-    assert charges.best_order()[:2] == ((1, 0), (4, 1))
+    assert charges.best_order() == Ordering((1, 0), (4, 1), best=True)
 
 
 def test_an_order_that_sorting_by_price_does_not_find():
@@ -384,7 +384,7 @@ def test_of_filters_that_hold_for_the_same_records_the_last_one_counts():
     )
     assert charges.in_order((0, 1, 2)).cells == (3, 3, 33)
     assert charges.in_order((1, 0, 2)).cells == (4, 2, 25)
-    assert charges.best_order() == ((1, 0, 2), (4, 2, 25), False)
+    assert charges.best_order() == Ordering((1, 0, 2), (4, 2, 25))
 
 
 GROUPS = [

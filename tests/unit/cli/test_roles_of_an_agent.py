@@ -195,8 +195,8 @@ def test_people_by_roles_are_those_that_counting_finds(seed):
         for home in table["home"]
     }
     secrets = {key: {table["ill"][i] for i in range(ROWS) if keys[i] == key} for key in keys}
-    audit = hartley.audit(table, roles=ROLES, k=4)
-    anonymity = hartley.anonymity(table, roles=ROLES, k=4)
+    audit = hartley.audit(table, roles=ROLES, few=4)
+    anonymity = hartley.anonymity(table, roles=ROLES, few=4)
     for counts in (audit.people, anonymity.people):
         assert counts.unique == sum(alike[key] == 1 for key in keys)
         assert counts.among_few == sum(alike[key] < 4 for key in keys)

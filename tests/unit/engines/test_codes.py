@@ -31,7 +31,6 @@ from hartley.engines.codes import (
 from hartley.engines.duckdb import DuckDB
 from hartley.engines.registry import EMBEDDED
 from hartley.errors import ColumnError, EngineError, InputError, TableError
-from hartley.tables.opening import open_source
 
 # --- Codes are those of exact arithmetic, and different values never share one by accident --------
 
@@ -45,6 +44,10 @@ def codes(source, *codings, **options):
 
 def category(name, *values, other=False, nullable=True):
     return ColumnCoding(name, len(values) + other, values=values, other=other, nullable=nullable)
+
+
+def grid(name, points, low=0, step=1, **more):
+    return ColumnCoding(name, points, low=Fraction(low), step=Fraction(step), **more)
 
 
 # --- numbers ------------------------------------------------------------------------------------
@@ -77,9 +80,9 @@ def test_random_grids_snap_to_the_nearest_point_and_ties_go_up(seed):
         step = Fraction(int(random.integers(1, 400)), int(random.integers(1, 30))) * scale
         low = Fraction(int(random.integers(-(10**6), 10**6)), int(random.integers(1, 9))) * step
         points = int(random.choice([1, 2, 3, 17, 300, 40_000, 10**6]))
-        coding = ColumnCoding(f"x{i}", points, low=low, step=step, nullable=True)
+        coding = grid(f"x{i}", points, low, step, nullable=True)
         if max(map(abs, _integers(low, step, points))) > 2**47:
-            coding = ColumnCoding(f"x{i}", min(points, 300), low=low, step=step, nullable=True)
+            coding = grid(f"x{i}", min(points, 300), low, step, nullable=True)
         chosen = random.integers(-2, coding.points + 2, 60)
         middles = [float(low + (2 * int(k) - 1) * step / 2) for k in chosen]
         values = [
@@ -105,15 +108,14 @@ def _integers(low, step, points):
 
 
 def test_a_tie_goes_up_and_ends_are_clamped():
-    half = ColumnCoding("x", 3, low=Fraction(10), step=Fraction(1))
-    (found,) = codes({"x": [9.0, 10.49, 10.5, 11.49, 11.5, 99.0]}, half)
+    (found,) = codes({"x": [9.0, 10.49, 10.5, 11.49, 11.5, 99.0]}, grid("x", 3, 10))
     assert sorted(found) == [0, 0, 1, 1, 2, 2]
 
 
 @pytest.mark.slow
 def test_numbers_all_but_zero_lie_at_their_side_of_an_edge_at_zero():
     for step in (Fraction(1), Fraction(10**9), Fraction(1, 10**9)):
-        around = ColumnCoding("x", 2, low=-step / 2, step=step)
+        around = grid("x", 2, -step / 2, step)
         for value, code in ((-5e-324, 0), (-1e-310, 0), (-0.0, 1), (0.0, 1), (5e-324, 1)):
             assert codes({"x": [value]}, around) == [[code]]
 
@@ -127,17 +129,14 @@ def test_whole_numbers_and_decimals_are_coded_as_the_nearest_double():
             "single": pa.array([0.1, 0.3, 1e30, None], pa.float32()),
         }
     )
-    ten = [
-        ColumnCoding(name, 11, low=Fraction(0), step=Fraction(1), nullable=True)
-        for name in table.column_names
-    ]
+    ten = [grid(name, 11, nullable=True) for name in table.column_names]
     found = [sorted(column, key=str) for column in codes(table, *ten)]
     assert found == [[0, 10, 7, None], [0, 10, 7, None], [1, 2, 3, None], [0, 0, 10, None]]
 
 
 def test_the_narrowest_integers_hold_the_codes():
     points = {"a": 128, "b": 129, "c": 2**15 + 1, "d": 2**31 + 1}
-    codings = [ColumnCoding(n, p, low=Fraction(0), step=Fraction(1)) for n, p in points.items()]
+    codings = [grid(name, number) for name, number in points.items()]
     copy = code_table(open_table({name: [p - 1] for name, p in points.items()}), codings)
     kinds = copy.store.fetch("SELECT * FROM coded").schema.types
     assert kinds == [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
@@ -174,7 +173,7 @@ def test_the_texts_of_a_file_are_compared_as_they_are_written(tmp_path):
     path.write_text("zip,n,flag,day\n007,7,true,1970-01-02\n7,07,false,1969-12-31\n")
     text, number = category("zip", "7", "007"), category("n", 7, other=True)
     flag = category("flag", *(False, True))
-    day = ColumnCoding("day", 21, low=Fraction(-10), step=Fraction(1), date=True)
+    day = grid("day", 21, -10, date=True)
     rows = set(zip(*codes(path, text, number, flag, day), strict=True))
     assert rows == {(1, 0, 1, 11), (0, 1, 0, 9)}
 
@@ -226,9 +225,8 @@ def test_days_are_counted_from_1970_and_times_before_it_are_floored():
         None,
     ]
     days = [None if moment is None else moment.date() for moment in moments]
-    coding = {"low": Fraction(-5), "step": Fraction(1), "date": True, "nullable": True}
-    for columns in ({"x": pa.array(moments)}, {"x": pa.array(days)}):
-        (found,) = codes(pa.table(columns), ColumnCoding("x", 9, **coding))
+    for column in (moments, days):
+        (found,) = codes(pa.table({"x": column}), grid("x", 9, -5, date=True, nullable=True))
         assert Counter(found) == Counter([4, 3, 5, 0, None])
 
 
@@ -238,14 +236,14 @@ def test_infinite_dates_are_clamped_and_steps_of_days_snap():
         "CREATE TABLE t AS SELECT unnest([DATE 'infinity', DATE '-infinity', DATE '1970-01-04', "
         "DATE '1970-01-05']) AS x"
     )
-    week = ColumnCoding("x", 3, low=Fraction(0), step=Fraction(7), date=True)
+    week = grid("x", 3, step=7, date=True)
     assert Counter(codes(backend.table("t"), week)[0]) == Counter([2, 0, 0, 1])
 
 
 # --- refusals -----------------------------------------------------------------------------------
 
-ONE = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1))
-DAY = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), date=True)
+ONE, DAY = grid("x", 9), grid("x", 9, date=True)
+PUBLIC = grid("x", 9, nullable=True, constant=True)
 ZONED = pa.table({"x": pa.array([dt.datetime(2020, 1, 1, tzinfo=dt.UTC)])})
 FINELY_ZONED = pa.table({"x": ZONED["x"].cast(pa.timestamp("ns", "Europe/Berlin"))})
 
@@ -283,7 +281,7 @@ def test_days_of_a_file_that_are_not_read_are_refused_and_not_taken_for_missing(
 ):
     path = tmp_path / "days.csv"
     path.write_text("x,y\n" + "".join(f"{text},1\n" for text in texts))
-    day = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), date=True, nullable=True)
+    day = grid("x", 9, date=True, nullable=True)
     with refused(ColumnError, "Column 'x' of days.csv holds text values, not dates"):
         code_table(open_table(path), [day])
 
@@ -294,7 +292,7 @@ def test_a_number_of_a_file_that_is_no_longer_read_is_refused(tmp_path, refused)
     table = open_table(path)
     path.write_text("x,y\n1,1\nno,1\n")
     with refused(TableError, "numbers.csv cannot be read to its end"):
-        code_table(table, [ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), nullable=True)])
+        code_table(table, [grid("x", 9, nullable=True)])
 
 
 @pytest.mark.parametrize(
@@ -308,18 +306,15 @@ def test_a_number_of_a_file_that_is_no_longer_read_is_refused(tmp_path, refused)
     ],
 )
 def test_units_keep_to_their_rows_and_public_columns(columns, options, words, refused):
-    public = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), nullable=True, constant=True)
     with refused(ColumnError, words):
-        code_table(open_table(columns), [public], unit="id", **options)
+        code_table(open_table(columns), [PUBLIC], unit="id", **options)
 
 
 def test_units_that_keep_their_promises_are_not_copied():
-    public = ColumnCoding("x", 9, low=Fraction(0), step=Fraction(1), nullable=True, constant=True)
     columns = {"x": [1, 1, None, None, 2], "id": [7, 7, 8, 8, 9]}
-    copy = code_table(open_table(columns), [public], unit="id", rows_per_unit=2)
+    copy = code_table(open_table(columns), [PUBLIC], unit="id", rows_per_unit=2)
     assert copy.store.fetch("SELECT * FROM coded").column_names == ["c0"]
-    both = code_table(open_table({"x": [1, 2]}), [public], unit="x")
-    assert both.rows == 2
+    assert code_table(open_table({"x": [1, 2]}), [PUBLIC], unit="x").rows == 2
 
 
 def test_too_many_rows_are_refused(refused):
@@ -389,9 +384,8 @@ def test_a_copy_that_was_changed_or_is_another_is_not_opened(tmp_path, refused):
     code_table(open_table({"x": [1, 2]}), [ONE], place=place, version="v1").close()
     with refused(InputError, "another version"):
         open_coded(place, [ONE], version="v2")
-    other = ColumnCoding("x", 9, low=Fraction(1), step=Fraction(1))
     with refused(InputError, "another schema"):
-        open_coded(place, [other], version="v1")
+        open_coded(place, [grid("x", 9, 1)], version="v1")
     with duckdb.connect(str(place)) as connection:
         connection.execute("INSERT INTO coded VALUES (1)")
     with refused(InputError, "was changed"):
@@ -462,30 +456,20 @@ def test_a_table_of_a_database_file_is_opened_by_its_name(tmp_path, refused):
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE SCHEMA s; CREATE TABLE s.x AS SELECT 7 AS x")
         connection.execute("CREATE TABLE lone AS SELECT 5 AS x")
-    for source, table in (
-        (path, None),
-        (f"{path}::lone", None),
-        (path, "lone"),
-        (f"{path}::s.x", None),
-        (path, "s.x"),
-    ):
-        opened = open_source(source, table)
-        (found,) = codes(opened, ONE)
-        assert found == ([7] if "s.x" in f"{source}{table}" else [5])
+    for source, value in ((path, 5), (f"{path}::lone", 5), (f"{path}::s.x", 7)):
+        assert codes(source, ONE) == [[value]]
     with refused(TableError, "'none'", "db.duckdb"):
-        open_source(f"{path}::none")
+        open_table(f"{path}::none")
     with refused(TableError, "There is no file"):
-        open_source(tmp_path / "absent.duckdb")
-    with refused(TableError, "not a database"):
-        open_source({"x": [1]}, "t")
+        open_table(tmp_path / "absent.duckdb")
 
 
 def test_a_database_that_does_not_answer_is_named_without_its_password(refused):
     with refused(TableError, "postgresql") as caught:
-        open_source("postgresql://me:7741@127.0.0.1:1/none?connect_timeout=1::t")
+        open_table("postgresql://me:7741@127.0.0.1:1/none?connect_timeout=1::t")
     assert "me:" not in str(caught.value)
     with refused(TableError, "needs the name of a table"):
-        open_source("postgresql://me:7741@127.0.0.1:1/none?connect_timeout=1")
+        open_table("postgresql://me:7741@127.0.0.1:1/none?connect_timeout=1")
 
 
 # --- Sums of rows are equal exactly where the multisets of rows are; what differs is refused ------

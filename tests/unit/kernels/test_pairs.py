@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from hartley.kernels import pairs, pairs as numbering
+from hartley.kernels import pairs
 from hartley.kernels.pairs import (
     PairCounter,
     PairTally,
@@ -292,7 +292,7 @@ def test_numbers_are_those_of_a_sort(column):
 
 
 def test_many_distinct_values_are_left_to_a_sort():
-    room = ROWS // numbering.ROWS_A_VALUE
+    room = ROWS // pairs.ROWS_A_VALUE
     assert number_values(np.arange(ROWS, dtype=float)) is None
     assert number_values(np.arange(ROWS) % (room + 1)) is None
     assert number_values(np.arange(ROWS) % room)[1].size == room
@@ -300,7 +300,7 @@ def test_many_distinct_values_are_left_to_a_sort():
 
 @pytest.mark.parametrize(
     "column",
-    [np.zeros(numbering.FEWEST_ROWS - 1), np.full(ROWS, "text"), np.zeros(ROWS, np.longdouble)],
+    [np.zeros(pairs.FEWEST_ROWS - 1), np.full(ROWS, "text"), np.zeros(ROWS, np.longdouble)],
 )
 def test_other_arrays_are_left_to_a_sort(column):
     assert number_values(column) is None

@@ -1,4 +1,4 @@
-"""Guessing leakage of any attribute, and of the worst one."""
+"""Guessing leakage of any attribute, of the worst one, and what a budget allows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hartley import (
     nonstochastic_leakage,
     worst_attribute,
 )
+from hartley.measures import identifiability, maximal_leakage_within
 
 PEOPLE = {
     "age": [30, 30, 40, 40, 50],
@@ -119,3 +120,59 @@ def test_an_attribute_whose_values_cannot_be_compared_is_refused(people):
 def test_one_value_a_side_leaks_nothing_and_merges_itself(single):
     worst = worst_attribute(single)
     assert (worst.leakage, worst.merged, worst.values, worst.released) == (0.0, [1], 1, "a")
+
+
+# --- identifiability and budgets ------------------------------------------------------------------
+
+
+@given(pairs)
+def test_it_is_the_smallest_budget_that_every_released_value_keeps(drawn):
+    relation = Relation.from_pairs(drawn)
+    budget = identifiability(relation)
+    sizes, secrets = relation.summary.secret_sizes, relation.summary.secrets
+    assert (sizes >= secrets * 2**-budget * (1 - 1e-12)).all()
+    assert (sizes < secrets * 2 ** -(budget - 1e-6)).any()
+
+
+@given(pairs)
+def test_about_an_attribute_it_is_the_guessing_leakage(drawn):
+    relation = Relation.from_pairs(drawn)
+    assert identifiability(relation, lambda x: x % 3) == guessing_leakage(relation, lambda x: x % 3)
+
+
+@given(pairs)
+def test_no_release_leaks_more_than_its_budget_allows(drawn):
+    relation = Relation.from_pairs(drawn)
+    budget = identifiability(relation)
+    allowed = maximal_leakage_within(relation.summary.secrets, budget)
+    assert maximal_guessing_leakage(relation) <= allowed
+
+
+@given(st.integers(1, 60), st.data())
+def test_the_bound_is_attained_by_some_release(secrets, data):
+    left = data.draw(st.integers(1, secrets))
+    pairs = [(x, "few" if x < left else "many") for x in range(secrets)]
+    pairs += [(x, "many") for x in range(left)]
+    relation = Relation.from_pairs(pairs)
+    allowed = maximal_leakage_within(secrets, identifiability(relation))
+    assert maximal_guessing_leakage(relation) == pytest.approx(allowed, rel=1e-12, abs=1e-12)
+
+
+@given(st.integers(1, 10**6), st.floats(0, 40), st.floats(0, 40))
+def test_a_larger_budget_allows_no_less(secrets, one, other):
+    small, large = sorted([one, other])
+    assert maximal_leakage_within(secrets, small) <= maximal_leakage_within(secrets, large)
+
+
+def test_the_ends_of_the_scale():
+    assert maximal_leakage_within(1, 5.0) == 0.0
+    assert maximal_leakage_within(8, 0.0) == 0.0
+    assert maximal_leakage_within(8, math.inf) == 3.0
+    assert maximal_leakage_within(8, 3.0) == 3.0
+    assert maximal_leakage_within(3, 1.0) == 1.0
+
+
+@pytest.mark.parametrize(("secrets", "budget"), [(0, 1.0), (-3, 1.0), (5, -0.5), (5, math.nan)])
+def test_what_is_no_budget_is_refused(secrets, budget):
+    with pytest.raises(OptionError, match=r"budget.*; hint: "):
+        maximal_leakage_within(secrets, budget)

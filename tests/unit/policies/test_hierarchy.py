@@ -61,11 +61,7 @@ def test_lines_that_cannot_all_be_true_are_refused_by_their_numbers(read, lines,
 
 def test_a_repeated_line_a_byte_order_mark_and_groups_named_like_values_are_no_mistake(read):
     found = read("\ufeffnurse,health,all\nnurse,health,all\nhealth,health,all\n,none,all\n")
-    assert found == {
-        "nurse": ("health", "all"),
-        "health": ("health", "all"),
-        None: ("none", "all"),
-    }
+    assert found == {"nurse": ("health", "all"), "health": ("health", "all"), None: ("none", "all")}
 
 
 def test_one_value_that_is_written_in_two_ways_is_one_value(read):
@@ -101,7 +97,7 @@ GROUPS = {"SECRET-cook": ["food"], "SECRET-nurse": ["care"], None: ["none"]}
 @pytest.mark.parametrize(
     "use",
     [
-        lambda table: anonymize(table, "job", 1, hierarchies={"job": GROUPS}),
+        lambda table: anonymize(table, "job", 1, hierarchy={"job": GROUPS}),
         lambda table: anonymity(table, keys="key", confidential="job", hierarchy={"job": GROUPS}),
         lambda table: Similarity(["key"], hierarchy={"job": GROUPS}).attack(table),
     ],
@@ -120,7 +116,7 @@ def test_a_missing_key_needs_groups_too():
     present = {value: groups for value, groups in GROUPS.items() if value is not None}
     present["SECRET-smith"] = ["craft"]
     with pytest.raises(ColumnError, match="Row 3 of the dict, column 'job'"):
-        anonymize(TABLE, "job", 1, hierarchies={"job": present})
+        anonymize(TABLE, "job", 1, hierarchy={"job": present})
 
 
 # --- hierarchies by rule, and releases that use them ----------------------------------------------

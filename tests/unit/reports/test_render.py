@@ -5,6 +5,7 @@ from rich.cells import cell_len
 
 import hartley
 from hartley.errors import OptionError
+from hartley.measures.anonymity import size_bands
 from hartley.report import (
     Cell,
     Chart,
@@ -246,7 +247,7 @@ RESULTS = {
         table, keys=[NAME, "sex"], confidential=["diagnosis", "income"]
     ),
     "anonymize": lambda table: hartley.anonymize(
-        table, [NAME, "sex"], 4, hierarchies={NAME: [10, 50]}, confidential="diagnosis"
+        table, [NAME, "sex"], 4, hierarchy={NAME: [10, 50]}, confidential="diagnosis"
     ),
     "homogeneity": lambda table: hartley.Homogeneity([NAME], ["diagnosis"]).attack(table),
     "microaggregate": lambda table: hartley.microaggregate(
@@ -283,7 +284,9 @@ def test_a_result_says_itself_everywhere(make, table, outline_of, printed, tmp_p
 def test_a_picture_of_records_has_a_bar_for_every_band_and_column(table):
     averages = RESULTS["microaggregate"](table)
     sizes, losses = plot(averages).axes
-    assert [bar.get_height() for bar in sizes.patches] == [b.records for b in averages.bands]
+    assert [bar.get_height() for bar in sizes.patches] == [
+        band.records for band in size_bands(averages.sizes)
+    ]
     drawn = [bar.get_width() for bar in losses.patches]
     assert drawn == pytest.approx([100 * loss.loss for loss in averages.losses])
 
@@ -300,5 +303,5 @@ def test_the_curve_of_a_sweep_has_a_line_for_every_measure(table):
 def test_people_are_counted_by_households_too():
     roles = {"confirmed": True, "columns": {"age": {"role": "key"}, "home": {"role": "household"}}}
     people = {"age": [30, 30, 30, 40], "home": ["a", "a", "b", "b"]}
-    report = hartley.anonymity(people, k=2, roles=roles)
+    report = hartley.anonymity(people, few=2, roles=roles)
     assert "the most exposed member of their household, 2 stand" in page(report.report())

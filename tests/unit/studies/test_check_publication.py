@@ -126,7 +126,7 @@ def test_microdata_are_compared_with_conditional_answers_too(ledger, way):
     with hartley.Agent(DATA, SCHEMA, budget=9, ledger=ledger) as agent:
         agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a' AND v = 1 OR v = 0", error=0)
         agent.ask("SELECT SUM(v) FROM t WHERE g = 'b'", error=0)
-    options = {"table": DATA, "charge": way == "charge", "rules": ["p%=10"]}
+    options = {"table": DATA, "charge": way == "charge", "rule": ["p%=10"]}
     report = charge(ledger, "a,6\nb,x\n", **options)
     answered = [c for c in report.cells if any(p.output.startswith("answer") for p in c.places)]
     assert answered
@@ -134,7 +134,7 @@ def test_microdata_are_compared_with_conditional_answers_too(ledger, way):
     verify_check([ledger.parent / "s.csv"], path, DATA)
     other = DATA | {"v": [*DATA["v"][:-1], 1]}
     with pytest.raises(InputError, match="microdata do not have the numbers"):
-        charge(ledger, "a,6\nb,x\n", **options | {"table": other, "rules": ["p%=20"]})
+        charge(ledger, "a,6\nb,x\n", **options | {"table": other, "rule": ["p%=20"]})
     assert len(booked(ledger)) == (way == "charge")
 
 
@@ -189,7 +189,7 @@ def wide_charge(tmp_path, **more):
         data = {"g": ["a"] * 12 + ["b"] * 4 + ["d"] * 4}
         with hartley.Agent(data, WIDE, budget=9, ledger=ledger):
             pass
-    report = charge(ledger, "a,12\nb,<5\nd,<5\n", block, schema=WIDE, rules=["frequency<5"])
+    report = charge(ledger, "a,12\nb,<5\nd,<5\n", block, schema=WIDE, rule=["frequency<5"])
     return report, [cell for cell in report.cells if cell.keys == {"g": "b"}]
 
 
@@ -203,7 +203,7 @@ def test_what_is_not_listed_is_judged_as_hidden_and_as_zero(tmp_path):
     total = {"file": "t.csv", "dims": ["h"], "where": "all rows", "margins": "all"}
     (tmp_path / "t.csv").write_text("h,n\np,10\nq,10\n")
     files = [tmp_path / name for name in ("n.csv", "t.csv")]
-    plain = check(*files, spec=spec(block, total), rules=["frequency<5"])
+    plain = check(*files, spec=spec(block, total), rule=["frequency<5"])
     assert any(cell.suspected for cell in plain.cells if cell.keys == {"g": "b"})
     hidden, cells = wide_charge(tmp_path, absent="hidden")
     assert {(cell.verdict, cell.outer) for cell in cells} == {("protected", (1, 4))}
@@ -218,7 +218,7 @@ def test_shares_of_negative_values_are_refused_by_the_description(tmp_path, rule
     schema, ledger = {"table": {"name": "t"}, "columns": columns}, tmp_path / "l.db"
     with hartley.Agent(DATA, schema, budget=9, ledger=ledger):
         pass
-    options = {"schema": schema, "rules": [rule]}
+    options = {"schema": schema, "rule": [rule]}
     block = SUMS | {"bounds": [-16, 16]}
     with pytest.raises(InputError, match="contributions that are not negative"):
         check(spec=spec(block), against=ledger, reserve=True, **options)
@@ -339,7 +339,9 @@ def test_what_a_ledger_says_may_itself_be_disclosed(ledger, run):
     verify_check([ledger.parent / "s.csv"], ledger.parent / "c.json")
 
 
-@pytest.mark.parametrize("place", ["hartley.reports.render.page", "hartley.cli.check.gate_texts"])
+@pytest.mark.parametrize(
+    "place", ["hartley.reports.render.page", "hartley.studies.check.gate.junit_text"]
+)
 def test_a_crash_before_the_booking_books_nothing(ledger, run, monkeypatch, place):
     def crash(*_, **__):
         raise RuntimeError("no power")
@@ -358,7 +360,7 @@ def test_a_crash_after_the_booking_costs_nothing_more(ledger, run, monkeypatch):
         raise OSError("disk full")
 
     with monkeypatch.context() as broken:
-        broken.setattr("hartley.cli.check.write_whole", crash)
+        broken.setattr("hartley.files._Together.appear", crash)
         assert run("s.csv", "--charge", "--html", "p.html").exit_code
     assert booked(ledger) == [2]
     again = run("s.csv", "--charge", "--html", "p.html", "--fail-on", "never")

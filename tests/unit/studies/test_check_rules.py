@@ -17,33 +17,33 @@ FIRMS = {"g": ["a"] * 4 + ["b"], "firm": [1, 2, 3, 4, 5], "pay": [80, 15, 3, 2, 
 
 
 def test_frequency_on_lines(tmp_path):
-    report = check(line(tmp_path, 15, "x", "x", 23), rules=["frequency<11"])
+    report = check(line(tmp_path, 15, "x", "x", 23), rule=["frequency<11"])
     assert verdicts(report) == {"a": "safe", "b": "disclosed", "c": "disclosed", "": "safe"}
-    report = check(line(tmp_path, "x", "x", "x", 23), spec=WHOLE, rules=["frequency<11"])
+    report = check(line(tmp_path, "x", "x", "x", 23), spec=WHOLE, rule=["frequency<11"])
     assert verdicts(report) == {"a": "protected", "b": "protected", "c": "protected", "": "safe"}
-    report = check(line(tmp_path, 4, "<5", "<5", 12), rules=["frequency<5"])
+    report = check(line(tmp_path, 4, "<5", "<5", 12), rule=["frequency<5"])
     assert verdicts(report) == {"a": "disclosed", "b": "disclosed", "c": "disclosed", "": "safe"}
-    report = check(line(tmp_path, 9, "<5", "<5", 14), spec=WHOLE, rules=["frequency<5"])
+    report = check(line(tmp_path, 9, "<5", "<5", 14), spec=WHOLE, rule=["frequency<5"])
     assert verdicts(report) == {"a": "safe", "b": "protected", "c": "protected", "": "safe"}
-    report = check(line(tmp_path, 0, 0, 3), rules=["frequency<5"], rounding="nearest 3")
+    report = check(line(tmp_path, 0, 0, 3), rule=["frequency<5"], rounding="nearest 3")
     assert {cell.outer for cell in report.cells} == {(1, 1), (2, 2)}
     assert set(verdicts(report).values()) == {"disclosed"}
 
 
 def test_the_number_of_values_left(tmp_path):
     table = line(tmp_path, 9, "<5", "<5", 14)  # 1+4, 2+3, 3+2, 4+1
-    assert verdicts(check(table, spec=WHOLE, rules=["frequency<5"], left=4))["b"] == "protected"
-    assert verdicts(check(table, spec=WHOLE, rules=["frequency<5"], left=5))["b"] == "disclosed"
+    assert verdicts(check(table, spec=WHOLE, rule=["frequency<5"], left=4))["b"] == "protected"
+    assert verdicts(check(table, spec=WHOLE, rule=["frequency<5"], left=5))["b"] == "disclosed"
 
 
 def test_homogeneous_lines(tmp_path):
-    assert verdicts(check(line(tmp_path, 7, 0, 0, 7), rules=["homogeneous"]))["a"] == "disclosed"
+    assert verdicts(check(line(tmp_path, 7, 0, 0, 7), rule=["homogeneous"]))["a"] == "disclosed"
     marked = line(tmp_path, 7, "s", "s", 9)
-    report = check(marked, rules=["homogeneous"], marks={"s": "1-9"})
+    report = check(marked, rule=["homogeneous"], marks={"s": "1-9"})
     assert report.counts["disclosed"] == 0
     hidden, whole = line(tmp_path, 7, "x", "x", 7), spec({"file": "line.csv", "margins": "all"})
-    assert check(hidden, spec=whole, rules=["homogeneous"]).counts["disclosed"] == 1
-    assert check(hidden, rules=["homogeneous"]).counts["disclosed"] == 0  # the total is of the 7
+    assert check(hidden, spec=whole, rule=["homogeneous"]).counts["disclosed"] == 1
+    assert check(hidden, rule=["homogeneous"]).counts["disclosed"] == 0  # the total is of the 7
 
 
 @pytest.mark.parametrize(("other", "verdict"), [(3, "protected"), (2, "disclosed")])
@@ -53,7 +53,7 @@ def test_p_percent(tmp_path, other, verdict):
     report = check(
         path,
         spec=spec({"file": "line.csv", "statistic": "sum(pay)", "margins": "all"}),
-        rules=["p%=10"],
+        rule=["p%=10"],
         table=data,
         contributor="firm",
     )
@@ -75,7 +75,7 @@ def test_a_sole_contributor_knows_the_other_cell(tmp_path):
     data = {"g": ["a", "b", "b", "b"], "firm": [1, 2, 3, 4], "pay": [40, 50, 8, 2]}
     options = {
         "spec": spec({"file": "line.csv", "statistic": "sum(pay)", "margins": "all"}),
-        "rules": ["p%=20"],
+        "rule": ["p%=20"],
         "table": data,
         "contributor": "firm",
     }
@@ -106,11 +106,11 @@ def test_a_threshold_is_about_counts_and_not_about_sums(tmp_path):
 def test_only_a_cell_with_one_row_has_a_sole_contributor(tmp_path):
     path = line(tmp_path, "x", "x", 12)
     two = {"g": ["a"] * 2 + ["b"] * 10}
-    assert check(path, rules=["frequency<11"], table=two, insider="sole").counts["disclosed"] == 0
+    assert check(path, rule=["frequency<11"], table=two, insider="sole").counts["disclosed"] == 0
     one = {"g": ["a"] * 1 + ["b"] * 11}
-    report = check(path, rules=["frequency<12"], table=one, insider="sole")
+    report = check(path, rule=["frequency<12"], table=one, insider="sole")
     assert verdicts(report)["b"] == "disclosed"
-    assert verdicts(check(path, spec=WHOLE, rules=["frequency<12"], table=one))["b"] == "protected"
+    assert verdicts(check(path, spec=WHOLE, rule=["frequency<12"], table=one))["b"] == "protected"
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_negative_sums_without_bounds_are_refused(tmp_path):
         check(
             line(tmp_path, "x", "x", 2),
             spec=spec(block | {"bounds": [-10, 10]}),
-            rules=["p%=10"],
+            rule=["p%=10"],
             table=data,
         )
 
@@ -178,7 +178,7 @@ def test_hiding_is_priced_by_what_the_pattern_could_read(tmp_path):
         line(tmp_path, "x", "x", 9),
         spec=block,
         schema=schema,
-        rules=["p%=10"],
+        rule=["p%=10"],
         table=data,
         contributor="firm",
     )
@@ -187,6 +187,6 @@ def test_hiding_is_priced_by_what_the_pattern_could_read(tmp_path):
 
 def test_a_line_of_unknown_size_with_one_category_is_disclosed(tmp_path):
     whole = spec({"file": "line.csv", "margins": "all"})
-    report = check(line(tmp_path, "x", 0, 0, "x"), spec=whole, rules=["homogeneous"])
+    report = check(line(tmp_path, "x", 0, 0, "x"), spec=whole, rule=["homogeneous"])
     assert verdicts(report)["a"] == "disclosed"
-    assert check(line(tmp_path, 0, 0, 0, 0), rules=["homogeneous"]).counts["disclosed"] == 0
+    assert check(line(tmp_path, 0, 0, 0, 0), rule=["homogeneous"]).counts["disclosed"] == 0

@@ -58,7 +58,7 @@ def judged(folder, cells, hidden, insider="none", rules=("p%=10",), **options):
     path, data, dims = published(folder, cells, hidden, **options)
     # The total is declared: an undeclared one that no complete line tests protects nothing.
     block = {"file": "t.csv", "statistic": "sum(v)", "dims": dims, "margins": "all"}
-    settings = {"rules": list(rules), "insider": insider, "table": data, "contributor": "firm"}
+    settings = {"rule": list(rules), "insider": insider, "table": data, "contributor": "firm"}
     return path, data, check(path, spec=spec(block), **settings)
 
 
@@ -189,7 +189,7 @@ def test_what_a_forger_leaves_out_is_missed(tmp_path, change):
 
 def test_counts_whose_sum_is_known_are_a_count(tmp_path):
     whole = spec({"file": "line.csv", "margins": "all"})
-    told = {"spec": whole, "rules": ["frequency<5"]}
+    told = {"spec": whole, "rule": ["frequency<5"]}
     # Two cells below 5 that are 4 together are one count of 4; 5 together is enough.
     report = check(line(tmp_path, 9, "<5", "<5", 13), **told)
     assert verdicts(report) == {"a": "safe", "b": "disclosed", "c": "disclosed", "": "safe"}
@@ -203,7 +203,7 @@ def test_counts_whose_sum_is_known_are_a_count(tmp_path):
 
 def test_a_sum_that_is_one_person_is_named_whatever_the_rules(tmp_path):
     whole = spec({"file": "line.csv", "margins": "all"})
-    report = check(line(tmp_path, 9, "x", "x", 10), spec=whole, rules=["homogeneous"])
+    report = check(line(tmp_path, 9, "x", "x", 10), spec=whole, rule=["homogeneous"])
     assert verdicts(report)["b"] == "disclosed"
     assert "together with c it is exactly one person" in {cell.why for cell in report.cells}
     saved = save_certificate(report, tmp_path / "c.json")
@@ -216,7 +216,7 @@ def test_what_two_trees_leave_of_each_other_is_judged(tmp_path):
     path.write_text("g,n\n" + "".join(f"{k},{v}\n" for k, v in rows.items()))
     trees = ({"dim": "g", "P": ["a", "b", "c", "d"]}, {"dim": "g", "Q": ["c", "d"]})
     report = check(
-        path, spec=spec({"file": "t.csv", "margins": "all"}, trees=trees), rules=["frequency<5"]
+        path, spec=spec({"file": "t.csv", "margins": "all"}, trees=trees), rule=["frequency<5"]
     )
     assert verdicts(report)["a"] == "disclosed"
 
@@ -234,7 +234,7 @@ def test_sums_that_known_ones_make_up_are_left_out(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("g,n\n" + "".join(f"{k},{v}\n" for k, v in rows.items()))
     whole = spec({"file": "t.csv", "margins": "all"}, trees=tuple(trees))
-    report = check(path, spec=whole, rules=["frequency<5"])
+    report = check(path, spec=whole, rule=["frequency<5"])
     part = report.statistics[0]
     sums = remainders(part.joint, part.inference.outer_low, part.inference.outer_high)
     assert len(sums) == 2 * 14
@@ -267,7 +267,7 @@ def test_sums_that_follow_from_several_overlapping_totals_are_judged(tmp_path, i
     report = check(
         path,
         spec=spec(block | {"statistic": "sum(v)"}),
-        rules=[rule],
+        rule=[rule],
         table=data,
         contributor="firm",
         insider=insider,
@@ -281,7 +281,7 @@ def test_sums_that_follow_from_several_overlapping_totals_are_judged(tmp_path, i
 def test_small_counts_whose_sum_follows_from_several_totals_are_a_count(tmp_path):
     cells = dict.fromkeys(product("01", repeat=3), 30) | {tuple("010"): 2, tuple("101"): 2}
     path, block = cube(tmp_path, cells, lambda place: "<5" if cells[place] < 5 else "x")
-    report = check(path, spec=spec(block), rules=["frequency<5"])
+    report = check(path, spec=spec(block), rule=["frequency<5"])
     found = {"".join(c.keys.values()): c.why for c in report.cells if c.verdict == "disclosed"}
     assert found.keys() == {"010", "101"}
     assert found["101"].endswith("it is known exactly")
@@ -295,7 +295,7 @@ def test_small_counts_whose_sum_follows_from_several_totals_are_a_count(tmp_path
         verify_check([path], saved)
     cells[tuple("010")] = 3  # together they are 5: no small count
     path, block = cube(tmp_path, cells, lambda place: "<5" if cells[place] < 5 else "x")
-    report = check(path, spec=spec(block), rules=["frequency<5"])
+    report = check(path, spec=spec(block), rule=["frequency<5"])
     assert report.counts["disclosed"] == report.counts["open"] == 0
     saved = save_certificate(report, tmp_path / "c.json")
     forged = json.loads(json.dumps(certify_tables(report).content))
@@ -328,7 +328,7 @@ INSIDE = [f"{r},{c},x" for r in ("r1", "r2") for c in ("c1", "c2")]
 def test_hidden_totals_whose_sum_is_small_and_known_are_disclosed(tmp_path):
     rows = [*INSIDE, "r3,c1,20", "r3,c2,30", "r1,Total,<5", "r2,Total,<5", "r3,Total,50"]
     path, block = grid(tmp_path, [*rows, "Total,c1,x", "Total,c2,x", "Total,Total,53"])
-    report = check(path, spec=spec(block), rules=["frequency<5"])
+    report = check(path, spec=spec(block), rule=["frequency<5"])
     assert named(report, "disclosed") >= {"r1", "r2"}
     assert named(report, "safe") >= {"c1", "c2"}  # they hold 20 and 30 people more
     assert verified(path, report, tmp_path)
@@ -341,7 +341,7 @@ def test_hidden_totals_that_tell_a_part_together_are_disclosed(tmp_path):
     parts += [("r2", "c1", "f", 45), ("r2", "c2", "f", 45), ("r2", "c1", "h", 2)]
     parts += [("r3", f"c{1 + at % 2}", f"o{at}", 33) for at in range(10)]
     data = {key: [part[at] for part in parts] for at, key in enumerate(("r", "c", "firm", "v"))}
-    settings = {"rules": ["p%=10"], "table": data, "contributor": "firm"}
+    settings = {"rule": ["p%=10"], "table": data, "contributor": "firm"}
     report = check(path, spec=spec(block | {"statistic": "sum(v)"}), **settings)
     assert named(report, "disclosed") >= {"r1", "r2"}
     assert verified(path, report, tmp_path, data)
@@ -361,7 +361,7 @@ def test_a_cell_that_holds_more_than_a_small_known_sum_is_not_protected(tmp_path
     ]
     trees = [{"dim": "a", "P": ["a0", "a1"], "Q": ["a2", "a3"]}]
     paths = [tmp_path / f"{name}.csv" for name in tables]
-    report = check(*paths, spec=spec(*blocks, trees=trees), rules=["frequency<6"])
+    report = check(*paths, spec=spec(*blocks, trees=trees), rule=["frequency<6"])
     assert "a0" in named(report, "open")
     saved = save_certificate(report, tmp_path / "c.json")
     assert verify_check(paths, saved).counts == report.counts
@@ -378,7 +378,7 @@ def test_numbers_that_follow_from_ranges_may_leave_a_small_sum(tmp_path, ends, l
     path.write_text("\n".join(["r,n", *(["x,x", "y,x", "z,x"] if listed else []), *lines]) + "\n")
     block = {"file": "t.csv", "dims": ["r"], "marks": {ends: ends}, "margins": "all"}
     trees = [{"dim": "r", name: [*name.lower()]} for name in ("XY", "YZ", "XZ")]
-    report = check(path, spec=spec(block, trees=trees), rules=["frequency<5"])
+    report = check(path, spec=spec(block, trees=trees), rule=["frequency<5"])
     assert named(report, "disclosed") == {"a", "b"}
     assert verified(path, report, tmp_path)
 
@@ -389,7 +389,7 @@ def test_a_certificate_that_leaves_out_proofs_protects_nothing(tmp_path, monkeyp
     path = tmp_path / "t.csv"
     block = {"file": "t.csv", "dims": ["r"], "marks": {"20-21": "20-21"}, "margins": "all"}
     trees = [{"dim": "r", name: [*name.lower()]} for name in ("XY", "YZ", "XZ")]
-    report = check(path, spec=spec(block, trees=trees), rules=["frequency<5"])
+    report = check(path, spec=spec(block, trees=trees), rule=["frequency<5"])
     saved = save_certificate(report, tmp_path / "c.json")
     assert named(report, "protected") == set()
     assert verify_check([path], saved).counts["protected"] == 0
@@ -407,7 +407,7 @@ def test_a_joint_part_with_somebody_who_is_in_no_sensitive_cell_is_looked_at(tmp
     path, block = cube(tmp_path, sums, lambda _: "x")
     settings = {"table": data, "contributor": "firm", "insider": insider}
     block |= {"statistic": "sum(v)"}
-    report = check(path, spec=spec(block), rules=["dominance=2,90"], **settings)
+    report = check(path, spec=spec(block), rule=["dominance=2,90"], **settings)
     assert named(report, "disclosed") == {"0 1 0", "1 0 1"}
     assert verified(path, report, tmp_path, data)
 
@@ -416,7 +416,7 @@ def test_a_joint_part_with_somebody_who_is_in_no_sensitive_cell_is_looked_at(tmp
 def test_a_sum_of_one_person_from_overlapping_totals_is_always_reported(tmp_path, rules):
     cells = dict.fromkeys(CUBE, 20) | {tuple("010"): 1, tuple("101"): 0}
     path, block = cube(tmp_path, cells, lambda _: "x")
-    report = check(path, spec=spec(block), rules=rules)
+    report = check(path, spec=spec(block), rule=rules)
     assert named(report, "disclosed") == {"0 1 0", "1 0 1"}
     assert verified(path, report, tmp_path)
 

@@ -55,7 +55,7 @@ def test_the_release_loses_least_among_those_with_enough_households(seed):
     }
     homes = [home or f"alone {i}" for i, home in enumerate(people["home"])]
     widths = {"age": [3, 6], "zip": {z: [z[0]] for z in people["zip"]}}
-    release = anonymize(people, k=k, hierarchies=widths, suppress=suppress, roles=ROLES)
+    release = anonymize(people, k=k, hierarchy=widths, suppress=suppress, roles=ROLES)
 
     def coarse(node):
         ages = [a if not node[0] else a // (0, 3, 6, 1)[node[0]] for a in people["age"]]
@@ -97,7 +97,7 @@ def test_what_is_released_is_anonymous_for_whole_households_too():
         "zip": rng.integers(10, 15, 300).tolist(),
         "home": rng.integers(0, 120, 300).tolist(),
     }
-    release = anonymize(people, k=5, hierarchies={"age": [5, 10, 20]}, roles=ROLES)
+    release = anonymize(people, k=5, hierarchy={"age": [5, 10, 20]}, roles=ROLES)
     rows = {name: release.table.column(name).to_pylist() for name in ("age", "zip")}
     report = anonymity(rows | {"home": people["home"]}, keys=["age", "zip"], roles=ROLES)
     assert (report.people.among_few, report.people.household_among_few) == (0, 0)

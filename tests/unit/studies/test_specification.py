@@ -63,6 +63,10 @@ MISTAKES = [
     (bits(bits=5000), "5,000 bits", "fewer"),
     (maximin(people=0), "0 people", "people = 5000"),
     (maximin(people="2.5"), "2.5 people", "people = 5000"),
+    *(
+        (maximin(people=people), "There cannot be so many people", "how many people")
+        for people in (10**30, "1e30", 2**63)
+    ),
     (maximin(people="many"), "number of people is not a number", "for example"),
     (without(maximin(), "people"), "'people' is missing", "people = 5000"),
     (without(maximin(query="total(height)"), "people"), "'people' is missing", "people = 5000"),
@@ -195,12 +199,11 @@ def test_a_total_spans_everybody_and_one_person_moves_it_by_a_whole_range():
     wanted = Specification.read(maximin(query="total(height)", people=4))
     assert (wanted.answer_range.low, wanted.answer_range.high) == (400, 1000)
     assert wanted.reach == 150
+    assert Specification.read(maximin(people=2**63 - 1)).people == 2**63 - 1
 
 
 def test_a_record_that_is_answered_by_itself_is_one_persons():
-    wanted = Specification.read({
-        "objective": "maximin", "query": "x1**2 + 2*x2**2", "error": "0.5", "columns": SQUARE,
-    })  # fmt: skip
+    wanted = Specification.read(without(maximin(query="x1**2 + 2*x2**2", columns=SQUARE), "people"))
     assert (wanted.answer_range.low, wanted.answer_range.high) == (0, 12)
     assert wanted.reach == 12
 
@@ -220,9 +223,8 @@ def test_a_hypothesis_may_be_written_in_every_direction(text):
 
 
 def test_a_range_that_is_not_exact_is_rounded_outward_to_ends_that_can_be_read():
-    wanted = Specification.read({
-        "objective": "maximin", "query": "exp(x)", "error": 1, "columns": {"x": {"range": [0, 1]}},
-    })  # fmt: skip
+    one = maximin(query="exp(x)", error=1, columns={"x": {"range": [0, 1]}})
+    wanted = Specification.read(without(one, "people"))
     low, high = wanted.answer_range.low, wanted.answer_range.high
     assert low <= 1
     assert 0 <= float(high) - 2.718281828459045 < 1e-6

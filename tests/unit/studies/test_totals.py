@@ -11,7 +11,7 @@ from hartley.errors import CertificateError, InputError
 from hartley.guarantees.table_certificate import sealed, verify_tables
 from hartley.studies.check.certificate import save_certificate, verify_check
 from hartley.studies.check.check import check
-from hartley.studies.check.gate import assert_safe, check_cases
+from hartley.studies.check.gate import assert_safe, check_gate
 from hartley.tables.described import read_descriptions
 
 RULES = ["frequency<11"]
@@ -34,27 +34,27 @@ def found(report):
 
 def test_a_declared_tree_is_never_counted_twice(tmp_path):
     path = lines(tmp_path / "t.csv", "g", **COAST)
-    report = check(path, spec=tree(coast=["north", "west"]), rules=RULES)
+    report = check(path, spec=tree(coast=["north", "west"]), rule=RULES)
     assert found(report)["east"] == ("safe", (60, 60))
-    assert found(check(path, rules=RULES))["east"] == ("open", (0, None))
+    assert found(check(path, rule=RULES))["east"] == ("open", (0, None))
     shown = spec(
         {"file": "t.csv", "margins": "shown"}, trees=({"dim": "g", "coast": ["north", "west"]},)
     )
     with pytest.raises(InputError, match="those of the shown cells, and they are not"):
         check(path, spec=shown)
     alone = lines(tmp_path / "t.csv", "g", **COAST | {"Total": 60})
-    assert found(check(alone, spec=shown, rules=RULES))["east"] == ("protected", (0, None))
+    assert found(check(alone, spec=shown, rule=RULES))["east"] == ("protected", (0, None))
 
 
 def test_a_subtotal_that_nobody_declares_is_open(tmp_path):
     path = lines(tmp_path / "t.csv", "g", **LIST_21)
-    assert {found(check(path, rules=RULES))[key][0] for key in ("A1", "A2")} == {"open"}
-    declared = found(check(path, spec=tree(**A), rules=RULES))
+    assert {found(check(path, rule=RULES))[key][0] for key in ("A1", "A2")} == {"open"}
+    declared = found(check(path, spec=tree(**A), rule=RULES))
     assert declared["A1"] == declared["A2"] == ("disclosed", (0, 8))
     path = lines(tmp_path / "t.csv", "g", **LIST_22)
     hidden = ("A1", "A2", "B1", "B2", "B")
-    assert {found(check(path, rules=RULES))[key][0] for key in hidden} == {"open"}
-    declared = found(check(path, spec=tree(**A, **B), rules=RULES))
+    assert {found(check(path, rule=RULES))[key][0] for key in hidden} == {"open"}
+    declared = found(check(path, spec=tree(**A, **B), rule=RULES))
     assert declared["A1"] == declared["A2"] == ("disclosed", (0, 8))
     assert declared["B1"] == declared["B2"] == ("protected", (0, 32))
     assert declared["B"] == ("safe", (32, 32))
@@ -62,19 +62,19 @@ def test_a_subtotal_that_nobody_declares_is_open(tmp_path):
 
 def test_hidden_zeros_fit_both_kinds_of_totals(tmp_path):
     path = lines(tmp_path / "t.csv", "g", **LIST_23)
-    assert {found(check(path, rules=RULES))[key][0] for key in ("south", "west")} == {"open"}
+    assert {found(check(path, rule=RULES))[key][0] for key in ("south", "west")} == {"open"}
     for margins, expected in (("all", ("safe", (0, 0))), ("shown", ("protected", (0, None)))):
         block = spec({"file": "t.csv", "margins": margins})
-        cells = found(check(path, spec=block, rules=RULES))
+        cells = found(check(path, spec=block, rule=RULES))
         assert cells["south"] == cells["west"] == expected
     path.write_text(TABLE_24)
-    assert check(path, rules=RULES).counts == {"disclosed": 0, "open": 2, "protected": 0, "safe": 2}
+    assert check(path, rule=RULES).counts == {"disclosed": 0, "open": 2, "protected": 0, "safe": 2}
 
 
 def test_a_table_of_two_dimensions_tests_its_totals(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("g,a,b,c,Total\nx,20,50,10,80\ny,s,19,s,49\nz,s,32,s,61\nTotal,45,101,44,190\n")
-    options = {"marks": {"s": "hidden"}, "rules": ["frequency<20"]}
+    options = {"marks": {"s": "hidden"}, "rule": ["frequency<20"]}
     report = check(path, **options)
     assert {c.outer for c in report.cells if c.stated[1] is None} == {(0, 25), (5, 30), (4, 29)}
     assert report.statistics[0].tables[0].reading == "tested"
@@ -121,8 +121,8 @@ def test_one_untested_total_leaves_all_outputs_beside_it_open(tmp_path):
     first = lines(tmp_path / "a.csv", "g", a="x", b="x", Total=40)
     second = lines(tmp_path / "b.csv", "h", u="x", v="x", Total=40)
     whole = {"file": "a.csv", "margins": "all"}
-    assert check(first, spec=spec(whole), rules=RULES).counts["protected"] == 2
-    both = check(first, second, spec=spec(whole), rules=RULES)
+    assert check(first, spec=spec(whole), rule=RULES).counts["protected"] == 2
+    both = check(first, second, spec=spec(whole), rule=RULES)
     assert both.counts["protected"] == 0
     assert both.counts["open"] == 4
     assert sum("neither declared nor tested" in note for note in both.notes) == 1
@@ -130,16 +130,16 @@ def test_one_untested_total_leaves_all_outputs_beside_it_open(tmp_path):
 
 def test_the_line_to_paste_declares_the_total(tmp_path):
     path = lines(tmp_path / "t.csv", "g", a="x", b="x", c="x", Total=40)
-    (note,) = check(path, rules=RULES).notes
+    (note,) = check(path, rule=RULES).notes
     toml = tmp_path / "outputs.toml"
     toml.write_text(note.split(":\n", 1)[1])
     assert read_descriptions(toml).of(str(path)).margins == "all"
-    assert check(path, spec=toml, rules=RULES).counts["protected"] == 3
+    assert check(path, spec=toml, rule=RULES).counts["protected"] == 3
     toml.write_text('[[outputs]]\nfile = "t.csv"\nstatistic = "count"\n')
-    (note,) = check(path, spec=toml, rules=RULES).notes
+    (note,) = check(path, spec=toml, rule=RULES).notes
     assert "what describes it already" in note
     toml.write_text(toml.read_text() + note.splitlines()[-1] + "\n")
-    assert check(path, spec=toml, rules=RULES).counts["protected"] == 3
+    assert check(path, spec=toml, rule=RULES).counts["protected"] == 3
 
 
 def test_neither_reading_fits_and_the_hint_names_trees(tmp_path):
@@ -152,18 +152,18 @@ def test_neither_reading_fits_and_the_hint_names_trees(tmp_path):
 def test_what_one_reading_discloses_stops_a_pipeline(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(ROWS)
-    report = check(path, rules=["homogeneous"])
+    report = check(path, rule=["homogeneous"])
     assert report.counts["open"] == 3
     assert sum(cell.suspected for cell in report.cells) == 2
     assert report.headline.endswith(
         "3 cells are open, 2 of them disclosed under an assumption that fits."
     )
-    assert not check_cases(report, "disclosed")[0].passed
-    assert check_cases(report, "never")[0].passed
+    assert not check_gate(report, "disclosed")[0].passed
+    assert check_gate(report, "never")[0].passed
     run = CliRunner().invoke(app, ["check", str(path), "--rule", "homogeneous"])
     assert run.exit_code == 3
     with pytest.raises(AssertionError, match="open under homogeneous"):
-        assert_safe(path, rules=("homogeneous",))
+        assert_safe(path, rule=("homogeneous",))
 
 
 @pytest.mark.parametrize("fail_on", ["disclosed", "open", "never"])
@@ -173,8 +173,8 @@ def test_what_one_reading_discloses_stops_a_pipeline(tmp_path):
 )
 def test_the_exit_code_agrees_with_the_headline(tmp_path, outputs, fail_on):
     paths = [lines(tmp_path / f"{i}.csv", "g", **cells) for i, cells in enumerate(outputs)]
-    report = check(*paths, rules=RULES)
-    bad = any(not case.passed for case in check_cases(report, fail_on))
+    report = check(*paths, rule=RULES)
+    bad = any(not case.passed for case in check_gate(report, fail_on))
     says = report.headline[0].isdigit() or "of them disclosed under" in report.headline
     says |= fail_on == "open" and " open" in report.headline
     assert bad == (says and fail_on != "never")
@@ -191,7 +191,7 @@ def certificate(tmp_path, text, **options):
 @pytest.mark.parametrize("text", [TABLE_24, ROWS, "g,n\nA1,x\nA2,x\nA,8\nB,15\nTotal,23\n"])
 @pytest.mark.parametrize("rules", [RULES, ["homogeneous"]])
 def test_a_certificate_states_an_untested_reading(tmp_path, text, rules):
-    path, report, saved = certificate(tmp_path, text, rules=rules)
+    path, report, saved = certificate(tmp_path, text, rule=rules)
     proved = verify_tables([path], saved)
     assert {name: proved.counts[name] for name in ("disclosed", "open", "protected")} == {
         name: report.counts[name] for name in ("disclosed", "open", "protected")
@@ -245,7 +245,7 @@ def claimed(before, after):
     ],
 )
 def test_a_certificate_whose_reading_is_changed_is_refused(tmp_path, change):
-    path, _, saved = certificate(tmp_path, TABLE_24, rules=RULES)
+    path, _, saved = certificate(tmp_path, TABLE_24, rule=RULES)
     verify_tables([path], saved)
     forged(saved, change)
     with pytest.raises(CertificateError):
@@ -305,7 +305,7 @@ def test_a_rounded_sum_beside_finer_ones_may_have_their_decimals(tmp_path):
     report = check(
         *(tmp_path / block["file"] for block in blocks),
         spec=spec(*(block | {"margins": "all"} for block in blocks)),
-        rules=["frequency<5"],
+        rule=["frequency<5"],
     )
     (cell,) = [c for c in report.cells if c.keys == {"g": "a"}]
     assert cell.outer == (575, 619)
@@ -319,5 +319,5 @@ def test_a_letter_among_the_numbers_of_a_middle_column_may_be_a_mark(tmp_path):
     with pytest.raises(InputError) as caught:
         check(path)
     assert '--marks "s=hidden"' in caught.value.hint
-    report = check(path, marks={"s": "hidden"}, rules=["frequency<3"])
+    report = check(path, marks={"s": "hidden"}, rule=["frequency<3"])
     assert {cell.keys["columns"] for cell in report.cells if len(cell.keys) > 1} == {"u", "v"}

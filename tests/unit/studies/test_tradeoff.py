@@ -14,13 +14,7 @@ from hartley.policies.hypotheses.lines import StretchPolicy, Threshold
 from hartley.policies.quantized_column import allocate_bits
 from hartley.studies.release.design import design
 from hartley.studies.release.specification import Specification
-from hartley.studies.release.tradeoff import (
-    errors_for,
-    plain_values,
-    read_errors,
-    thinned,
-    tradeoff,
-)
+from hartley.studies.release.tradeoff import errors_for, read_errors, thinned, tradeoff
 from hartley.studies.release.tradeoff_points import AnswerFacts, query_point
 
 NATS = math.log(2)
@@ -352,10 +346,6 @@ def test_every_null_has_a_reason_and_nothing_is_infinite(spec):
     assert content["headline"] == curve.headline
     assert content["sentences"]
     assert sum(point["chosen"] for point in content["points"]) == 1
-
-
-def test_plain_values_leave_nothing_that_json_does_not_hold():
-    assert plain_values({"a": (math.inf, Fraction(1, 3))}) == {"a": [None, pytest.approx(1 / 3)]}
 
 
 def test_progress_goes_from_nothing_to_everything():

@@ -46,7 +46,9 @@ def test_a_memory_limit_may_be_a_number_or_nothing():
     assert parse_memory("2.5GB") == 2_500_000_000
 
 
-@pytest.mark.parametrize("text", ["lots", "", "GB", "1XB", "nanGB", "infGB", "1 2 GB"])
+@pytest.mark.parametrize(
+    "text", ["lots", "", "GB", "1XB", "nan", "nanGB", "inf GB", "1 2 GB", "-5GB", -1]
+)
 def test_a_memory_limit_that_is_no_size_is_refused(text):
     with pytest.raises(OptionError, match=r"memory limit .* is not a size; hint: "):
         parse_memory(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import math
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ import pytest
 import hartley
 from hartley import ColumnError, EngineError, OptionError, Relation, TableError, open_table
 from hartley.engines.table import Kind, Table
+from hartley.ranges.counting import tally_pairs
 from hartley.tables.view import profile
 
 # --- Whatever holds a table opens as the same table -----------------------------------------------
@@ -44,22 +45,8 @@ def as_parquet(folder: Path) -> Path:
     return folder / "people.parquet"
 
 
-def as_unnamed_parquet(folder: Path) -> Path:
-    return as_parquet(folder).rename(folder / "people")
-
-
-def as_csv(folder: Path) -> Path:
-    pd.DataFrame(COLUMNS).to_csv(folder / "people.csv", index=False)
-    return folder / "people.csv"
-
-
-def as_semicolon_csv(folder: Path) -> Path:
-    pd.DataFrame(COLUMNS).to_csv(folder / "people.csv", index=False, sep=";")
-    return folder / "people.csv"
-
-
-def as_csv_with_byte_order_mark(folder: Path) -> Path:
-    pd.DataFrame(COLUMNS).to_csv(folder / "people.csv", index=False, encoding="utf-8-sig")
+def as_csv(folder: Path, **options) -> Path:
+    pd.DataFrame(COLUMNS).to_csv(folder / "people.csv", index=False, **options)
     return folder / "people.csv"
 
 
@@ -80,10 +67,10 @@ def halves(folder: Path, ending: str) -> list[Path]:
 SOURCES = {
     "a Parquet path": as_parquet,
     "a Parquet path as text": lambda folder: str(as_parquet(folder)),
-    "a Parquet file without an ending": as_unnamed_parquet,
+    "a Parquet file without an ending": lambda folder: as_parquet(folder).rename(folder / "people"),
     "a CSV path": as_csv,
-    "a CSV path with semicolons": as_semicolon_csv,
-    "a CSV path with a byte order mark": as_csv_with_byte_order_mark,
+    "a CSV path with semicolons": lambda folder: as_csv(folder, sep=";"),
+    "a CSV path with a byte order mark": lambda folder: as_csv(folder, encoding="utf-8-sig"),
     "a zipped CSV path": as_zipped_csv,
     "a list of Parquet paths": lambda folder: halves(folder, "parquet"),
     "a list of CSV paths": lambda folder: [str(path) for path in halves(folder, "csv")],
@@ -147,51 +134,36 @@ def test_a_file_named_like_a_pattern_is_the_file_itself(tmp_path):
     assert open_table(path).columns == tuple(COLUMNS)
 
 
-def test_names_stand_for_a_missing_header(tmp_path):
-    path = tmp_path / "bare.csv"
-    path.write_text("31,x\n32,y\n31,x\n")
-    relation = Relation.from_table(
-        open_table(path, names=["age", "job"]), secret="age", released="job"
-    )
+def test_names_stand_for_a_missing_header(file):
+    table = open_table(file("31,x\n32,y\n31,x\n"), names=["age", "job"])
+    relation = Relation.from_table(table, secret="age", released="job")
     assert relation.secret_range == [31, 32]
     assert relation.rows == 3
 
 
-def test_the_first_line_is_a_header_even_where_all_is_text(tmp_path):
-    path = tmp_path / "words.csv"
-    path.write_text("first,second\nx,y\nz,w\n")
-    table = open_table(path)
+def test_the_first_line_is_a_header_even_where_all_is_text(file):
+    table = open_table(file("first,second\nx,y\nz,w\n"))
     assert table.columns == ("first", "second")
     assert Relation.from_table(table, secret="first", released="second").rows == 2
 
 
 @pytest.mark.parametrize("null", ["?", ["?", "NA"], ("NA", "?")])
-def test_named_marks_and_empty_fields_are_missing(null, tmp_path):
-    path = tmp_path / "marked.csv"
-    path.write_text("age,chol\n31,?\n32,200\n33,\n34,210\n")
-    table = open_table(path, null=null)
+def test_named_marks_and_empty_fields_are_missing(null, file):
+    table = open_table(file("age,chol\n31,?\n32,200\n33,\n34,210\n"), null=null)
     assert table.kind("chol") is Kind.INTEGER
     relation = Relation.from_table(table, secret="age", released="chol", missing="value")
     assert relation.released_range == [200, 210, None]
     assert relation.conditional_range(released=None) == [31, 33]
 
 
-def test_a_mark_that_is_not_named_makes_a_text_column(tmp_path):
-    path = tmp_path / "marked.csv"
-    path.write_text("age,chol\n31,?\n32,200\n")
-    assert open_table(path).kind("chol") is Kind.TEXT
+def test_a_mark_or_a_stray_word_in_the_last_of_many_lines_makes_a_text_column(file):
+    assert open_table(file("age,chol\n31,?\n32,200\n")).kind("chol") is Kind.TEXT
+    assert open_table(file("age\n" + "31\n" * 50_000 + "unknown\n")).kind("age") is Kind.TEXT
 
 
-def test_a_stray_word_in_the_last_of_many_lines_still_decides_the_type(tmp_path):
-    path = tmp_path / "long.csv"
-    path.write_text("age\n" + "31\n" * 50_000 + "unknown\n")
-    assert open_table(path).kind("age") is Kind.TEXT
-
-
-def test_a_header_may_quote_a_separator(tmp_path):
-    path = tmp_path / "quoted.csv"
-    path.write_text('"income, gross";age\n1;2\n3;4\n')
-    assert open_table(path).columns == ("income, gross", "age")
+def test_a_header_may_quote_a_separator(file):
+    table = open_table(file('"income, gross";age\n1;2\n3;4\n'))
+    assert table.columns == ("income, gross", "age")
 
 
 def test_columns_of_pandas_named_by_numbers_are_named_by_text():
@@ -240,10 +212,8 @@ def test_columns_that_differ_in_case_alone_are_refused_together(refused):
         (("24-12-31 10:00:00", "24-01-02 11:00:00"), Kind.TEXT),
     ],
 )
-def test_days_of_a_csv_are_days_only_where_their_writing_leaves_no_doubt(days, read, tmp_path):
-    path = tmp_path / "days.csv"
-    path.write_text("day,n\n" + "".join(f"{day},{i}\n" for i, day in enumerate(days)))
-    table = open_table(path)
+def test_days_of_a_csv_are_days_only_where_their_writing_leaves_no_doubt(days, read, file):
+    table = open_table(file("day,n\n" + "".join(f"{day},{i}\n" for i, day in enumerate(days))))
     assert table.kind("day") is read
     found = [str(day) for day in table.expression.to_pyarrow()["day"].to_pylist()]
     assert sorted(found) == sorted(
@@ -344,11 +314,6 @@ def released(source, **options):
     return Relation.from_table(source, secret="s", released="r", **options).released_range
 
 
-def write(path, *lines):
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 @pytest.mark.slow
 def test_records_of_a_nested_column_are_not_taken_for_those_of_a_plain_one(tmp_path):
     rows = 200_001
@@ -389,13 +354,13 @@ def test_nan_in_a_file_is_missing_as_in_memory(tmp_path):
     ],
     ids=lambda texts: texts[0],
 )
-def test_different_texts_of_a_csv_stay_different(texts, tmp_path):
-    path = write(tmp_path / "t.csv", "s,r", *(f"{i},{text}" for i, text in enumerate(texts)))
+def test_different_texts_of_a_csv_stay_different(texts, file):
+    path = file("s,r\n" + "".join(f"{i},{text}\n" for i, text in enumerate(texts)))
     assert len(released(path)) == len(texts)
 
 
-def test_numbers_of_a_csv_are_numbers_where_nothing_is_lost(tmp_path):
-    path = write(tmp_path / "t.csv", "s,r", "1,10", "2,-3", "3,0.5")
+def test_numbers_of_a_csv_are_numbers_where_nothing_is_lost(file):
+    path = file("s,r\n1,10\n2,-3\n3,0.5\n")
     assert released(path) == [-3.0, 0.5, 10.0]
     assert released(path, bins={"r": 5}) == [-2.5, 2.5, 12.5]
 
@@ -407,10 +372,8 @@ def test_parquet_files_of_different_types_are_refused(tmp_path):
         released([tmp_path / "a.parquet", tmp_path / "b.parquet"])
 
 
-def test_names_of_folders_are_not_values(tmp_path):
-    (tmp_path / "r=1/data").mkdir(parents=True)
-    path = write(tmp_path / "r=1/data/c.csv", "s,r", "1,7", "2,8")
-    assert released(path) == [7, 8]
+def test_names_of_folders_are_not_values(file):
+    assert released(file("s,r\n1,7\n2,8\n", "r=1/data/c.csv")) == [7, 8]
 
 
 def test_times_of_a_nanosecond_stay_apart_in_memory_and_are_refused_in_files(tmp_path):
@@ -438,14 +401,7 @@ def test_listed_pairs_tell_truth_from_one_and_take_nan_for_itself():
     assert len(two.secret_range) == 2
 
 
-def test_a_record_batch_is_a_table():
-    batch = pa.record_batch({"s": [1, 2], "r": [3, 4]})
-    assert released(batch) == [3, 4]
-
-
 def test_a_table_that_changes_while_it_is_counted_is_refused(monkeypatch):
-    import ibis
-
     monkeypatch.setattr("hartley.ranges.counting.TALLY_FROM", -1)
     for limit in (None, 1):
         backend = ibis.duckdb.connect()
@@ -459,18 +415,13 @@ def test_a_table_that_changes_while_it_is_counted_is_refused(monkeypatch):
 
 
 def test_one_table_serves_several_threads():
-    table = hartley.open_table(pd.DataFrame({"s": range(500), "r": [i % 7 for i in range(500)]}))
-    found = []
+    table = open_table(pd.DataFrame({"s": range(500), "r": [i % 7 for i in range(500)]}))
 
-    def count():
-        found.append(Relation.from_table(table, secret="s", released="r").summary.released)
+    def count(_):
+        return Relation.from_table(table, secret="s", released="r").summary.released
 
-    threads = [threading.Thread(target=count) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [7] * 4
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(count, range(4))) == [7] * 4
 
 
 @pytest.mark.parametrize("step", ["1e999999999", "1e-999999999"])
@@ -486,8 +437,6 @@ def test_spread_integers_take_no_memory_for_what_lies_between():
     relation = Relation.from_table(
         {"s": values, "r": values[::-1].copy()}, secret="s", released="r"
     )
-    from hartley.ranges.counting import tally_pairs
-
     tally = tally_pairs(relation.view, [0], [1])
     assert tally.secret.width == len(set(values.tolist()))
 
@@ -512,64 +461,41 @@ def relate(source, secret="age", released="job", **options):  # noqa: S107 - a s
 
 # --- files ----------------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"age,job\n1,2\n3,4,{MARKER}\n",
-        f"age,job,x\n1,2,{MARKER}\n3,4\n",
-        f"age,job,x\n1,2\n3,{MARKER}\n",
-        f"age,job\n1,{MARKER},3\n4,5,6\n",
-        f"age,job\n1\n3,{MARKER}\n",
-        "age,job,x\n" + "1,2,3\n" * 3000 + f"{MARKER},5\n" + "1,2,3\n" * 3000,
-    ],
-    ids=["long last", "short last", "short all", "long all", "short first", "short far down"],
-)
-def test_lines_of_different_lengths_are_refused(text, tmp_path, refused):
-    path = tmp_path / "ragged.csv"
-    path.write_text(text)
-    with refused(TableError, "ragged.csv"):
-        relate(path)
+RAGGED = "age,job,x\n" + "1,2,3\n" * 3000 + f"{MARKER},5\n" + "1,2,3\n" * 3000
+PACKED = gzip.compress(b"age,job\n" + MARKER.encode() * 5000)
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("name", "content"),
     [
-        bytes(range(256)) * 20,
-        b"age,job\n\xff\xfe,2\n1," + MARKER.encode() + b"\n",
-        ("age,job\n1,é\n2," + MARKER + "\n").encode("latin-1"),
-        ("age,job\n1,2\n" + MARKER + ",2\n").encode("utf-16"),
-        b"\x89PNG\r\n\x1a\n" + MARKER.encode(),
+        *(
+            (f"{rows}.csv", text)
+            for rows, text in {
+                "long_last": f"age,job\n1,2\n3,4,{MARKER}\n",
+                "short_last": f"age,job,x\n1,2,{MARKER}\n3,4\n",
+                "short_all": f"age,job,x\n1,2\n3,{MARKER}\n",
+                "long_all": f"age,job\n1,{MARKER},3\n4,5,6\n",
+                "short_first": f"age,job\n1\n3,{MARKER}\n",
+                "short_far_down": RAGGED,
+            }.items()
+        ),
+        ("bytes.csv", bytes(range(256)) * 20),
+        ("stray.csv", b"age,job\n\xff\xfe,2\n1," + MARKER.encode() + b"\n"),
+        ("latin.csv", ("age,job\n1,é\n2," + MARKER + "\n").encode("latin-1")),
+        ("utf16.csv", ("age,job\n1,2\n" + MARKER + ",2\n").encode("utf-16")),
+        ("image.csv", b"\x89PNG\r\n\x1a\n" + MARKER.encode()),
+        ("plain.csv.gz", f"age,job\n1,{MARKER}\n"),
+        ("cut.csv.gz", PACKED[: len(PACKED) // 2]),
+        ("people.parquet", f"age,job\n1,{MARKER}\n"),
+        ("nothing.csv", b""),
+        ("header.csv", "age,job\n"),
+        ("header_without_end.csv", "age,job"),
     ],
-    ids=["all bytes", "stray bytes", "latin-1", "utf-16", "image"],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 25 else "",
 )
-def test_what_is_no_text_is_refused_as_csv(content, tmp_path, refused):
-    path = tmp_path / "binary.csv"
-    path.write_bytes(content)
-    with refused(TableError, "binary.csv"):
-        relate(path)
-
-
-def test_text_named_gz_is_refused(tmp_path, refused):
-    path = tmp_path / "plain.csv.gz"
-    path.write_text(f"age,job\n1,{MARKER}\n")
-    with refused(TableError, "plain.csv.gz"):
-        relate(path)
-
-
-def test_a_truncated_gz_is_refused(tmp_path, refused):
-    path = tmp_path / "cut.csv.gz"
-    packed = gzip.compress(b"age,job\n" + MARKER.encode() * 5000)
-    path.write_bytes(packed[: len(packed) // 2])
-    with refused(TableError, "cut.csv.gz"):
-        relate(path)
-
-
-def test_text_named_parquet_is_refused(tmp_path, refused):
-    path = tmp_path / "people.parquet"
-    path.write_text(f"age,job\n1,{MARKER}\n")
-    with refused(TableError, "people.parquet"):
-        relate(path)
+def test_a_file_that_holds_no_table_is_refused(name, content, file, refused):
+    with refused(TableError, name):
+        relate(file(content, name))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
@@ -590,34 +516,10 @@ def test_parquet_damaged_in_the_middle_is_an_engine_error(tmp_path, refused):
         relate(path).compute()
 
 
-def test_a_folder_is_refused(tmp_path, refused):
-    with refused(TableError, str(tmp_path)):
-        relate(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["absent.csv", "absent.parquet", "absent-*.csv"])
-def test_a_path_where_nothing_is_is_refused(name, tmp_path, refused):
-    with refused(TableError, name):
+@pytest.mark.parametrize("name", ["", "absent.csv", "absent.parquet", "absent-*.csv"])
+def test_a_folder_and_a_path_where_nothing_is_are_refused(name, tmp_path, refused):
+    with refused(TableError, name or str(tmp_path)):
         relate(tmp_path / name)
-
-
-def test_one_missing_path_of_a_list_is_refused(tmp_path, refused):
-    pq.write_table(pa.table(GOOD), tmp_path / "there.parquet")
-    with refused(TableError, "absent.parquet"):
-        relate([tmp_path / "there.parquet", tmp_path / "absent.parquet"])
-
-
-def test_an_empty_file_is_refused(tmp_path, refused):
-    (tmp_path / "nothing.csv").touch()
-    with refused(TableError, "nothing.csv"):
-        relate(tmp_path / "nothing.csv")
-
-
-@pytest.mark.parametrize("text", ["age,job\n", "age,job"])
-def test_a_header_without_rows_is_refused(text, tmp_path, refused):
-    (tmp_path / "header.csv").write_text(text)
-    with refused(TableError, "header.csv"):
-        relate(tmp_path / "header.csv")
 
 
 @pytest.mark.parametrize(
@@ -625,60 +527,45 @@ def test_a_header_without_rows_is_refused(text, tmp_path, refused):
     [f"1,{NUMBER}\n2,3\n4,5\n6,7\n", f"{NUMBER},{MARKER}\n2,x\n3,y\n", f"0.5,{NUMBER}\n1.5,2\n"],
     ids=["integers", "text", "reals"],
 )
-def test_a_missing_header_is_noticed_and_no_record_is_taken_for_names(text, tmp_path, refused):
-    (tmp_path / "bare.csv").write_text(text)
+def test_a_missing_header_is_noticed_and_no_record_is_taken_for_names(text, file, refused):
     with refused(ColumnError, "'age'", "bare.csv", "names="):
-        relate(tmp_path / "bare.csv")
+        relate(file(text, "bare.csv"))
 
 
-def test_more_names_than_fields_are_refused(tmp_path, refused):
-    (tmp_path / "bare.csv").write_text(f"1,{NUMBER}\n2,3\n")
+def test_more_names_than_fields_are_refused(file, refused):
     with refused(TableError, "bare.csv"):
-        relate(open_table(tmp_path / "bare.csv", names=["age", "job", "third"]))
+        relate(open_table(file(f"1,{NUMBER}\n2,3\n", "bare.csv"), names=["age", "job", "third"]))
 
 
-def test_files_of_two_formats_are_refused(tmp_path, refused):
+@pytest.mark.parametrize("other", ["absent.parquet", "two.csv", "two.parquet"])
+def test_a_list_with_a_missing_file_another_format_or_other_columns_is_refused(
+    other, tmp_path, refused
+):
     pq.write_table(pa.table(GOOD), tmp_path / "one.parquet")
     pd.DataFrame(GOOD).to_csv(tmp_path / "two.csv")
-    with refused(TableError, "one.parquet"):
-        relate([tmp_path / "one.parquet", tmp_path / "two.csv"])
-
-
-def test_files_with_different_columns_are_refused(tmp_path, refused):
-    pq.write_table(pa.table(GOOD), tmp_path / "one.parquet")
     pq.write_table(pa.table({"age": [1], "work": [MARKER]}), tmp_path / "two.parquet")
-    with refused(TableError, "one.parquet"):
-        relate([tmp_path / "one.parquet", tmp_path / "two.parquet"])
+    with refused(TableError, other if "absent" in other else "one.parquet"):
+        relate([tmp_path / "one.parquet", tmp_path / other])
 
 
 # --- columns of one name --------------------------------------------------------------------------
 
 
-def doubled_csv(folder):
-    (folder / "twice.csv").write_text(f"age,job,age\n1,{MARKER},2\n3,x,4\n")
-    return folder / "twice.csv"
+DOUBLED = pa.table([[1], [MARKER], [2]], names=["age", "job", "age"])
 
 
-def doubled_parquet(folder):
-    pq.write_table(
-        pa.table([[1], [MARKER], [2]], names=["age", "job", "age"]), folder / "t.parquet"
-    )
-    return folder / "t.parquet"
-
-
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (doubled_csv, "twice.csv"),
-        (doubled_parquet, "t.parquet"),
-        (lambda _: pa.table([[1], [MARKER], [2]], names=["age", "job", "age"]), "the table"),
-        (lambda _: pd.DataFrame([[1, MARKER, 2]], columns=["age", "job", "age"]), "data frame"),
-    ],
-    ids=["CSV", "Parquet", "Arrow", "pandas"],
-)
-def test_two_columns_of_one_name_are_refused(make, name, tmp_path, refused):
-    with refused(ColumnError, "'age'", name):
-        relate(make(tmp_path))
+def test_two_columns_of_one_name_are_refused(file, tmp_path, refused):
+    path = file(f"age,job,age\n1,{MARKER},2\n3,x,4\n", "twice.csv")
+    pq.write_table(DOUBLED, tmp_path / "t.parquet")
+    frame = pd.DataFrame([[1, MARKER, 2]], columns=["age", "job", "age"])
+    for source, name in (
+        (path, "twice.csv"),
+        (tmp_path / "t.parquet", "t.parquet"),
+        (DOUBLED, "the table"),
+        (frame, "data frame"),
+    ):
+        with refused(ColumnError, "'age'", name):
+            relate(source)
 
 
 @pytest.mark.parametrize(
@@ -691,10 +578,9 @@ def test_a_number_and_its_text_are_one_name(source, refused):
         open_table(source)
 
 
-def test_two_equal_names_are_refused(tmp_path, refused):
-    (tmp_path / "bare.csv").write_text("1,2\n")
+def test_two_equal_names_are_refused(file, refused):
     with refused(ColumnError, "'age'"):
-        open_table(tmp_path / "bare.csv", names=["age", "age"])
+        open_table(file("1,2\n"), names=["age", "age"])
 
 
 # --- tables in memory -----------------------------------------------------------------------------
@@ -753,27 +639,13 @@ def test_columns_of_different_lengths_are_refused(refused):
         relate({"age": [1, 2, NUMBER], "job": [MARKER]})
 
 
-@pytest.mark.parametrize(
-    "source", [None, 5, MARKER.encode(), [], [1, 2], np.zeros((2, 2)), object()]
-)
+@pytest.mark.parametrize("source", [5, MARKER.encode(), [], [1, 2], np.zeros((2, 2)), object()])
 def test_what_is_no_table_is_refused(source, refused):
     with refused(TableError, type(source).__name__):
         relate(source)
 
 
-def test_a_column_of_lists_is_refused(refused):
-    with refused(ColumnError, "'job'"):
-        relate({"age": [1, 2], "job": [[NUMBER], [2]]})
-
-
 # --- columns that cannot serve --------------------------------------------------------------------
-
-
-def test_a_missing_column_is_refused_and_the_nearest_one_suggested(refused):
-    with refused(ColumnError, "'agee'", "the dict", "did you mean 'age'?"):
-        relate(GOOD, secret="agee")
-    with refused(ColumnError, "'postcode'", "the columns are age, job"):
-        relate(GOOD, released=["job", "postcode"])
 
 
 @pytest.mark.parametrize("hole", [None, math.nan])
@@ -782,11 +654,6 @@ def test_a_missing_column_is_refused_and_the_nearest_one_suggested(refused):
 def test_a_column_of_missing_values_is_refused_by_name(hole, bins, missing, refused):
     with refused(ColumnError, "'empty'", "the dict"):
         relate({**GOOD, "empty": [hole] * 3}, released="empty", bins=bins, missing=missing)
-
-
-def test_columns_without_a_common_row_are_refused_together(refused):
-    with refused(ColumnError, "'age'", "'job'", "missing='value'"):
-        relate({"age": [NUMBER, None], "job": [None, MARKER]}, missing="drop")
 
 
 @pytest.mark.parametrize("infinity", [math.inf, -math.inf])
@@ -801,11 +668,6 @@ def test_infinity_lies_in_no_bin(infinity, refused):
 def test_what_is_no_number_is_not_binned(values, refused):
     with refused(ColumnError, "'job'", "the dict"):
         relate({"age": [1, 2, 3], "job": values}, bins={"job": 10})
-
-
-def test_bins_for_a_column_that_is_not_used_are_refused(refused):
-    with refused(ColumnError, "'other'"):
-        relate({**GOOD, "other": [1, 2, 3]}, bins={"other": 10})
 
 
 @pytest.mark.parametrize(
@@ -827,12 +689,6 @@ def test_an_unknown_treatment_of_missing_values_is_refused(missing, refused):
         relate(GOOD, missing=missing)
 
 
-@pytest.mark.parametrize("limit", ["lots", "", "GB", "nan", "inf GB", "-5GB", -1])
-def test_a_memory_limit_that_is_no_size_is_refused(limit, refused):
-    with refused(OptionError, "memory limit"):
-        relate(GOOD, memory_limit=limit)
-
-
 @pytest.mark.parametrize("side", ["secret", "released"])
 def test_a_side_without_columns_or_with_one_twice_is_refused(side, refused):
     with refused(OptionError, side):
@@ -849,32 +705,27 @@ def test_a_side_without_columns_or_with_one_twice_is_refused(side, refused):
         ("utf-16-be", "is UTF-16 text"),
     ],
 )
-def test_a_csv_file_in_another_encoding_is_named_as_such(tmp_path, encoding, why):
-    (tmp_path / "t.csv").write_bytes("job,n\nnurse,1\nSECRETé,2\n".encode(encoding))
-    with pytest.raises(TableError, match=why) as refused:
-        Relation.from_table(tmp_path / "t.csv", secret="job", released="n")
-    assert "SECRET" not in str(refused.value)
+def test_a_csv_file_in_another_encoding_is_named_as_such(file, refused, encoding, why):
+    with refused(TableError, why):
+        relate(file("job,n\nnurse,1\nSECRETé,2\n".encode(encoding)), "job", "n")
 
 
-def test_the_line_of_a_wrong_encoding_is_counted_over_all_of_a_large_file(tmp_path):
+def test_the_line_of_a_wrong_encoding_is_counted_over_all_of_a_large_file(file):
     lines = b"job,n\n" + "é,1\n".encode() * 400_000 + b"\xe9,2\n"
-    (tmp_path / "t.csv").write_bytes(lines)
     with pytest.raises(TableError, match=r"not UTF-8 text in line 400,002;"):
-        open_table(tmp_path / "t.csv")
+        open_table(file(lines))
 
 
 @pytest.mark.parametrize("day", ["-infinity", "infinity", "10000-01-01", "0000-01-01"])
-def test_a_date_that_no_calendar_has_is_refused_by_its_column(tmp_path, day):
-    (tmp_path / "t.csv").write_text(f"sex,seen\nF,2001-01-01\nM,{day}\nF,1999-12-31\n")
+def test_a_date_that_no_calendar_has_is_refused_by_its_column(file, day):
+    path = file(f"sex,seen\nF,2001-01-01\nM,{day}\nF,1999-12-31\n")
     with pytest.raises(
         ColumnError, match=r"Column .seen. of t\.csv holds a date before the year 1"
     ):
-        Relation.from_table(tmp_path / "t.csv", secret="sex", released="seen")
-    marked = open_table(tmp_path / "t.csv", null=[day])
-    assert Relation.from_table(marked, secret="sex", released="seen").rows == 3
+        relate(path, "sex", "seen")
+    assert relate(open_table(path, null=[day]), "sex", "seen").rows == 3
 
 
-def test_a_date_that_no_calendar_has_is_left_out_of_a_draft(tmp_path):
-    (tmp_path / "t.csv").write_text("seen\n2001-01-01\n10000-01-01\n1999-12-31\n")
-    (seen,) = profile(open_table(tmp_path / "t.csv"))
+def test_a_date_that_no_calendar_has_is_left_out_of_a_draft(file):
+    (seen,) = profile(open_table(file("seen\n2001-01-01\n10000-01-01\n1999-12-31\n")))
     assert [str(end) for end in (seen.low, seen.high)] == ["1999-12-31", "2001-01-01"]

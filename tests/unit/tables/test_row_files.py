@@ -11,6 +11,7 @@ import sys
 from itertools import product
 
 import openpyxl
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
@@ -51,36 +52,38 @@ def column_of(table, name):
     return [row[name] for row in rows_of(table)]
 
 
+def read(source, **options):
+    return open_table(source, reading=ReadingOptions(**options))
+
+
 # --- CSV ---
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-be", "utf-8-sig"])
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
-def test_a_csv_file_is_read_in_its_encoding(tmp_path, encoding, ending, copies):
+def test_a_csv_file_is_read_in_its_encoding(file, encoding, ending, copies):
     content = "größe,name\n1,José\n2,Zoë\n".encode(encoding)
-    path = tmp_path / f"t.{ending}"
-    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    path = file(gzip.compress(content) if ending.endswith("gz") else content, f"t.{ending}")
     before = copies()
-    table = open_table(path, reading=ReadingOptions(encoding=encoding))
+    table = read(path, encoding=encoding)
     assert rows_of(table) == [{"größe": 1, "name": "José"}, {"größe": 2, "name": "Zoë"}]
     assert table.paths == (str(path),), "the file itself must not be overwritten"
     del table
     assert copies() == before, "no copy of private data stays behind"
 
 
-def test_a_file_that_is_not_in_the_named_encoding_is_refused_by_its_line(tmp_path, copies):
-    (tmp_path / "t.csv").write_bytes(b"name\nAnn\nSECRET\x81\n")
-    before = copies()
-    with pytest.raises(TableError, match=r"t\.csv is not cp1252 text in line 3") as refused:
-        open_table(tmp_path / "t.csv", reading=ReadingOptions(encoding="cp1252"))
-    assert "SECRET" not in str(refused.value)
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [(b"name\nAnn\nSECRET\x81\n", "3"), (b"name\n" + b"Ann\n" * 400_000 + b"\x81\n", "400,002")],
+    ids=["short", "in pieces"],
+)
+def test_a_file_that_is_not_in_the_named_encoding_is_refused_by_its_line(
+    file, copies, refused, content, line
+):
+    path, before = file(content), copies()
+    with refused(TableError, f"t.csv is not cp1252 text in line {line};"):
+        read(path, encoding="cp1252")
     assert copies() == before
-
-
-def test_the_line_of_a_wrong_sign_is_counted_over_pieces(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"name\n" + b"Ann\n" * 400_000 + b"\x81\n")
-    with pytest.raises(TableError, match="in line 400,002;"):
-        open_table(tmp_path / "t.csv", reading=ReadingOptions(encoding="cp1252"))
 
 
 @pytest.mark.parametrize(
@@ -92,23 +95,19 @@ def test_the_line_of_a_wrong_sign_is_counted_over_pieces(tmp_path):
         (b"n\xe4me\n\x81\n", "latin-1"),
     ],
 )
-def test_the_encoding_of_a_file_is_suspected(tmp_path, content, encoding):
-    (tmp_path / "t.csv").write_bytes(content)
-    assert suspected_encoding(tmp_path / "t.csv") == encoding
+def test_the_encoding_of_a_file_is_suspected(file, content, encoding):
+    assert suspected_encoding(file(content)) == encoding
 
 
-def test_a_file_with_everything_wrong_is_read_right(tmp_path):
+def test_a_file_with_everything_wrong_is_read_right(file):
     lines = [
         "name ; größe;born;code",
         "José ; 1,5;31.12.2001;007",
         "Ann\xa0;2;1.2.1999; 7",
         " ; ? ;;NA",
     ]
-    (tmp_path / "t.csv").write_bytes("\r\n".join(lines).encode("cp1252"))
-    reading = ReadingOptions(
-        null=["?", "NA"], trim=True, encoding="cp1252", decimal=",", dates="day-first"
-    )
-    table = open_table(tmp_path / "t.csv", reading=reading)
+    options = {"null": ["?", "NA"], "trim": True, "decimal": ",", "dates": "day-first"}
+    table = read(file("\r\n".join(lines).encode("cp1252")), encoding="cp1252", **options)
     assert table.columns == ("name", "größe", "born", "code")
     assert column_of(table, "name") == ["José", "Ann", None]
     assert column_of(table, "größe") == [1.5, 2.0, None]
@@ -135,54 +134,46 @@ def test_a_file_with_everything_wrong_is_read_right(tmp_path):
         ),
     ],
 )
-def test_days_are_read_in_the_named_order_if_all_can_be(tmp_path, dates, texts, values):
-    (tmp_path / "t.csv").write_text("day,n\n" + "".join(f"{text},1\n" for text in texts))
-    assert column_of(
-        open_table(tmp_path / "t.csv", reading=ReadingOptions(dates=dates)), "day"
-    ) == (values)
+def test_days_are_read_in_the_named_order_if_all_can_be(file, dates, texts, values):
+    path = file("day,n\n" + "".join(f"{text},1\n" for text in texts))
+    assert column_of(read(path, dates=dates), "day") == values
 
 
-def test_with_decimal_commas_a_point_is_no_decimal_sign(tmp_path):
-    (tmp_path / "t.csv").write_text("a;b;c\n1.234;1,5;x,y\n2.500;-,5;7,1\n")
-    table = open_table(tmp_path / "t.csv", reading=ReadingOptions(decimal=","))
+def test_with_decimal_commas_a_point_is_no_decimal_sign(file):
+    table = read(file("a;b;c\n1.234;1,5;x,y\n2.500;-,5;7,1\n"), decimal=",")
     assert column_of(table, "a") == ["1.234", "2.500"]
     assert column_of(table, "b") == [1.5, -0.5]
     assert column_of(table, "c") == ["x,y", "7,1"], "a text among numbers changes nothing"
 
 
-def test_as_many_decimal_commas_as_semicolons_do_not_mislead(tmp_path):
-    (tmp_path / "t.csv").write_text("a;b\n1,5;2,5\n2,5;3,5\n")
-    table = open_table(tmp_path / "t.csv", reading=ReadingOptions(decimal=","))
+def test_as_many_decimal_commas_as_semicolons_do_not_mislead(file):
+    table = read(file("a;b\n1,5;2,5\n2,5;3,5\n"), decimal=",")
     assert rows_of(table) == [{"a": 1.5, "b": 2.5}, {"a": 2.5, "b": 3.5}]
 
 
 @pytest.mark.parametrize("sign", [":", "tab", "^", " "])
-def test_a_named_delimiter_is_used(tmp_path, sign):
+def test_a_named_delimiter_is_used(file, sign):
     text = "\t" if sign == "tab" else sign
-    (tmp_path / "t.csv").write_text(f"a{text}b\n1{text}x,y\n2{text}z\n")
-    table = open_table(tmp_path / "t.csv", reading=ReadingOptions(delimiter=sign))
+    table = read(file(f"a{text}b\n1{text}x,y\n2{text}z\n"), delimiter=sign)
     assert rows_of(table) == [{"a": 1, "b": "x,y"}, {"a": 2, "b": "z"}]
 
 
-def test_titles_above_the_header_are_refused_with_its_line_and_skipped_if_it_is_named(tmp_path):
-    (tmp_path / "t.csv").write_text("Report of 2020\n\nage,sex\n30,F\n40,M\n")
+def test_titles_above_the_header_are_refused_with_its_line_and_skipped_if_it_is_named(file):
+    path = file("Report of 2020\n\nage,sex\n30,F\n40,M\n")
     with pytest.raises(TableError, match="line 3, say so with --header-line"):
-        open_table(tmp_path / "t.csv")
-    table = open_table(tmp_path / "t.csv", reading=ReadingOptions(header=3))
-    assert rows_of(table) == [{"age": 30, "sex": "F"}, {"age": 40, "sex": "M"}]
-    assert len(rows_of(open_table(tmp_path / "t.csv", reading=ReadingOptions(header=4)))) == 1
+        open_table(path)
+    assert rows_of(read(path, header=3)) == [{"age": 30, "sex": "F"}, {"age": 40, "sex": "M"}]
+    assert len(rows_of(read(path, header=4))) == 1
 
 
-def test_doubled_names_are_refused_after_trimming(tmp_path):
-    (tmp_path / "t.csv").write_text("age, Age\n1,2\n")
+def test_doubled_names_are_refused_after_trimming(file):
     for trim in (False, True):  # the engine trims names in any case
         with pytest.raises(ColumnError, match="case aside the same"):
-            open_table(tmp_path / "t.csv", reading=ReadingOptions(trim=trim))
+            read(file("age, Age\n1,2\n"), trim=trim)
 
 
-def test_trimming_decides_the_type_by_the_last_line_too(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b\n" + " 1 , 2\n" * 5000 + "1, x \n")
-    table = open_table(tmp_path / "t.csv", reading=ReadingOptions(trim=True))
+def test_trimming_decides_the_type_by_the_last_line_too(file):
+    table = read(file("a,b\n" + " 1 , 2\n" * 5000 + "1, x \n"), trim=True)
     assert str(table.expression.schema()["a"]) == "int64"
     assert column_of(table, "b")[-2:] == ["2", "x"]
 
@@ -221,7 +212,7 @@ def meant(values, reading):
     delimiter=st.sampled_from([";", "|", "\t"]),
 )
 def test_random_files_are_read_as_they_are_meant(  # noqa: PLR0913, PLR0917 - what is drawn
-    tmp_path, cells, spaces, encoding, decimal, delimiter
+    file, cells, spaces, encoding, decimal, delimiter
 ):
     def written(value):
         if value is None:
@@ -236,8 +227,7 @@ def test_random_files_are_read_as_they_are_meant(  # noqa: PLR0913, PLR0917 - wh
     writer = csv.writer(buffer, delimiter=delimiter, quoting=csv.QUOTE_ALL)
     texts = [(written(first), written(second)) for first, second in cells]
     writer.writerows([("first", "second"), *texts])
-    (tmp_path / "t.csv").write_bytes(buffer.getvalue().encode(encoding))
-    table = open_table(tmp_path / "t.csv", reading=reading)
+    table = open_table(file(buffer.getvalue().encode(encoding)), reading=reading)
     for place, name in enumerate(("first", "second")):
         assert column_of(table, name) == meant([row[place] for row in texts], reading)
 
@@ -255,8 +245,7 @@ def test_an_unused_column_of_mixed_types_blocks_nothing(engine):
 
 
 def test_an_unused_column_of_objects_in_pandas_blocks_nothing():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"age": [30, 40], "note": [{"a": 1}, 2]})
+    frame = pd.DataFrame({"age": [30, 40], "note": [{"a": 1}, 2]})
     assert column_of(open_table(frame), "age") == [30, 40]
     with pytest.raises(ColumnError, match="'note' mixes"):
         open_table(frame).require(["note"])
@@ -266,38 +255,32 @@ def test_an_unused_column_of_objects_in_pandas_blocks_nothing():
 
 
 def test_marks_and_spaces_count_in_parquet_files_and_frames(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     columns = {"sex": [" F", "?", "M\xa0"], "age": [30, 99, 50], "x": [1.5, 99.0, 2.0]}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    reading = ReadingOptions(null=["?", "99"], trim=True)
-    for source in (tmp_path / "t.parquet", columns):
-        table = open_table(source, reading=reading)
+    for source in (columns, tmp_path / "t.parquet"):
+        table = read(source, null=["?", "99"], trim=True)
         assert rows_of(table) == [
             {"sex": "F", "age": 30, "x": 1.5},
             {"sex": None, "age": None, "x": None},
             {"sex": "M", "age": 50, "x": 2.0},
         ]
     # the statistics of the file still know the 99, and must not be believed
-    table = open_table(tmp_path / "t.parquet", reading=reading)
     assert table.known_span("age") is None
     assert Relation.from_table(table, secret="age", released="sex").rows == 2
 
 
-def test_options_that_come_after_opening_are_refused(tmp_path):
-    (tmp_path / "t.csv").write_text("a\n ?\n")
-    opened = open_table(tmp_path / "t.csv")
+def test_options_that_come_after_opening_are_refused(file):
+    opened = open_table(file("a\n ?\n"))
     assert open_table(opened) is opened
     with pytest.raises(OptionError, match="open already"):
         open_table(opened, null="?")
 
 
 @pytest.mark.parametrize("ending", ["csv", "dict"])
-def test_near_misses_of_declared_values_are_counted_without_them(tmp_path, ending):
+def test_near_misses_of_declared_values_are_counted_without_them(file, ending):
     sexes = ["F", " F", "f", "M", "x SECRET", None, "F\t"]
-    (tmp_path / "t.csv").write_text("sex,n\n" + "".join(f"{s or ''},1\n" for s in sexes))
-    table = open_table(tmp_path / "t.csv" if ending == "csv" else {"sex": sexes, "n": [1] * 7})
+    path = file("sex,n\n" + "".join(f"{s or ''},1\n" for s in sexes))
+    table = open_table(path if ending == "csv" else {"sex": sexes, "n": [1] * 7})
     assert near_misses(table, {"sex": ["F", "M"]}) == [
         "Column 'sex' has 3 rows whose value differs from 'F' only by spaces or case"
     ]
@@ -391,7 +374,7 @@ def test_a_sheet_is_read_with_the_types_of_its_cells(book):
 
 def test_numbers_as_texts_with_commas_are_the_numbers_beside_them(book):
     path = book(t=[["x", "day"], [1.5, dt.date(2020, 1, 2)], ["2,25", "3.1.2020"], [3, None]])
-    table = open_table(path, reading=ReadingOptions(decimal=",", dates="day-first"))
+    table = read(path, decimal=",", dates="day-first")
     assert column_of(table, "x") == [1.5, 2.25, 3.0]
     assert column_of(table, "day") == [dt.date(2020, 1, 2), dt.date(2020, 1, 3), None]
 
@@ -401,22 +384,17 @@ def test_one_of_several_sheets_has_to_be_named(book):
     with pytest.raises(TableError, match="2 sheets; hint: name one with --sheet: first, second"):
         open_table(path)
     with pytest.raises(TableError, match="no sheet 'third'; hint: its sheets are first, second"):
-        open_table(path, reading=ReadingOptions(sheet="third"))
-    assert open_table(path, reading=ReadingOptions(sheet="second")).columns == ("b",)
+        read(path, sheet="third")
+    assert read(path, sheet="second").columns == ("b",)
 
 
-def test_a_hidden_sheet_is_read_only_by_its_name(tmp_path):
-    workbook = openpyxl.Workbook()
-    workbook.active.append(["a"])
-    workbook.active.append([1])
-    hidden = workbook.create_sheet("hidden")
-    hidden.append(["b"])
-    hidden.append([2])
-    hidden.sheet_state = "hidden"
-    workbook.save(tmp_path / "t.xlsx")
-    assert open_table(tmp_path / "t.xlsx").columns == ("a",)
-    named = open_table(tmp_path / "t.xlsx", reading=ReadingOptions(sheet="hidden"))
-    assert named.columns == ("b",)
+def test_a_hidden_sheet_is_read_only_by_its_name(book):
+    path = book(first=[["a"], [1]], hidden=[["b"], [2]])
+    workbook = openpyxl.load_workbook(path)
+    workbook["hidden"].sheet_state = "hidden"
+    workbook.save(path)
+    assert open_table(path).columns == ("a",)
+    assert read(path, sheet="hidden").columns == ("b",)
 
 
 @pytest.mark.parametrize(
@@ -436,11 +414,10 @@ def test_a_sheet_without_a_name_for_every_column_is_refused(book, rows):
 
 def test_the_named_line_of_a_sheet_holds_the_names(book):
     path = book(t=[["Report"], [], ["a", "b"], [1, 2]])
-    assert rows_of(open_table(path, reading=ReadingOptions(header=3))) == [{"a": 1, "b": 2}]
-    with pytest.raises(TableError, match="no names"):
-        open_table(path, reading=ReadingOptions(header=2))
-    with pytest.raises(TableError, match="no names"):
-        open_table(path, reading=ReadingOptions(header=9))
+    assert rows_of(read(path, header=3)) == [{"a": 1, "b": 2}]
+    for line in (2, 9):
+        with pytest.raises(TableError, match="no names"):
+            read(path, header=line)
 
 
 def test_a_column_alone_is_no_title(book):
@@ -456,32 +433,27 @@ def test_several_workbooks_are_one_table_by_the_names_of_columns(book):
         open_table([first, third])
 
 
-def test_a_sheet_is_refused_for_files_without_sheets(tmp_path):
-    (tmp_path / "t.csv").write_text("a\n1\n")
+def test_a_sheet_is_refused_for_files_without_sheets(file):
     with pytest.raises(OptionError, match=r"t\.csv, which has no sheets"):
-        open_table(tmp_path / "t.csv", reading=ReadingOptions(sheet="people"))
+        read(file("a\n1\n"), sheet="people")
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t.sav", "t.dta", "t.sas7bdat", "t.por", "t.xpt"])
-def test_a_broken_file_is_refused_without_its_content(tmp_path, name):
-    (tmp_path / name).write_bytes(b"SECRET" * 100)
-    with pytest.raises(TableError, match="is not a readable file of") as refused:
-        open_table(tmp_path / name)
-    assert "SECRET" not in str(refused.value)
+def test_a_broken_file_is_refused_without_its_content(file, refused, name):
+    with refused(TableError, "is not a readable file of"):
+        open_table(file("SECRET" * 100, name))
 
 
-def test_an_old_workbook_is_refused(tmp_path):
-    (tmp_path / "t.xls").write_bytes(b"\xd0\xcf\x11\xe0")
+def test_an_old_workbook_is_refused(file):
     with pytest.raises(TableError, match=r"save it as \.xlsx"):
-        open_table(tmp_path / "t.xls")
+        open_table(file(b"\xd0\xcf\x11\xe0", "t.xls"))
 
 
 @pytest.mark.parametrize(("name", "package"), [("t.xlsx", "openpyxl"), ("t.sav", "pyreadstat")])
-def test_an_absent_package_is_named(tmp_path, monkeypatch, name, package):
-    (tmp_path / name).write_bytes(b"PK")
+def test_an_absent_package_is_named(file, monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(EngineError, match=rf"{package}; hint: pip install 'hartley\[files\]'"):
-        open_table(tmp_path / name)
+        open_table(file("PK", name))
 
 
 # --- SPSS, Stata, SAS ---
@@ -497,8 +469,7 @@ STATISTICS = {
 
 @pytest.mark.parametrize("ending", STATISTICS)
 def test_files_of_statistics_programs_hold_what_was_written(tmp_path, ending):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
+    frame = pd.DataFrame(
         {
             "A": [1.0, 2.0, math.nan],
             "B": ["x", " y", ""],
@@ -515,23 +486,21 @@ def test_files_of_statistics_programs_hold_what_was_written(tmp_path, ending):
         {"A": None, "B": None, "C": 2.0**60, "D": None},
     ]
     assert str(table.expression.schema()["A"]) == "int64"
-    trimmed = open_table(path, reading=ReadingOptions(trim=True, null=["x", "2"]))
+    trimmed = read(path, trim=True, null=["x", "2"])
     assert column_of(trimmed, "B") == [None, "y", None]
     assert column_of(trimmed, "A") == [1, None, None], "a number marks missing numbers too"
 
 
 def test_declared_missing_values_are_missing_and_labels_are_used_on_request(tmp_path):
-    pandas = pytest.importorskip("pandas")
     path = str(tmp_path / "t.sav")
     pyreadstat.write_sav(
-        pandas.DataFrame({"sex": [1, 2, 99, 3]}),
+        pd.DataFrame({"sex": [1, 2, 99, 3]}),
         path,
         missing_ranges={"sex": [99]},
         variable_value_labels={"sex": {1: "male", 2: "female", 99: "unknown"}},
     )
     assert column_of(open_table(path), "sex") == [1, 2, None, 3]
-    labelled = open_table(path, reading=ReadingOptions(labels=True))
-    assert column_of(labelled, "sex") == ["male", "female", None, "3"]
+    assert column_of(read(path, labels=True), "sex") == ["male", "female", None, "3"]
 
 
 # --- standard input ---
@@ -544,9 +513,6 @@ class Piped:
 
 @pytest.mark.parametrize("kind", ["csv", "gz", "xlsx", "parquet", "cp1252"])
 def test_standard_input_holds_a_file_of_any_kind(kind, monkeypatch, book, copies):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     text = "a,b\n1,é\n2,y\n"
     contents = {
         "csv": text.encode(),
@@ -560,7 +526,7 @@ def test_standard_input_holds_a_file_of_any_kind(kind, monkeypatch, book, copies
     monkeypatch.setattr(sys, "stdin", Piped(contents[kind]))
     encoding = "cp1252" if kind == "cp1252" else "utf-8"
     before = copies()
-    table = open_table("-", reading=ReadingOptions(encoding=encoding))
+    table = read("-", encoding=encoding)
     assert rows_of(table) == [{"a": 1, "b": "é"}, {"a": 2, "b": "y"}]
     del table
     assert copies() == before

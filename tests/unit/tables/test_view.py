@@ -86,10 +86,6 @@ def test_the_largest_bins_that_are_allowed_are_exact():
         prepare(open_table({"x": [float(high + 1)]}), ["x"], steps=[step])
 
 
-def test_three_tenths_lie_in_the_fourth_bin_of_a_tenth():
-    assert bin_numbers([0.3, 0.1 + 0.2, 0.29999999999999993], Fraction(1, 10)).tolist() == [3, 3, 2]
-
-
 @given(steps, st.integers(-(10**6), 10**6))
 def test_the_midpoint_is_the_double_nearest_to_the_middle_of_the_bin(step, number):
     column = ViewColumn("x", Kind.REAL, step, low=0, high=1, missing=0)

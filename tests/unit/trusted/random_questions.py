@@ -39,6 +39,18 @@ def numeric(random_, name):
     return Column(name, role(random_), low=low, high=high, step=step, nullable=null)
 
 
+def coded(name, points, kind="private", **more):
+    """Return a numeric column whose values are its codes."""
+    high = Fraction(points - 1)
+    return Column(name, kind, low=Fraction(0), high=high, step=Fraction(1), **more)
+
+
+def coded_schema(*columns, rows="public", most=None, unit=None, per=1):
+    """Return the schema of such columns; ``most`` rows where their number is private."""
+    named = {column.name: column for column in columns}
+    return Schema("people", named, unit, per, rows, None if rows == "public" else most)
+
+
 def role(random_):
     return random_.choice(["private", "open"])
 
@@ -355,7 +367,7 @@ def total_of(question, codes):
     if question.statistic is Statistic.SUM:
         return sum(values)
     if question.statistic is Statistic.SQUARES:
-        assert all(value >= 0 for value in values)
+        assert question.least < 0 or not values or values[0] >= 0
         return sum(value**2 for value in values)
     rank = max(math.ceil(question.quantile * len(values)), 1)
     return values[rank - 1] if values else None

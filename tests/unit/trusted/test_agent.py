@@ -271,7 +271,8 @@ def test_questions_are_kept_as_the_ledger_writes_them(agent):
     known, planned = desk.look_up(desk.plan(BOTH, None, 3), agent.ledger.trusted, None)
     assert known.texts == tuple(canonical(to_plain(question)) for question in known.questions)
     assert planned.batch.texts == known.texts
-    assert planned.complete
+    assert not planned.unpaid
+    assert None not in planned.answers
     for plan, places in zip(known.plans, known.places, strict=True):
         assert plan.questions == tuple(known.questions[at] for at in places)
     assert desk.look_up(desk.plan(BOTH, None, 3), agent.ledger.trusted, None)[0] is known

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 
 import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
+from random_questions import coded, coded_schema, holds, total_of
 
-from hartley import Column, Schema
 from hartley.engines.coded_table import CodedTable
-from hartley.engines.codes import ColumnCoding
 from hartley.engines.dialect import Store
 from hartley.engines.duckdb import DuckDB, EmbeddedStore
 from hartley.engines.registry import EMBEDDED
-from hartley.trusted import scans, scans as ranks
+from hartley.trusted import statistics
 from hartley.trusted.pricing.price import price
 from hartley.trusted.questions.batch import All, Either, Form, Question, Statistic, Test as Leaf
 from hartley.trusted.questions.condition import about_nobody
@@ -24,26 +22,10 @@ from hartley.trusted.statistics import fits, totals
 
 POINTS = {"a": 3, "b": 7, "c": 12, "wide": 2**40}
 NULLABLE = {"b": True, "c": True}
-CODINGS = tuple(
-    ColumnCoding(
-        name, points, low=Fraction(0), step=Fraction(1), nullable=NULLABLE.get(name, False)
-    )
-    for name, points in POINTS.items()
+SCHEMA = coded_schema(
+    *(coded(name, points, nullable=name in NULLABLE) for name, points in POINTS.items())
 )
-SCHEMA = Schema(
-    "t",
-    {
-        name: Column(
-            name,
-            "private",
-            low=Fraction(0),
-            high=Fraction(points - 1),
-            step=Fraction(1),
-            nullable=NULLABLE.get(name, False),
-        )
-        for name, points in POINTS.items()
-    },
-)
+CODINGS = tuple(column.coding for column in SCHEMA.columns.values())
 
 
 def coded_table(rows: list[dict[str, int | None]]) -> CodedTable:
@@ -62,31 +44,6 @@ def coded_table(rows: list[dict[str, int | None]]) -> CodedTable:
 
 
 # --- plain Python -------------------------------------------------------------------------------
-
-
-def passes(where, row) -> bool:
-    if isinstance(where, Leaf):
-        code = row[where.column]
-        if code is None:
-            return where.missing
-        return any(low <= code <= high for low, high in where.codes)
-    combine = all if isinstance(where, All) else any
-    return combine(passes(part, row) for part in where.parts)
-
-
-def plain_total(question: Question, rows) -> int | None:
-    kept = [row for row in rows if passes(question.where, row)]
-    if question.statistic is Statistic.COUNT:
-        return len(kept)
-    form = question.form
-    values = sorted(form.constant + sum(f * row[name] for name, f in form.terms) for row in kept)
-    if question.statistic is Statistic.SUM:
-        return sum(values)
-    if question.statistic is Statistic.SQUARES:
-        return sum(value**2 for value in values)
-    if not values:
-        return None
-    return values[max(1, math.ceil(question.quantile * len(values))) - 1]
 
 
 # --- generated questions ------------------------------------------------------------------------
@@ -166,7 +123,11 @@ tables = st.lists(st.fixed_dictionaries({name: code(name) for name in POINTS}), 
 @settings(max_examples=70)
 @given(tables, st.lists(questions(), min_size=1, max_size=12))
 def test_totals_are_those_of_plain_python(rows, asked):
-    assert totals(coded_table(rows), asked) == [plain_total(question, rows) for question in asked]
+    assert totals(coded_table(rows), asked) == [total_of(question, rows) for question in asked]
+
+
+SMALL = {"MOST_CELLS": 30, "SMALL_CELLS": 4, "MOST_VALUES": 2, "MOST_COUNTS": 64, "FEW_COUNTS": 4}
+SMALL |= {"STRETCHES": 32, "MOST_GROUPS": 12, "MOST_STRETCHES": 2}
 
 
 @pytest.mark.slow
@@ -174,16 +135,10 @@ def test_totals_are_those_of_plain_python(rows, asked):
 @given(tables, st.lists(questions(), min_size=1, max_size=8))
 def test_totals_do_not_depend_on_how_scans_are_split(rows, asked):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scans, "MOST_CELLS", 30)
-        patch.setattr(scans, "SMALL_CELLS", 4)
-        patch.setattr(scans, "MOST_VALUES", 2)
-        patch.setattr(ranks, "MOST_COUNTS", 64)
-        patch.setattr(ranks, "FEW_COUNTS", 4)
-        patch.setattr(ranks, "STRETCHES", 32)
-        patch.setattr(ranks, "MOST_GROUPS", 12)
-        patch.setattr(ranks, "MOST_STRETCHES", 2)
+        for limit, small in SMALL.items():
+            patch.setattr(statistics, limit, small)
         found = totals(coded_table(rows), asked)
-    assert found == [plain_total(question, rows) for question in asked]
+    assert found == [total_of(question, rows) for question in asked]
 
 
 @pytest.mark.slow
@@ -193,7 +148,7 @@ def test_totals_are_the_same_where_conditions_are_filtered_side_by_side(rows, as
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DuckDB, "skips_rows", False)
         found = totals(coded_table(rows), asked)
-    assert found == [plain_total(question, rows) for question in asked]
+    assert found == [total_of(question, rows) for question in asked]
 
 
 ORDERS = [
@@ -216,7 +171,7 @@ ORDERS = [
 @given(tables, st.lists(st.sampled_from(ORDERS), min_size=1, max_size=4, unique=True))
 def test_an_order_statistic_is_the_same_alone_and_in_a_batch_of_any_order(rows, asked):
     coded = coded_table(rows)
-    expected = {question: plain_total(question, rows) for question in asked}
+    expected = {question: total_of(question, rows) for question in asked}
     for batch in (*((question,) for question in asked), *itertools.permutations(asked)):
         assert totals(coded, batch) == [expected[question] for question in batch]
 
@@ -224,12 +179,12 @@ def test_an_order_statistic_is_the_same_alone_and_in_a_batch_of_any_order(rows, 
 @pytest.mark.parametrize("conditions_of_one_form", list(itertools.permutations(SURE, 2)))
 def test_conditions_without_a_column_share_no_scan_of_ranks(conditions_of_one_form):
     wanted = [(where, Fraction(1, 2), False) for where in conditions_of_one_form]
-    everybody = plain_total(
+    everybody = total_of(
         Question(Statistic.ORDER, All(), Form((("b", 1),), 0, Fraction(1)), Fraction(1, 2), 0, 6),
         ROWS,
     )
-    assert ranks.select_ranks(coded_table(ROWS), (("b", 1),), wanted) == [
-        everybody if passes(where, {}) else None for where in conditions_of_one_form
+    assert statistics.select_ranks(coded_table(ROWS), (("b", 1),), wanted) == [
+        everybody if holds(where, {}) else None for where in conditions_of_one_form
     ]
 
 
@@ -243,7 +198,7 @@ def test_a_question_about_nobody_never_reaches_the_engine(where):
         Question(Statistic.SQUARES, where, form, None, 0, 10**4),
         *(Question(Statistic.ORDER, where, form, Fraction(k, 4), 0, 10) for k in range(5)),
     ]
-    assert totals(coded, asked) == [plain_total(question, ROWS) for question in asked]
+    assert totals(coded, asked) == [total_of(question, ROWS) for question in asked]
     assert coded.store.texts == []
     assert price(asked, SCHEMA).cells == 1
 
@@ -272,7 +227,7 @@ def test_nobody_is_decided_as_by_trying_every_record(where, present):
         *(codes[name] + [None] * (columns[name].nullable) for name in POINTS)
     )
     held = any(
-        passes(where, record) and all(record[name] is not None for name in present)
+        holds(where, record) and all(record[name] is not None for name in present)
         for record in (dict(zip(POINTS, values, strict=True)) for values in records)
     )
     assert about_nobody(where, form, columns) is not held
@@ -301,7 +256,7 @@ def test_every_set_of_codes_is_counted_alone_and_in_one_grid():
         for codes in itertools.combinations(range(7), size)
         for missing in (False, True)
     ]
-    expected = [plain_total(question, rows) for question in asked]
+    expected = [total_of(question, rows) for question in asked]
     assert [totals(coded, [question])[0] for question in asked] == expected
     assert totals(coded, asked) == expected
 
@@ -343,7 +298,7 @@ def test_a_mean_with_a_filter_is_the_statement_that_one_writes_by_hand():
         Question(Statistic.SUM, where, form, None, 0, 1),
         Question(Statistic.COUNT, where, None, None, 0, 1),
     ]
-    assert totals(coded, asked) == [plain_total(question, ROWS) for question in asked]
+    assert totals(coded, asked) == [total_of(question, ROWS) for question in asked]
     (text,) = coded.store.texts
     assert text == (
         'SELECT COUNT("c2") AS "v0", CAST(SUM("c2") AS BIGINT) AS "v1" FROM "coded" '
@@ -368,23 +323,23 @@ def test_groups_take_one_scan_however_many_they_are():
             (Statistic.ORDER, Fraction(1, 2)),
         )
     ]
-    assert totals(coded, asked) == [plain_total(question, ROWS) for question in asked]
+    assert totals(coded, asked) == [total_of(question, ROWS) for question in asked]
     assert len(coded.store.texts) == 2
     assert all("GROUP BY" in text for text in coded.store.texts)
 
 
 def test_a_median_over_a_wide_range_narrows_in_few_scans(monkeypatch):
-    monkeypatch.setattr(ranks, "MOST_COUNTS", 100)
+    monkeypatch.setattr(statistics, "MOST_COUNTS", 100)
     coded = counting(ROWS)
     form = Form((("wide", -3),), 0, Fraction(1))
     shares = [Fraction(k, 60) for k in range(1, 60)]
     asked = [Question(Statistic.ORDER, All(), form, share, 0, 1) for share in shares]
-    assert totals(coded, asked) == [plain_total(question, ROWS) for question in asked]
+    assert totals(coded, asked) == [total_of(question, ROWS) for question in asked]
     coded.store.texts.clear()
-    monkeypatch.setattr(ranks, "MOST_COUNTS", 2**19)
-    monkeypatch.setattr(ranks, "FEW_COUNTS", 0)
+    monkeypatch.setattr(statistics, "MOST_COUNTS", 2**19)
+    monkeypatch.setattr(statistics, "FEW_COUNTS", 0)
     coded = CodedTable(coded.codings, 2**20, coded.version, coded.store)
-    assert totals(coded, asked[:1]) == [plain_total(asked[0], ROWS)]
+    assert totals(coded, asked[:1]) == [total_of(asked[0], ROWS)]
     assert len(coded.store.texts) <= 2
 
 
@@ -395,11 +350,6 @@ def test_no_question_takes_no_scan():
 
 
 # --- bounds -------------------------------------------------------------------------------------
-
-
-def huge(points):
-    ends = {"low": Fraction(0), "high": Fraction(points - 1), "step": Fraction(1)}
-    return Schema("t", {name: Column(name, "private", **ends) for name in ("x", "y")})
 
 
 @pytest.mark.parametrize(
@@ -420,7 +370,8 @@ def test_what_could_overflow_on_some_engine_does_not_fit(statistic, terms, point
     form = Form(terms, 0, Fraction(1)) if terms else None
     share = Fraction(1, 2) if statistic is Statistic.ORDER else None
     question = Question(statistic, All(), form, share, 0, 1)
-    assert fits(question, huge(points), rows) is expected
+    schema = coded_schema(coded("x", points), coded("y", points))
+    assert fits(question, schema, rows) is expected
 
 
 def test_sums_at_the_edge_of_sixty_four_bits_are_exact():

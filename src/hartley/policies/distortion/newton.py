@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +13,11 @@ from hartley.policies.distortion.problem import Incumbent, Problem, Progress, no
 from hartley.policies.distortion.worst_case_limits import joint_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
+    from threadpoolctl import ThreadpoolController
 
     from hartley.policies.distortion.worst_case_limits import Limit, Multipliers
 
@@ -28,48 +27,24 @@ if TYPE_CHECKING:
 # --- newton blocks --------------------------------------------------------------------------------
 # The Newton matrices of the interior-point methods: one block a released value.
 
-SUFFIXES = ("64_", "")
-"""Endings of the function names: of builds with 64-bit integers, and of others."""
 
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit the OpenBLAS of NumPy and SciPy to one thread, and restore the number afterwards.
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit the BLAS of NumPy and SciPy to one thread, and restore the number afterwards.
 
     Factors of matrices of a few hundred rows take microseconds, and threads spend more than that
-    waiting for each other: ten times and more on a busy machine. Another BLAS is not changed. The
-    setting holds for the whole process.
+    waiting for each other: ten times and more on a busy machine. The setting holds for the whole
+    process.
     """
-    before = [ask() for ask, _ in _settings()]
-    for _, choose in _settings():
-        choose(1)
-    try:
-        yield
-    finally:
-        for (_, choose), threads in zip(_settings(), before, strict=True):
-            choose(threads)
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
-@cache
-def _settings() -> tuple[tuple[Any, Any], ...]:
-    """Return for each library the functions that get and set its number of threads."""
-    import numpy as np
-    import scipy
+@cache  # looking for the libraries takes 4 ms
+def _libraries() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401 - loads the BLAS of SciPy
+    from threadpoolctl import ThreadpoolController
 
-    settings = []
-    for package in (np, scipy):
-        folder = Path(str(package.__file__)).parent.parent / f"{package.__name__}.libs"
-        for file in sorted(folder.glob("*openblas*")):
-            try:
-                library = ctypes.CDLL(str(file))
-            except OSError:  # not of this platform
-                continue
-            for suffix in SUFFIXES:
-                names = [f"scipy_openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
-                if all(hasattr(library, name) for name in names):
-                    settings.append((getattr(library, names[0]), getattr(library, names[1])))
-                    break
-    return tuple(settings)
+    return ThreadpoolController()
 
 
 RIDGES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9)
@@ -175,10 +150,6 @@ def reach(point: Floats, step: Floats) -> float:
 # A second-order method for small alphabets: primal-dual interior points, to 1e-12.
 
 MOST_STEPS = 90
-SECOND_PATIENCE = 20
-"""After so many steps that hardly close the gap, rounding is taken to prevent more."""
-SMALLEST_PRODUCT = 1e-250
-"""Below, a root and its inverse lose digits."""
 PATHS = 0.0, 0.5, 0.25
 """Which paths are followed, one after the other where one stalls (see ``path_weights``)."""
 NEAR = 0.97
@@ -255,7 +226,8 @@ def path_weights(problem: Problem, power: float) -> Floats:
 
 def _follow_second(problem: Problem, state: _State, weights: Floats, tolerance: float) -> Incumbent:
     """Follow one path until the gap is closed or rounding stops the method."""
-    best, progress = Incumbent(state.scores), Progress(SECOND_PATIENCE)
+    # After so many steps that hardly close the gap, rounding is taken to prevent more.
+    best, progress = Incumbent(state.scores), Progress(20)
     for _ in range(MOST_STEPS):
         with np.errstate(all="ignore"):
             best.try_rule(problem, normalised(state.mass))
@@ -304,7 +276,8 @@ class _Newton:
         self.pull = problem.weight * (problem.given @ self.residual)
         products = state.mass * state.slack
         self.blocks: Blocks | ThinBlocks
-        if is_thin(problem) and products.min() > SMALLEST_PRODUCT:
+        # Below that product a root and its inverse lose digits.
+        if is_thin(problem) and products.min() > 1e-250:
             self.blocks = ThinBlocks(state.mass, products, self._rows(slice(None)))
         else:
             self.blocks = Blocks(state.mass, products, lambda c: self._rows(slice(c, c + 1))[0])
@@ -361,15 +334,6 @@ def _advance_second(problem: Problem, state: _State, weights: Floats) -> _State 
 
 LARGEST_RISK = 40.0
 """A limit of more nats than this is no limit: e^-40 of the distortion is at stake."""
-ALIKE = 1e-9
-"""The halving of risks ends at this difference, relative to the larger of them and 1."""
-MOST_HALVINGS = 40
-
-PATIENCE = 16
-"""After so many steps that hardly close the gap, rounding is taken to prevent more."""
-ENOUGH = 4
-"""Callers ask for a quarter of the gap that they need: up to so many times that, no other path is
-followed."""
 DEAD = (1e-11, 1e-9, 1e-7, 1e-5)
 """Released values that occur less often than one of these are left out of a rule."""
 
@@ -442,7 +406,7 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
             best = solution
         else:
             best.absorb(solution)
-        if best.gap <= ENOUGH * tolerance:
+        if best.gap <= 4 * tolerance:  # callers ask for a quarter of the gap that they need
             break
     assert best is not None
     return best
@@ -450,7 +414,7 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
 
 def _follow(problem: Problem, limit: Limit, power: float, tolerance: float) -> Inside:
     """Follow one path until the gap is closed or rounding stops the method."""
-    weights, progress = path_weights(problem, power)[:, None], Progress(PATIENCE)
+    weights, progress = path_weights(problem, power)[:, None], Progress(16)
     state = _begin(limit, weights)
     best = Inside(normalised(state.columns[: problem.sizes[0]]))
     with one_blas_thread(), np.errstate(all="ignore"):
@@ -475,11 +439,7 @@ def _begin(limit: Limit, path: Floats) -> _InteriorState:
     keys = path.size
     slack = -limit.values(columns)
     return _InteriorState(
-        columns,
-        np.zeros(columns.shape[0]),
-        path / columns[:keys],
-        1 / (keys * slack),
-        slack,
+        columns, np.zeros(columns.shape[0]), path / columns[:keys], 1 / (keys * slack), slack
     )
 
 
@@ -538,9 +498,9 @@ def least_within(
         return best, high
     strict = replace(problem, distortion=np.where(allowed, 0.0, 1.0))
     low = 0.0
-    for _ in range(MOST_HALVINGS):
+    for _ in range(40):
         tried = (low + high) / 2 if math.isfinite(high) else max(2 * low, 1.0)
-        if high - low <= ALIKE * max(1.0, low) or tried > LARGEST_RISK:
+        if high - low <= 1e-9 * max(1.0, low) or tried > LARGEST_RISK:
             break
         limit = kind(strict, tried)
         solution = solve_inside(strict, limit, tolerance=1e-11)

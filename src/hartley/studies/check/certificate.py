@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.knowledge.table_bounds import Inference
     from hartley.measures.rules import Rule
     from hartley.studies.check.check_report import CheckedStatistic, CheckedView, CheckReport
 
@@ -115,11 +114,6 @@ def verify_check(
 
     The schema stands in the certificate; the agent's rules price the publication again, and its
     ranges decide again which conditions can hold together.
-
-    Args:
-        outputs: the files that were checked.
-        certificate: the file of the certificate.
-        table: the microdata, to compare contributions with.
     """
     proved = verify_tables(outputs, certificate)
     try:
@@ -225,7 +219,12 @@ def _part(part: CheckedStatistic, rules: Sequence[Rule], insider: str) -> dict[s
         "statistic": part.statistic,
         "decimals": part.places,
         "outputs": [
-            {"sha256": table.digest, "described": _described(table), "reading": table.reading}
+            {
+                "sha256": table.digest,
+                "described": dict(table.described)
+                | ({} if table.where is None else {"where": table.where}),
+                "reading": table.reading,
+            }
             for table in files
         ],
         "answers": [
@@ -247,13 +246,6 @@ def _part(part: CheckedStatistic, rules: Sequence[Rule], insider: str) -> dict[s
         },
         "silent": len(published - set(claimed)),
     }
-
-
-def _described(table: Any) -> dict[str, Any]:  # noqa: ANN401 - a crosstab
-    described = dict(table.described)
-    if table.where is not None:
-        described["where"] = table.where
-    return described
 
 
 def _unions(part: CheckedStatistic, rules: Sequence[Rule], insider: str) -> dict[str, Any]:
@@ -305,6 +297,7 @@ def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> d
         denominators.append(below)
         start.append(len(relations))
     unknown = np.flatnonzero(inference.outer_low < inference.outer_high)
+    base = inference.first_table()[unknown].tolist()
     remaining = {}
     if part.known is not None and part.statistic != "count":
         sums = remainders(part.joint, inference.outer_low, inference.outer_high)
@@ -320,7 +313,8 @@ def _view(view: CheckedView, part: CheckedStatistic, rules: Sequence[Rule]) -> d
             "numerator": in_a_line(numerators),
             "denominator": in_a_line(denominators),
         },
-        **_tables(inference, unknown),
+        "base": ends_in_a_line([None if end >= FAR else end for end in base]),
+        "moves": _moves(*inference.differences()),  # the other tables of each component
         "sums": _sums(view),
     }
 
@@ -344,13 +338,3 @@ def _sums(view: CheckedView) -> dict[str, Any]:
 
 def _pairs(numbers: Mapping[int, int]) -> list[int]:
     return [n for entry in sorted(numbers.items()) for n in entry]
-
-
-def _tables(inference: Inference, unknown: NDArray[np.int64]) -> dict[str, Any]:
-    """Write a table, and the other tables of each component as changes of it."""
-    base = inference.first_table()
-    listed = [None if end >= FAR else end for end in base[unknown].tolist()]
-    return {
-        "base": ends_in_a_line(listed),
-        "moves": _moves(*inference.differences()),
-    }

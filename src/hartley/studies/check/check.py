@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from json import dumps
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hartley.errors import InputError, OptionError
 from hartley.files import one_line
+from hartley.inputs import formerly
 from hartley.knowledge.cover import Cover, Selections, cover, relation_words
 from hartley.knowledge.table_bounds import Inference, categories_of, read_contributors, universes
 from hartley.knowledge.table_system import NoTableFits
-from hartley.measures.rules import Frequency, Rule, read_rule
+from hartley.measures.rules import Frequency, read_rule
 from hartley.studies.check.check_report import (
     CheckedCell,
     CheckedStatistic,
@@ -61,6 +62,17 @@ from hartley.text import listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from hartley.inputs import (
+        Address,
+        Column,
+        Document,
+        Files,
+        InputFile,
+        Marks,
+        PythonOnly,
+        Text,
+        Texts,
+    )
     from hartley.schema.schema import Schema
     from hartley.studies.check.publication import Publication
     from hartley.tables.described import CategoryTree
@@ -68,23 +80,24 @@ if TYPE_CHECKING:
 INSIDERS = ("none", "sole", "holdings", "all")
 
 
+@formerly(rule="rules")
 def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
-    *outputs: str | os.PathLike[str] | Crosstab | list[str | os.PathLike[str] | Crosstab],
-    spec: str | os.PathLike[str] | Mapping[str, Any] | Descriptions | None = None,
-    rules: Sequence[Rule | str] | None = None,
-    insider: str = "none",
-    table: object = None,
-    contributor: str | None = None,
-    schema: Schema | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    marks: Mapping[str, str] | None = None,
-    rounding: str | None = None,
+    *outputs: Files,
+    spec: Document | None = None,
+    rule: Texts | None = None,
+    insider: Literal["none", "sole", "holdings", "all"] = "none",
+    table: Address | None = None,
+    contributor: Column | None = None,
+    schema: Document | None = None,
+    marks: Marks | None = None,
+    rounding: Text | None = None,
     left: int = 2,
     exact: bool = False,
-    against: str | os.PathLike[str] | None = None,
+    against: Address | None = None,
     charge: bool = False,
     reserve: bool = False,
-    dbt: str | os.PathLike[str] | None = None,
-    before: Callable[[CheckReport], None] | None = None,
+    dbt: InputFile | None = None,
+    before: PythonOnly[Callable[[CheckReport], None] | None] = None,
 ) -> CheckReport:
     r"""Find out what published tables together reveal, and prove it.
 
@@ -96,25 +109,30 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     that neither sums nor earlier tables settle.
 
     Args:
-        outputs: files (CSV, Parquet, Excel, JSON), results folders of ACRO, or tables already read.
-        spec: ``outputs.toml``: what the files do not say about themselves.
-        rules: rules or their texts, such as "frequency<10", "p%=10", "dominance=2,90" and
-            "homogeneous". By default, frequency<10.
-        insider: what contributors know: "sole", the cells that they have alone; "holdings", their
-            own part of every sum; "all", both.
-        table: the microdata, which rules about contributions and insiders need.
-        contributor: the column that names who contributes; without one, every row is another.
-        schema: the public schema: it decides how conditions lie to each other, and with it the
-            bits of a person are computed.
-        marks: the meaning of marks in all files, such as {"s": "hidden", "low": "1-4"}.
-        rounding: how all files are rounded, such as "nearest 5".
-        left: how many values a cell must keep if its mark or rounding says that it is small.
-        exact: whether to search whole tables for ends that programmes leave open.
-        against: the ledger of an agent about the same microdata: its answers are known too.
-        charge: whether to book the publication in that ledger, at the batch price of all that
-            ``spec`` describes; the outputs have to follow it, and never change the price.
-        reserve: whether to book it by its description alone, before there are outputs.
-        dbt: the manifest of a dbt project: models whose meta has the part hartley are outputs too.
+        outputs: Published tables: CSV, Parquet, Excel or JSON files, or results folders of ACRO. In
+            Python, also tables that were read before.
+        spec: What the files do not say, in a file such as outputs.toml.
+        rule: A rule: frequency<10 (the default), p%=10, dominance=2,90 or homogeneous; repeatable.
+            In Python, a list of rules or of their texts.
+        insider: What contributors know: the cells that they have alone (sole), their own part of
+            every sum (holdings), or both (all).
+        table: The microdata behind the outputs. In Python, rules about contributions and insiders
+            need it.
+        contributor: The column that names the contributor. In Python, without one every row is
+            another.
+        schema: The public schema of the microdata. In Python, it decides how conditions lie to each
+            other, and with it the bits of a person are computed.
+        marks: What a mark means: hidden, a number or a range such as 1-4; repeatable.
+        rounding: How files are rounded, such as "nearest 5".
+        left: How many values must stay possible for a cell that its mark or rounding shows to be
+            small.
+        exact: Search for whole tables where ends are not settled otherwise; slow.
+        against: An agent's ledger: its answers are known too.
+        charge: Book the publication in that ledger, at the price of all that --spec describes. In
+            Python, of all that ``spec`` describes: the outputs have to follow it, and never change
+            the price.
+        reserve: Book it by its description alone, before there are files.
+        dbt: The target/manifest.json of dbt: models with hartley in their meta are outputs.
         before: called with the finished report before anything is booked; if it raises an error,
             nothing is.
 
@@ -123,13 +141,13 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "a.csv")
         ...     _ = path.write_text("region,n\nnorth,15\nsouth,x\nwest,x\nTotal,23\n")
-        ...     report = check(path, rules=["frequency<11"])
+        ...     report = check(path, rule=["frequency<11"])
         >>> report.headline
         '2 cells of 1 output are disclosed.'
         >>> [cell.outer for cell in report.cells if cell.verdict == "disclosed"]
         [(0, 8), (0, 8)]
     """
-    wanted = tuple(read_rule(r) if isinstance(r, str) else r for r in rules or (Frequency(10),))
+    wanted = tuple(read_rule(r) if isinstance(r, str) else r for r in rule or (Frequency(10),))
     if insider not in INSIDERS:
         raise OptionError(
             f"The insider '{insider}' is unknown", hint="write none, sole, holdings or all"
@@ -446,7 +464,7 @@ def _keys(cell: CheckedCell) -> frozenset[tuple[str, str]]:
 def _assumed(
     part: CheckedStatistic, cells: Sequence[CheckedCell], condition: str
 ) -> CheckedStatistic:
-    """Return cells of which nobody declares what they follow from: all of them are open."""
+    """Return the cells that follow only from an undeclared assumption, all of them open."""
     doubtful = [
         replace(
             cell,
@@ -564,8 +582,6 @@ def _judged(
         places=tables[0].places,
         dims=joint.dims,
         cells=tuple(cells),
-        unknown=int((inference.outer_low < inference.outer_high).sum()),
-        size=joint.system.size,
         joint=joint,
         views=tuple(views),
         known=known,

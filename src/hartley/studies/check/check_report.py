@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from itertools import product
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
+from hartley.inputs import formerly
 from hartley.report import (
     Cell,
     Chart,
@@ -23,7 +24,7 @@ from hartley.report import (
 from hartley.tables.crosstab import Rounding
 from hartley.tables.described import contributions
 from hartley.tables.view import condition_columns, evaluate_condition
-from hartley.text import bits_down, bits_up, count_of, listed, plural
+from hartley.text import bits_down, bits_up, conjugate, count_of, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -178,9 +179,6 @@ class CheckedStatistic:
     places: int
     dims: tuple[str, ...]
     cells: tuple[CheckedCell, ...]
-    unknown: int
-    """Cells that are not settled."""
-    size: int
     joint: Cover
     views: tuple[CheckedView, ...]
     """What anybody sees, and then what each insider does."""
@@ -256,14 +254,15 @@ class CheckReport(Readable):
             disclosed = count_of(counts["disclosed"], "cell")
             derived = sum(c.verdict == "disclosed" and c.derived for c in self.cells)
             by = f", {derived:,} of them published nowhere" if derived else ""
-            verb = "is" if counts["disclosed"] == 1 else "are"
+            verb = conjugate(counts["disclosed"], "is")
             more = ""
-            if self.singled_out:
-                more = f" {count_of(self.singled_out, 'derived cell')} "
-                more += f"{'is' if self.singled_out == 1 else 'are'} exactly one person."
+            if one := self.singled_out:
+                more = (
+                    f" {count_of(one, 'derived cell')} {conjugate(one, 'is')} exactly one person."
+                )
             return f"{disclosed} of {tables} {verb} disclosed{by}.{more}"
         if counts["open"]:
-            verb = "is" if counts["open"] == 1 else "are"
+            verb = conjugate(counts["open"], "is")
             suspected = sum(cell.suspected for cell in self.cells)
             by = f", {suspected:,} of them disclosed under an assumption that fits"
             return (
@@ -356,7 +355,8 @@ class CheckReport(Readable):
             )
         yield Section("What the verdicts mean", (MEANINGS,), page_only=True)
 
-    def to_dict(self, *, values: bool = True) -> dict[str, Any]:
+    @formerly(show_values="values")
+    def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
         return {
             "format": 1,
@@ -370,14 +370,7 @@ class CheckReport(Readable):
             "effects": self.effects,
             "bits": self.bits,
             "publication": self.publication,
-            "here_and_now": None
-            if self.now is None
-            else {
-                "fewest": self.now.fewest,
-                "most": self.now.most,
-                "exact": self.now.exact,
-                "promise": False,
-            },
+            "here_and_now": None if self.now is None else asdict(self.now) | {"promise": False},
             "notes": list(self.notes),
             "guesses": list(self.guesses),
             "statistics": [
@@ -385,7 +378,7 @@ class CheckReport(Readable):
                     "statistic": part.statistic,
                     "outputs": list(part.outputs),
                     "decimals": part.places,
-                    "cells": [cell.to_dict(values=values) for cell in part.cells],
+                    "cells": [cell.to_dict(values=show_values) for cell in part.cells],
                 }
                 for part in self.statistics
             ],
@@ -470,12 +463,6 @@ def effects_now(
     chosen to be hidden, and random or controlled rounding, is not known: such cells are held
     fixed, so that the counts are lower bounds then. Exact otherwise. The cost grows with the
     kinds of people times the kinds of records; None if there are too many.
-
-    Args:
-        tables: the outputs.
-        trees: which categories are sums of others.
-        schema: the public schema.
-        data: the microdata.
     """
     conditions = list(dict.fromkeys(t.where for t in tables if t.where))
     looked_at = {name for text in conditions for name in condition_columns(text)}

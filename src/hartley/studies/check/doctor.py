@@ -7,9 +7,12 @@ import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hartley.report import Cell, Grid, Heading, Readable, Report, Section
+
+if TYPE_CHECKING:
+    from hartley.inputs import Text
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,14 @@ class Diagnosis(Readable):
         return {"healthy": self.healthy, "checks": [asdict(check) for check in self.checks]}
 
 
-def doctor(engine: str | None = None) -> Diagnosis:
+def doctor(
+    engine: Text | None = None,
+) -> Diagnosis:
     """Check what is installed and whether engines compute correctly, with a hint for each problem.
 
     Args:
-        engine: the engine to probe: FILE.duckdb, postgresql://... or spark://...; the embedded one
-            if left out.
+        engine: The engine to probe: FILE.duckdb, postgresql://... or spark://...; default: the
+            embedded one.
 
     Example:
         >>> doctor().healthy

@@ -14,13 +14,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
+from hartley.inputs import formerly
 from hartley.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hartley.attacks.differencing import DifferencingFinding
-    from hartley.attacks.finding import AttackEstimate
+    from hartley.attacks.finding import AttackEstimate, AttackResult
     from hartley.ranges.relation import ExposureCounts
     from hartley.studies.check.check_report import CheckedCell, CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
@@ -66,7 +67,7 @@ class GateCase:
 
 
 def is_above(numerator: int, denominator: int, bits: object) -> bool:
-    """Tell whether a ratio of counts is larger than 2 to the power of so many bits, exactly.
+    """Return whether a ratio of counts is larger than 2**bits, exactly.
 
     Example:
         >>> is_above(8, 1, 3), is_above(9, 1, 3), is_above(3, 1, "1.584"), is_above(3, 1, "1.585")
@@ -83,12 +84,40 @@ def is_above(numerator: int, denominator: int, bits: object) -> bool:
     return power > allowed
 
 
-def leakage_of(report: AuditReport | AnonymityReport) -> tuple[int, int]:
-    """Return how many values there are, and how few a release leaves: its leakage as a ratio."""
-    narrowest = getattr(report, "narrowest", None)
-    if narrowest:
-        return int(getattr(report, "secret_values", 0)), int(narrowest[0].secrets_left)
-    return report.rows, int(getattr(report, "k", 1))
+def audit_gate(
+    report: AuditReport, fail_on: str = "never", fail_above: object = None
+) -> list[GateCase]:
+    """Test whom an audited release singles out or gives away, and the bits that it reveals."""
+    leaked = report.secret_values, report.narrowest[0].secrets_left
+    cases = above_cases(report.table, leaked, fail_above)
+    return with_condition(cases, people_condition(report.people, fail_on))
+
+
+def anonymity_gate(
+    report: AnonymityReport, fail_on: str = "never", fail_above: object = None
+) -> list[GateCase]:
+    """Test whom the keys of a table single out or give away, and the bits that they reveal."""
+    cases = above_cases(report.table, (report.rows, report.k), fail_above)
+    return with_condition(cases, anonymity_condition(report, fail_on))
+
+
+def attack_gate(
+    finding: AttackResult, names: Sequence[str], fail_on: str = "never", fail_above: object = None
+) -> list[GateCase]:
+    """Test the number of an attack on the files of these names."""
+    cases = [number_case(name, finding.number.high, fail_above) for name in names]
+    return with_condition(cases, attack_condition(finding.number, fail_on))
+
+
+def differencing_gate(
+    finding: DifferencingFinding,
+    names: Sequence[str],
+    fail_on: str = "never",
+    fail_above: object = None,
+) -> list[GateCase]:
+    """Test what combinations of the answers in a ledger settle about few rows."""
+    cases = above_cases(names[0], worst_difference(finding), fail_above)
+    return with_condition(cases, differencing_condition(finding, fail_on))
 
 
 def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
@@ -110,12 +139,7 @@ def above_case(name: str, ratio: tuple[int, int], bits: object) -> GateCase:
 
 
 def number_case(name: str, number: float, limit: object) -> GateCase:
-    """Test the number of an attack against a limit; without a limit everything passes.
-
-    Example:
-        >>> number_case("t.csv", 0.5, "0.5").passed, number_case("t.csv", 0.5, "0.4999").passed
-        (True, False)
-    """
+    """Test the number of an attack against a limit; without a limit everything passes."""
     if limit is None:
         return GateCase(name, name, ())
     allowed = parse_number(limit, name="the limit")
@@ -131,19 +155,7 @@ def check_condition(fail_on: str, words: Sequence[str]) -> None:
 
 
 def people_condition(people: ExposureCounts, fail_on: str) -> str | None:
-    """Return why the people in a release do not pass a condition, without a number of them.
-
-    Args:
-        people: how many people are unique, among few, or given away.
-        fail_on: "unique" if nobody else may equal somebody in what is released, "few" if everybody
-            has to be among k or more, "given-away" if nobody's secret may be certain, or "never".
-
-    Example:
-        >>> from hartley.ranges.relation import ExposureCounts
-        >>> people = ExposureCounts(rows=14, k=5, unique=0, among_few=4, given_away=0)
-        >>> people_condition(people, "unique"), people_condition(people, "few")
-        (None, 'somebody is among fewer than 5')
-    """
+    """Return why the people in a release do not pass a condition, without a number of them."""
     check_condition(fail_on, FAIL_ON_PEOPLE)
     if fail_on == "given-away" and people.given_away is None:
         raise OptionError(
@@ -164,10 +176,6 @@ def anonymity_condition(report: AnonymityReport, fail_on: str) -> str | None:
     """Return why the people of a report on anonymity do not pass a condition.
 
     A confidential value is given away if everybody with the same keys has it.
-
-    Args:
-        report: the report.
-        fail_on: as for ``people_condition``.
     """
     shared = [findings.homogeneous_rows for findings in report.confidential]
     people = replace(report.people, given_away=max(shared, default=None))
@@ -175,19 +183,7 @@ def anonymity_condition(report: AnonymityReport, fail_on: str) -> str | None:
 
 
 def attack_condition(number: AttackEstimate, fail_on: str) -> str | None:
-    """Return why an attack does not pass a condition.
-
-    Args:
-        number: the main number of the attack; zero is that it learns nothing.
-        fail_on: "certain" if the lower end of its interval has to be zero, "possible" if also the
-            upper end has to be, or "never".
-
-    Example:
-        >>> from hartley.attacks.finding import AttackEstimate
-        >>> number = AttackEstimate(0.1, 0.0, 0.2, 0.95)
-        >>> attack_condition(number, "certain"), attack_condition(number, "possible")
-        (None, 'the attack may succeed')
-    """
+    """Return why an attack does not pass a condition."""
     check_condition(fail_on, FAIL_ON_SUCCESS)
     if fail_on != "never" and number.low > 0:
         return "the attack succeeds"
@@ -197,13 +193,7 @@ def attack_condition(number: AttackEstimate, fail_on: str) -> str | None:
 
 
 def differencing_condition(finding: DifferencingFinding, fail_on: str) -> str | None:
-    """Return why combinations of answers do not pass a condition.
-
-    Args:
-        finding: what they reveal about few rows.
-        fail_on: "settled" if no total of few rows may be settled, "open" if for each of them that
-            has to be proved, or "never".
-    """
+    """Return why combinations of answers do not pass a condition."""
     check_condition(fail_on, FAIL_ON_SETTLED)
     if fail_on == "never":
         return None
@@ -225,8 +215,8 @@ def with_condition(cases: Sequence[GateCase], reason: str | None) -> list[GateCa
     ]
 
 
-def check_cases(
-    report: CheckReport, fail_on: str, fail_above: object = None, *, values: bool = False
+def check_gate(
+    report: CheckReport, fail_on: str, fail_above: object = None, *, show_values: bool = False
 ) -> list[GateCase]:
     """Test every output of a check: one case an output, and one for the bits of a person."""
     check_condition(fail_on, FAIL_ON)
@@ -238,7 +228,7 @@ def check_cases(
                 continue
             for output, file, line in _places(cell, list(findings), part.tables):
                 message = f"{cell.name} is {cell.verdict} under {cell.rule}"
-                if values:
+                if show_values:
                     message += f": {cell.interval(part.places)}"
                 rule = "singled-out" if cell.singled_out and cell.certain else cell.verdict
                 findings[output].append(GateFinding(rule, message, file, line, cell.name))
@@ -263,9 +253,10 @@ def _places(
     return places or [(last, paths.get(last, last), 1)]
 
 
+@formerly(rule="rules")
 def assert_safe(
     *paths: object,
-    rules: tuple[str, ...] = ("frequency<10",),
+    rule: Sequence[str] = ("frequency<10",),
     fail_on: str = "disclosed",
     **more: object,
 ) -> None:
@@ -275,7 +266,7 @@ def assert_safe(
 
     Args:
         paths: what ``hartley.check`` takes.
-        rules: the rules.
+        rule: the rules.
         fail_on: "disclosed" or "open".
         more: further arguments of ``hartley.check``.
 
@@ -289,8 +280,8 @@ def assert_safe(
     """
     from hartley.studies.check.check import check
 
-    report = check(*paths, rules=rules, **more)  # type: ignore[arg-type]  # checked there
-    cases = check_cases(report, fail_on)
+    report = check(*paths, rule=rule, **more)  # type: ignore[arg-type]  # checked there
+    cases = check_gate(report, fail_on)
     messages = [f"{f.file}:{f.line}: {f.message}" for case in cases for f in case.findings]
     if messages:
         raise AssertionError("\n".join([report.headline, *messages]))
@@ -309,12 +300,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def junit_text(command: str, cases: Sequence[GateCase]) -> str:
-    """Return a JUnit report.
-
-    Example:
-        >>> print(junit_text("check", [GateCase("a.csv", "a.csv", ())]).splitlines()[1])
-        <testsuite name="hartley check" tests="1" failures="0">
-    """
+    """Return a JUnit report."""
     failed = sum(not case.passed for case in cases)
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
@@ -335,12 +321,7 @@ def junit_text(command: str, cases: Sequence[GateCase]) -> str:
 
 
 def sarif_text(command: str, cases: Sequence[GateCase]) -> str:
-    """Return a SARIF report.
-
-    Example:
-        >>> json.loads(sarif_text("check", []))["version"]
-        '2.1.0'
-    """
+    """Return a SARIF report."""
     results = [_result(finding) for case in cases for finding in case.findings]
     driver = {
         "name": "hartley",

@@ -90,7 +90,9 @@ class RuleChecker:
         """Judge all cells as anybody sees them, and then as each insider does."""
         unknown = [c for c in published if inference.outer_low[c] < inference.outer_high[c]]
         inference.widen(unknown[:MOST_WIDENED], exact=self.exact)
-        mine = replace(self, rules=tuple(rule for rule in self.rules if _is_about(rule, counts)))
+        # Thresholds are about counts, shares about sums.
+        about = (Frequency, Homogeneous) if counts else (PPercent, Dominance)
+        mine = replace(self, rules=tuple(r for r in self.rules if isinstance(r, about)))
         opinions = mine._settled(joint, inference, known, counts)  # noqa: SLF001 - the same judge
         unions = {} if known is None or counts else mine._unions(joint, inference, known)  # noqa: SLF001 - likewise
         views = [CheckedView(inference, opinions, unions=unions)]
@@ -205,7 +207,7 @@ class RuleChecker:
                 yield Opinion(cell, "open", name, f"no table with {k} or more was found")
 
     def _few_values(self, cell: int, name: str, inference: Inference) -> Opinion:
-        """Judge a cell of which the publication itself says that it is small."""
+        """Judge a cell that the publication itself shows to be small."""
         inference.widen([cell], exact=self.exact)
         ends = inference.range(cell)
         assert ends.low is not None
@@ -432,10 +434,6 @@ def _with(joint: Cover, cell: int, weights: Mapping[int, int]) -> str:
     return f"together with {listed(others)} " if others else ""
 
 
-def _sole(joint: Cover, cells: Sequence[int]) -> str:
-    return f"for the sole contributor of {listed([joint.name(cell) for cell in cells])}: "
-
-
 def _tells(rule: str) -> str:
     few = "one contributor's part" if rule.startswith(("p%", "dominance=1,")) else "a joint part"
     return f"tells {few}"
@@ -455,7 +453,8 @@ def _tight_sums(
         who = "for a contributor who knows their own part: " if tight.attacker else ""
         if tight.attacker and asked.holdings.insider == "sole":
             mine = asked.holdings.fixed & (asked.holdings.attacker == tight.attacker)
-            who = _sole(joint, asked.holdings.cell[mine].tolist())
+            cells = [joint.name(cell) for cell in asked.holdings.cell[mine].tolist()]
+            who = f"for the sole contributor of {listed(cells)}: "
         for cell in with_sums(tight.weights, hidden):
             why = f"{who}{_with(joint, cell, tight.weights)}it {_tells(rule)}"
             yield Opinion(cell, "disclosed", rule, why)
@@ -486,11 +485,6 @@ def _means(
         for part in {int(inference.component_of[cell]) for cell in left}:
             inference.vary(part)
     return found
-
-
-def _is_about(rule: Rule, counts: bool) -> bool:  # noqa: FBT001 - a fact about the statistic
-    """Tell whether a rule is about a statistic: thresholds are about counts, shares about sums."""
-    return isinstance(rule, (Frequency, Homogeneous)) == counts
 
 
 def _reaching(inference: Inference, cell: int, least: int, name: str) -> Opinion:

@@ -62,19 +62,7 @@ def select(
     schema: Schema | None,
     resolved: Mapping[str, Any] | None = None,
 ) -> Selections:
-    """Decide which conditions can hold together, and for which categories.
-
-    Args:
-        conditions: the conditions of the outputs.
-        categories: the categories of each dimension that is a column.
-        schema: the public schema, whose finite ranges decide; without one, a single condition
-            about other columns than the dimensions, or conditions about dimensions alone.
-        resolved: conditions that an agent has resolved already, by their names.
-
-    Example:
-        >>> select(["age >= 20"], {"sex": ["F", "M"]}, None).patterns
-        ((True,), (False,))
-    """
+    """Decide which conditions can hold together, and for which categories."""
     distinct = list(dict.fromkeys(conditions))
     if not distinct:
         return Selections.nothing()
@@ -95,10 +83,9 @@ def _by_dimensions(conditions: list[str], categories: Mapping[str, Sequence[str]
     """Evaluate conditions that look at dimensions alone, category by category."""
     dims = tuple(categories)
     combined = _combined(categories)
-    columns = {dim: [_number(keys[i]) for keys in combined] for i, dim in enumerate(dims)}
-    columns = {
-        dim: values if all(isinstance(v, int) for v in values) else [str(v) for v in values]
-        for dim, values in columns.items()
+    columns: dict[str, Sequence[object]] = {
+        dim: [*map(int, texts)] if all(t.lstrip("-").isdigit() for t in texts) else texts
+        for dim, texts in zip(dims, zip(*combined, strict=True), strict=True)
     }
     truth = np.stack([evaluate_condition(text, columns) for text in conditions], axis=1)
     patterns = sorted({tuple(map(bool, row)) for row in truth.tolist()}, reverse=True)
@@ -107,10 +94,6 @@ def _by_dimensions(conditions: list[str], categories: Mapping[str, Sequence[str]
         for keys, row in zip(combined, truth.tolist(), strict=True)
     }
     return Selections(tuple(conditions), tuple(patterns), dims, possible)
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdigit() else text
 
 
 def _combined(categories: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
@@ -178,13 +161,7 @@ def _counted(where: Any) -> Question:  # noqa: ANN401 - a condition of the agent
 def rows_passing(
     conditions: Mapping[str, Any], codes: Mapping[str, NDArray[np.int64]], schema: Schema
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return where conditions of an agent hold.
-
-    Args:
-        conditions: the conditions, by their names.
-        codes: the codes of each column, row by row; a missing value is the number of points.
-        schema: the public schema.
-    """
+    """Return where conditions of an agent hold."""
     held = {}
     for name, where in conditions.items():
         columns = [schema.columns[column] for column in columns_of(where)]
@@ -228,12 +205,7 @@ def _literal(key: str, schema: Schema, dim: str) -> str:
 
 
 def price_publication(questions: Sequence[str], schema: Schema) -> tuple[int, float]:
-    """Return how many publications one person can cause, and their bits.
-
-    Args:
-        questions: the outputs as questions to an agent.
-        schema: the public schema.
-    """
+    """Return how many publications one person can cause, and their bits."""
     quote = price(list(questions), schema, rows=1_000, error=0, vacuous=True)
     return int(quote.cells), float(quote.bits_alone)
 
@@ -269,12 +241,6 @@ def publication_questions(
     be complete are the sums alone all there is. (Two cells, values 0 and 1, sums: one person can
     cause three tables, and four if empty cells are left out.) A missing value adds nothing to a
     sum, but a cell without values can be left out: how many there are is read too.
-
-    Args:
-        outputs: what is described of each output.
-        schema: the public schema.
-        contributor: the column of who contributes; without one, every row is another.
-        reads: whether a rule or an insider looks at contributions.
     """
     questions: dict[str, None] = {}
     for output in outputs:
@@ -343,10 +309,6 @@ def read_ledger(path: str | os.PathLike[str], schema: Schema) -> LedgerAnswers:
 
     Every count and every sum of one column states an interval for the rows of its condition.
     Other answers are left out, and a note says how many.
-
-    Args:
-        path: the ledger.
-        schema: the public schema of the microdata.
     """
     ledger = open_ledger(path, create=False)
     try:
@@ -476,16 +438,6 @@ def describe_publication(  # noqa: PLR0913, PLR0917 - what a publication is desc
     """Return a publication to be booked, and its description with every label of the schema.
 
     Its number is the digest of all that its price rests on. No file is looked at.
-
-    Args:
-        described: what is declared about every output of it.
-        schema: the public schema.
-        ledger: the ledger of the dataset.
-        answers: what was read from that ledger.
-        rules: the rules.
-        insider: what an insider knows.
-        contributor: the column of who contributes.
-        reads: whether a rule or an insider looks at contributions.
     """
     if schema is None or ledger is None or not described.outputs:
         raise OptionError(
@@ -570,7 +522,7 @@ def _refuse_unwritable(
 
 
 def _range(column: Column, rows: int, *, counted: bool = False) -> tuple[Fraction, Fraction]:
-    """Return the smallest and the largest sum of at most, or of exactly, so many rows."""
+    """Return the smallest and the largest sum of up to this many rows, or of exactly these."""
     assert column.low is not None
     assert column.high is not None
     low, high = rows * column.low, rows * column.high
@@ -602,13 +554,7 @@ def _decimals(statistic: str, schema: Schema) -> int:
 
 
 def labels_of(column: Column) -> tuple[str, ...]:
-    """Return how outputs name all values of a column, trimmed; 'other' and 'missing' come last.
-
-    Example:
-        >>> from hartley.schema.schema import Column
-        >>> labels_of(Column("sex", "private", values=("F", "M"), other=True, nullable=True))
-        ('F', 'M', 'other', 'missing')
-    """
+    """Return how outputs name all values of a column, trimmed; 'other' and 'missing' come last."""
     if column.values is not None:
         labels = [str(value).strip() for value in column.values]
         labels += ["other"] if column.other else []
@@ -626,12 +572,6 @@ def refuse_impossible(
     """Refuse outputs that do not follow their description, whatever the data are.
 
     Data that follow the schema never cause this, so it tells nothing about them.
-
-    Args:
-        tables: the outputs.
-        described: what is declared about them.
-        schema: the public schema.
-        rows: the number of rows, or the largest possible one.
     """
     outputs = {id(table): _block(table, described) for table in tables}
     given = set(map(id, outputs.values()))

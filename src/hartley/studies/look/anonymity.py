@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,9 @@ import numpy as np
 from hartley.engines.table import Kind
 from hartley.errors import OptionError
 from hartley.exact import check_base
+from hartley.inputs import formerly
 from hartley.kernels.classes import ClassCounts
-from hartley.measures import anonymity as measures, anonymity as risks
-from hartley.measures.anonymity import (
-    delta_disclosure,
-    equal_closeness,
-    hierarchical_closeness,
-    ordered_closeness,
-    sizes_panel,
-    t_closeness,
-)
+from hartley.measures import anonymity as measures
 from hartley.measures.registry import MEASURES
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
@@ -39,9 +31,10 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    plain_values,
 )
 from hartley.schema.roles import chosen_columns, open_for
-from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
+from hartley.studies.look.exposure import counts_more, key_risks, record_exposure, with_exposure
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prepare
 from hartley.text import (
@@ -55,19 +48,20 @@ from hartley.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import os
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from hartley.inputs import Columns, Few, Groups, MoreRows, Progress, PythonOnly, Rows
     from hartley.measures.anonymity import SizeBand
     from hartley.policies.hierarchy import Level
     from hartley.ranges.classes import KeyClasses
     from hartley.report import Row
     from hartley.schema.roles import RolesSource
     from hartley.tables.view import View, ViewColumn
-
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- anonymity findings ---------------------------------------------------------------------------
@@ -121,7 +115,7 @@ class ConfidentialFindings:
 
     def sentences(self, unit: str) -> tuple[str, ...]:
         """Say in plain words which attacks on this column succeed."""
-        name, classes = self.column, count_of(self.classes, "class")
+        name = self.column
         return (
             (
                 f"Every class has at least {count_of(self.distinct, 'different value')} of {name}, "
@@ -129,13 +123,7 @@ class ConfidentialFindings:
                 f"frequent ones; one value makes up at most "
                 f"{percent(self.alpha, round='up')} of a class."
             ),
-            self._homogeneity,
-            f"Skewness attack on {name}: fails. No class makes a value more than {SKEWED} times "
-            "as likely as in the table."
-            if not self.skewed_rows
-            else f"Skewness attack on {name}: succeeds for {self.skewed_rows:,} of "
-            f"{self.rows:,} records. In {self.skewed_classes:,} of {classes} some value is more "
-            f"than {SKEWED} times as likely as in the table.",
+            *(self._tried(*attack) for attack in self.attacks),
             (
                 f"Up to {percent(self.equal_closeness, round='up')} of the records of a class "
                 f"would need another value of {name} for the class to match the table."
@@ -144,17 +132,35 @@ class ConfidentialFindings:
         )
 
     @property
-    def _homogeneity(self) -> str:
+    def given_away(self) -> int:
+        """Records whose value their keys give away; none where the table has one value only."""
+        return self.homogeneous_rows if self.values > 1 else 0
+
+    @property
+    def attacks(self) -> tuple[tuple[str, int, str], ...]:
+        """Every attack on the column, for how many records it succeeds, and why."""
+        alike, classes = self.homogeneous_classes, count_of(self.classes, "class")
+        same = "No class has one value only."
         if self.values == 1:
-            return f"{self.column} has one value in the whole table, so there is nothing to learn."
-        if not self.homogeneous_rows:
-            return f"Homogeneity attack on {self.column}: fails. No class has one value only."
+            same = "The table has one value only, so there is nothing to learn."
+        elif self.given_away:
+            same = f"{alike:,} of {classes} {conjugate(alike, 'has')} one value only."
+        likelier = f"more than {SKEWED} times as likely as in the table."
+        skewed = f"In {self.skewed_classes:,} of {classes} some value is {likelier}"
         return (
-            f"Homogeneity attack on {self.column}: succeeds for {self.homogeneous_rows:,} of "
-            f"{self.rows:,} records. {self.homogeneous_classes:,} of "
-            f"{count_of(self.classes, 'class')} "
-            f"{conjugate(self.homogeneous_classes, 'has')} one value only."
+            ("homogeneity", self.given_away, same),
+            (
+                "skewness",
+                self.skewed_rows,
+                skewed if self.skewed_rows else f"No class makes a value {likelier}",
+            ),
         )
+
+    def _tried(self, attack: str, records: int, why: str) -> str:
+        if attack == "homogeneity" and self.values == 1:
+            return f"{self.column} has one value in the whole table, so there is nothing to learn."
+        met = f"succeeds for {records:,} of {self.rows:,} records" if records else "fails"
+        return f"{attack.capitalize()} attack on {self.column}: {met}. {why}"
 
     def _exclusion(self, unit: str) -> str:
         if math.isinf(self.delta):
@@ -226,18 +232,15 @@ class AnonymityReport(Readable):
             for findings in self.confidential
             if findings.left_out
         )
-        return " ".join((self._sentence, *left_out))
+        made = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
+        if sure := self._revealed:
+            made += f", but still reveals a confidential value for {count_of(sure, 'record')}"
+        return " ".join((f"{made}.", *left_out))
 
     @property
-    def _sentence(self) -> str:
-        broken = (
-            findings.homogeneous_rows for findings in self.confidential if findings.values > 1
-        )
-        sure = max(broken, default=0)
-        tail = f", but still reveals a confidential value for {count_of(sure, 'record')}"
-        return (
-            f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}{tail * (sure > 0)}."
-        )
+    def _revealed(self) -> int:
+        """For how many records some confidential value is given away, at worst."""
+        return max((findings.given_away for findings in self.confidential), default=0)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -296,8 +299,7 @@ class AnonymityReport(Readable):
 
     def report(self) -> Report:
         """Return the report in sections; its picture shows how many records are alike."""
-        broken = (found.homogeneous_rows for found in self.confidential if found.values > 1)
-        sure = max(broken, default=0)
+        sure = self._revealed
         return Report(
             f"Anonymity of {self.table}",
             self.headline,
@@ -341,7 +343,9 @@ class AnonymityReport(Readable):
             self.notes,
         )
         alike = Chart(
-            "", (sizes_panel(self.sizes),), reading="The numbers above the bars count the classes."
+            "",
+            (measures.sizes_panel(self.sizes),),
+            reading="The numbers above the bars count the classes.",
         )
         yield Section(
             "How many records are alike", chart=alike, table=measured(table_measures(self))
@@ -355,6 +359,15 @@ class AnonymityReport(Readable):
             )
         yield Section("What this does not say", (IDENTITY_ALONE,), page_only=True)
 
+    def write_risks(
+        self,
+        path: str | os.PathLike[str],
+        table: object,
+        roles: RolesSource | None = None,
+    ) -> Path:
+        """Write the risk of every record of the table that was measured."""
+        return key_risks(table, self.keys, roles=roles).write(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
@@ -363,32 +376,24 @@ class AnonymityReport(Readable):
             "people": self.people.to_dict(),
             "sentences": list(self.sentences),
         }
-        return head | {name: _plain(value) for name, value in asdict(self).items()} | tail
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Fraction):
-        return float(value)
-    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+        fields: dict[str, Any] = plain_values(self, endless=lambda _: "Infinity")
+        return head | fields | tail
 
 
 # --- anonymity ------------------------------------------------------------------------------------
 
 
+@formerly(few="k")
 def anonymity(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    keys: str | Sequence[str] | None = None,
-    confidential: str | Sequence[str] | None = None,
-    ordered: Sequence[str] | Mapping[str, Sequence[object]] | None = None,
-    hierarchy: Mapping[str, Mapping[object, Sequence[object]]] | None = None,
-    population: object = None,
-    base: float = 2,
-    k: int = FEW,
+    keys: Columns | None = None,
+    confidential: Columns | None = None,
+    ordered: Columns | Mapping[str, Sequence[object]] | None = None,
+    hierarchy: Groups | None = None,
+    population: MoreRows | None = None,
+    base: PythonOnly[float] = 2,
+    few: Few = FEW,
     roles: RolesSource | None = None,
     progress: Progress | None = None,
 ) -> AnonymityReport:
@@ -405,20 +410,22 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     with the number of rows.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        keys: the columns by which somebody could be recognised; with roles, by default the keys.
-        confidential: the columns whose values should stay unknown; with roles, by default the
-            confidential ones.
-        ordered: confidential columns whose values have an order, or for each such column its
-            values in order; numbers and times are ordered if it is left out.
-        hierarchy: for confidential columns, the groups of every value from narrow to wide.
-        population: a table of everybody who could be in the table, with the same keys written in
-            the same way; without one the journalist's risk is bounded by the prosecutor's.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        keys: The columns by which a person could be recognised. In Python, by default the keys of
+            the roles.
+        confidential: The confidential columns. In Python, by default those of the roles.
+        ordered: Confidential columns whose values have an order; default: numbers and times. In
+            Python, also a mapping from such a column to its values in order.
+        hierarchy: A CSV file: each line has a confidential value and its groups, from narrow to
+            wide. In Python, for a column the groups of every value.
+        population: Parquet or CSV file of everybody who could be in the table, with the same key
+            columns. In Python, any table; without one the journalist's risk is bounded by the
+            prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
-        k: people who share their keys with fewer, themselves included, are counted.
+        few: Count the people in groups of fewer than this many with the same values.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
-            household or a sampling weight among them, people are counted by these too, and the
-            keys are held in memory.
+            household or a sampling weight among them, people are counted by these too, and the keys
+            are held in memory.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -431,7 +438,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         (1.0, Fraction(1, 6))
     """
     check_base(base)
-    check_group_size(k)
+    check_group_size(few)
     opened, known_roles = open_for(table, roles)
     named = (
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
@@ -455,12 +462,15 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         known = view.columns[len(at) + i]
         first = first or (None if known.missing else tally.counts)
         ordering = _ordering(column, known.kind, tally, ordered)
-        levels = _levels(view, known, tally, (hierarchy or {}).get(column))
+        groups = (hierarchy or {}).get(column)
+        levels = None
+        if groups is not None:
+            levels = nested_levels(column, tally.values, groups, view.table)
         findings.append(_findings(known, tally, ordering, levels, base))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
-    people = ExposureCounts.of_classes(classes.sizes, k)
+    people = ExposureCounts.of_classes(classes.sizes, few)
     if counts_more(known_roles):
         people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
     tell("count", 1.0)
@@ -469,15 +479,15 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         keys=named[0],
         rows=classes.rows,
         classes=len(classes),
-        k=risks.k_anonymity(classes),
-        unique=risks.unique_records(classes),
-        leakage=risks.record_leakage(classes, base=base),
-        prosecutor=risks.prosecutor_risk(classes),
-        journalist=risks.journalist_risk(held),
-        marketer=risks.marketer_risk(sampled, None if everybody is None else held),
+        k=measures.k_anonymity(classes),
+        unique=measures.unique_records(classes),
+        leakage=measures.record_leakage(classes, base=base),
+        prosecutor=measures.prosecutor_risk(classes),
+        journalist=measures.journalist_risk(held),
+        marketer=measures.marketer_risk(sampled, None if everybody is None else held),
         population=everybody,
         base=base,
-        sizes=risks.size_bands(classes.sizes),
+        sizes=measures.size_bands(classes.sizes),
         confidential=tuple(findings),
         people=people,
         notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
@@ -595,17 +605,6 @@ def _population(
     return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
 
 
-def _levels(
-    view: View,
-    column: ViewColumn,
-    tally: KeyClasses,
-    groups: Mapping[object, Sequence[object]] | None,
-) -> list[Level] | None:
-    if groups is None:
-        return None
-    return nested_levels(column.name, tally.values, groups, view.table)
-
-
 def _findings(
     column: ViewColumn,
     tally: KeyClasses,
@@ -631,13 +630,13 @@ def _findings(
             for length in sorted({2, max(distinct, 2)})
         ),
         alpha=measures.alpha_share(classes),
-        equal_closeness=equal_closeness(tally),
-        ordered_closeness=None if ordering is None else ordered_closeness(placed),
+        equal_closeness=measures.equal_closeness(tally),
+        ordered_closeness=None if ordering is None else measures.ordered_closeness(placed),
         hierarchical_closeness=None
         if levels is None
-        else hierarchical_closeness(tally, [level.groups for level in levels]),
-        kullback_leibler=t_closeness(tally, base=base),
-        delta=delta_disclosure(tally, base=base),
+        else measures.hierarchical_closeness(tally, [level.groups for level in levels]),
+        kullback_leibler=measures.t_closeness(tally, base=base),
+        delta=measures.delta_disclosure(tally, base=base),
         delta_of_present=measures.delta_of_present(classes, base=base),
         homogeneous_classes=alike[0],
         homogeneous_rows=alike[1],
@@ -803,37 +802,18 @@ def _delta(findings: ConfidentialFindings, unit: str) -> Row:
 
 def attacks(report: AnonymityReport) -> tuple[Row, ...]:
     """Return every attack on every confidential column, and for how many records it succeeds."""
-    return tuple(row for findings in report.confidential for row in _attacks(findings))
-
-
-def _attacks(findings: ConfidentialFindings) -> tuple[Row, Row]:
-    given_away = findings.homogeneous_rows if findings.values > 1 else 0
-    alike, skewed = findings.homogeneous_classes, findings.skewed_classes
-    classes = count_of(findings.classes, "class")
-
-    def tried(attack: str, records: int, why: str) -> Row:
-        met = f"{records:,} of {findings.rows:,}"
-        verdict = Cell("succeeds" if records else "fails", met, good=not records)
-        return Cell(attack, f"on {findings.column}"), verdict, why
-
-    return (
-        tried(
-            "homogeneity",
-            given_away,
-            f"{alike:,} of {classes} {conjugate(alike, 'has')} one value only."
-            if given_away
-            else "No class has one value only."
-            if findings.values > 1
-            else "The table has one value only, so there is nothing to learn.",
-        ),
-        tried(
-            "skewness",
-            findings.skewed_rows,
-            f"In {skewed:,} of {classes} some value is more than {SKEWED} times "
-            "as likely as in the table."
-            if skewed
-            else f"No class makes a value more than {SKEWED} times as likely as in the table.",
-        ),
+    return tuple(
+        (
+            Cell(attack, f"on {findings.column}"),
+            Cell(
+                "succeeds" if records else "fails",
+                f"{records:,} of {findings.rows:,}",
+                good=not records,
+            ),
+            why,
+        )
+        for findings in report.confidential
+        for attack, records, why in findings.attacks
     )
 
 
@@ -877,7 +857,7 @@ def release_chart(
     return Chart(
         "",
         (
-            sizes_panel(bands, noun, (4.5, height)),
+            measures.sizes_panel(bands, noun, (4.5, height)),
             Panel(f"lost {lost} (%)", "", (bars,), sideways=True, size=(3.1, height)),
         ),
         reading=f"The numbers above the bars on the left count the {plural(2, noun)}.",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio, parse_step
+from hartley.inputs import formerly
 from hartley.measures.guessing import maximal_guessing_leakage, worst_attribute
-from hartley.measures.hypothesis import analyse_hypothesis
 from hartley.measures.leakage import (
     maximal_leakage,
     maximin_information,
@@ -33,22 +33,33 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    plain_values,
 )
 from hartley.tables.view import bin_numbers
 from hartley.text import conjugate, direction, listed, number, unit_of, value_text
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import (
+        Columns,
+        Condition,
+        Few,
+        Progress,
+        PythonOnly,
+        Rows,
+        Settings,
+        Size,
+        Sweeps,
+    )
     from hartley.measures.registry import Certainty
     from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
-
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -91,14 +102,7 @@ class MeasureFinding:
 def find_all(
     relation: Relation, *, base: float = 2
 ) -> tuple[tuple[MeasureFinding, ...], list[str]]:
-    """Return every measure that audits report of a relation, and notes on how they were computed.
-
-    Example:
-        >>> from hartley.ranges.relation import Relation
-        >>> findings, notes = find_all(Relation.from_pairs([(0, "a"), (1, "a"), (2, "b")]))
-        >>> findings[1].shown, findings[1].sentence, notes
-        ('1.0000', 'The least telling released value leaves 2 values possible.', [])
-    """
+    """Return every measure that audits report, and notes on how they were computed."""
     facts = AuditFacts.of(relation)
     findings = tuple(
         MeasureFinding(
@@ -153,12 +157,7 @@ class Sweep:
 
     @classmethod
     def parse(cls, wish: Mapping[str, str | Sequence[object]] | None) -> Sweep | None:
-        """Read a wish such as {"age": "1:50"}, {"age": "0.5:5:0.5"} or {"age": [1, 2, 5]}.
-
-        Example:
-            >>> Sweep.parse({"age": "1:3"}).steps
-            (Fraction(1, 1), Fraction(2, 1), Fraction(3, 1))
-        """
+        """Read a wish such as {"age": "1:50"}, {"age": "0.5:5:0.5"} or {"age": [1, 2, 5]}."""
         if not wish:
             return None
         if len(wish) > 1:
@@ -207,15 +206,7 @@ def sweep_steps(
     k: int = FEW,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Measure the release of one column in bins of every wanted step.
-
-    Args:
-        open_relation: gives the relation with some bins for the swept column, or with none.
-        sweep: the column and its steps.
-        base: of the logarithms.
-        k: people who share their released values with fewer are counted.
-        progress: called with the share of the steps that is done.
-    """
+    """Measure the release of one column in bins of every wanted step."""
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
         open_relation({sweep.column: step})  # refuses what cannot be binned
     plain = open_relation({})
@@ -263,14 +254,7 @@ def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
 
 
 def people_of(relation: Relation, k: int) -> ExposureCounts:
-    """Count the people whom a release gives away or leaves among few: a row is a person.
-
-    Example:
-        >>> from hartley.ranges.relation import Relation
-        >>> relation = Relation.from_pairs([("flu", "F"), ("flu", "F"), ("hiv", "M"), ("flu", "M")])
-        >>> people_of(relation, 3).given_away, people_of(relation, 3).among_few
-        (2, 4)
-    """
+    """Count the people whom a release gives away or leaves among few: a row is a person."""
     summary = relation.summary
     return ExposureCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
 
@@ -283,7 +267,8 @@ def _measure(
     return SweepPoint(
         given_away=people.given_away,
         among_few=people.among_few,
-        step=_step_text(step),
+        # Readable as a double, so never a fraction.
+        step=str(step.numerator) if step.denominator == 1 else f"{float(step):g}",
         distortion=distortion,
         released_values=relation.summary.released,
         nonstochastic_leakage=nonstochastic_leakage(relation, base=base),
@@ -292,11 +277,6 @@ def _measure(
         maximal_leakage=maximal_leakage(relation, base=base),
         mutual_information=mutual_information(relation, base=base),
     )
-
-
-def _step_text(step: Fraction) -> str:
-    """Write a step as files keep it: readable as a double, so never as a fraction."""
-    return str(step.numerator) if step.denominator == 1 else f"{float(step):g}"
 
 
 # --- audit ----------------------------------------------------------------------------------------
@@ -404,10 +384,21 @@ class AuditReport(Readable):
             hint=f"it has {', '.join(finding.name for finding in self.findings)}",
         )
 
+    def write_risks(
+        self,
+        path: str | os.PathLike[str],
+        table: object,
+        roles: RolesSource | None = None,
+    ) -> Path:
+        """Write the risk of every record of the table that was audited."""
+        from hartley.studies.look.exposure import audit_risks
+
+        return audit_risks(table, self, roles=roles).write(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        fields = {name: _plain(value) for name, value in asdict(self).items()}
+        fields: dict[str, Any] = plain_values(self, endless=str)
         return head | fields | {"people": self.people.to_dict()}
 
     def report(self) -> Report:
@@ -590,41 +581,43 @@ class AuditReport(Readable):
         )
 
 
+@formerly(few="k")
 def audit(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    secret: str | Sequence[str] | RowType | None = None,
-    released: str | Sequence[str] | None = None,
-    bins: Mapping[str, object] | None = None,
-    missing: str = "released",
-    hypothesis: str | None = None,
-    sweep: Mapping[str, str | Sequence[object]] | None = None,
-    base: float = 2,
-    k: int = FEW,
+    secret: Columns | RowType | None = None,
+    released: Columns | None = None,
+    bins: Settings | None = None,
+    missing: Literal["released", "value", "drop"] = "released",
+    hypothesis: Condition | None = None,
+    sweep: Sweeps | None = None,
+    base: PythonOnly[float] = 2,
+    few: Few = FEW,
     roles: RolesSource | None = None,
-    memory_limit: int | str | None = None,
+    memory_limit: Size | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Measure what released columns tell about secret ones.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        secret: the column or columns that should stay secret, or ``hartley.ROW``; with roles, by
-            default the confidential ones.
-        released: the column or columns that are released; with roles, by default the keys.
-        bins: for numeric columns, the width of the bins in which they are released; for dates a
-            period such as "month" or "year".
-        missing: "released" makes missing a released value, since a reader of the release sees it,
-            and leaves out rows whose secret is missing; "value" makes it a value of both sides;
-            "drop" leaves out every row with a missing value.
-        hypothesis: a condition over the secret columns, such as "age >= 50".
-        sweep: for one released numeric column the steps to try, as "1:50" or as a list.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        secret: The secret columns, or ROW for the record itself; default: the confidential ones of
+            the roles.
+        released: The released columns; default: the keys of the roles.
+        bins: Put a numeric column into bins of this width. In Python, a period such as "month" or
+            "year" does the same for dates.
+        missing: How to treat missing values. released: a missing released value is a value, rows
+            with a missing secret are left out; value: missing is a value on both sides; drop: every
+            row with a missing value is left out.
+        hypothesis: Also measure for whom the release decides a condition such as "age >= 50".
+        sweep: Also trace privacy against utility while a released column is binned in these steps.
+            In Python, a mapping from the column to the steps, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
-        k: people who share their released values with fewer, themselves included, are counted.
+        few: Count the people in groups of fewer than this many with the same values.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
             household or a sampling weight among them, people are counted by these too, and the
             columns are held in memory.
-        memory_limit: above this, for example "1GB", the engine counts and spills to disk.
+        memory_limit: Use disk above this much memory, for example 1GB.
         progress: called with the name of the current step and the share of it that is done.
 
     Example:
@@ -647,6 +640,8 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         if not isinstance(secret, RowType):
             secret = chosen_columns(named, secret, "confidential", what="secret")
         released = chosen_columns(named, released, "key", what="released")
+    if secret in ("ROW", ["ROW"]) and "ROW" not in opened.columns:
+        secret = ROW
     wish = Sweep.parse(sweep)
 
     def relate(steps: dict[str, object]) -> Relation:
@@ -659,9 +654,13 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             memory_limit=memory_limit,
         )
 
-    check_group_size(k)
+    check_group_size(few)
     relation = relate(dict(bins or {}))
-    _check_sweep(relation, wish)
+    if wish is not None and wish.column not in relation.released_names:
+        raise ColumnError(
+            f"The sweep names column '{wish.column}', which is not released",
+            hint=f"sweep one of {', '.join(relation.released_names)}",
+        )
     summary = relation.compute(None if progress is None else lambda share: progress("count", share))
     if summary.secrets == 1:
         what = f"'{_columns(relation.secret_names)}' holds one value only, so there is nothing to "
@@ -673,11 +672,11 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, base=base, k=k, progress=progress
+            lambda steps: relate(others | steps), wish, base=base, k=few, progress=progress
         )
     view = relation.view
     assert view is not None
-    people = people_of(relation, k)
+    people = people_of(relation, few)
     if named is not None:
         people = _by_roles(people, opened, relation, named, bins or {}, missing)
     return AuditReport(
@@ -727,14 +726,6 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
     return with_exposure(people, exposure)
 
 
-def _check_sweep(relation: Relation, wish: Sweep | None) -> None:
-    if wish is not None and wish.column not in relation.released_names:
-        raise ColumnError(
-            f"The sweep names column '{wish.column}', which is not released",
-            hint=f"sweep one of {', '.join(relation.released_names)}",
-        )
-
-
 def _narrowest(relation: Relation, base: float) -> tuple[NarrowedValue, ...]:
     """Return the released values that leave fewest secrets possible, the rarest rows first."""
     summary = relation.summary
@@ -772,6 +763,8 @@ def _worst(relation: Relation) -> str:
 
 
 def _test(relation: Relation, hypothesis: str, base: float) -> HypothesisFinding:
+    from hartley.measures.hypothesis import analyse_hypothesis
+
     analysis = analyse_hypothesis(relation, hypothesis, base=base)
     counts = analysis.counts
     decided, outputs = counts["true"] + counts["false"], sum(counts.values())
@@ -819,16 +812,3 @@ def _columns(names: tuple[str, ...]) -> str:
     if len(names) > 5:
         return f"the {len(names)} columns {value_text(names[0])} to {value_text(names[-1])}"
     return listed(map(value_text, names))
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - nested plain values
-    """Turn nested values into what JSON holds."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)

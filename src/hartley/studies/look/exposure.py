@@ -54,11 +54,6 @@ class RecordExposure:
     expected: float | None = None
     """The estimated number of records that are found, if everybody is looked for."""
 
-    @property
-    def smallest_group(self) -> NDArray[np.int64]:
-        """How many share what is known about the most exposed member of the household."""
-        return self.alike if self.household_alike is None else self.household_alike
-
 
 def record_exposure(
     table: object,
@@ -76,28 +71,12 @@ def record_exposure(
     see ``population_risk``; in a household it is the chance that one member at least is found. That
     is an estimate, never a bound. The columns are held in memory; linear in the rows, but for
     sorting.
-
-    Args:
-        table: anything that ``open_table`` opens.
-        columns: what is known about people.
-        bins: widths of bins, or periods, of some of them.
-        roles: the confirmed roles.
-        needed: columns whose missing values leave a row out.
-
-    Example:
-        >>> roles = {"confirmed": True, "columns": {
-        ...     "age": {"role": "key"}, "home": {"role": "household"}, "w": {"role": "weight"}}}
-        >>> people = {"age": [30, 30, 40], "home": ["a", "b", "b"], "w": [10, 30, 4]}
-        >>> exposure = record_exposure(people, ["age"], roles=roles)
-        >>> exposure.alike, exposure.household_alike
-        (array([2, 2, 1]), array([2, 1, 1]))
-        >>> exposure.estimated_risk.round(3), round(exposure.expected, 3)
-        (array([0.044, 0.486, 0.486]), 0.551)
     """
     opened = open_table(table)
     confirmed = None if roles is None else Roles.confirmed_by_owner(roles)
     household = () if confirmed is None else confirmed.named("household")
-    weight = None if confirmed is None else _weight_column(confirmed)
+    # The first sampling weight of the file: a survey may have weights of households too.
+    weight = None if confirmed is None else next(iter(confirmed.named("weight")), None)
     more = [*household, *([] if weight is None else [weight])]
     encoded = encoded_columns(opened, [*columns, *more, *needed], bins or {})
     present = np.ones(encoded[0][0].size, bool)
@@ -125,7 +104,7 @@ def record_exposure(
 
 
 def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Estimate the risk to be found in the population, by the sampling weights of those alike.
+    r"""Estimate each class's risk of being found in the population, from its sampling weights.
 
     f records are alike and their weights sum to F, so that a share of p = f / F was sampled. How
     many are alike in the population is then f and a negative binomial number, and the risk is the
@@ -135,14 +114,6 @@ def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDAr
 
     Benedetti and Franconi 1998: an estimate. It is at most 1/f, which it is where the weights sum
     to f or less. Accurate to 13 digits; linear in the number of classes.
-
-    Args:
-        alike: how many records are alike, class by class.
-        mass: the sums of their weights.
-
-    Example:
-        >>> population_risk(np.array([1, 2, 3]), np.array([1.0, 200.0, 300.0])).round(6)
-        array([1.      , 0.009631, 0.004953])
     """
     f = alike.astype(float)
     p = f / np.maximum(mass, f)
@@ -164,15 +135,7 @@ def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDAr
 
 
 def with_exposure(people: ExposureCounts, exposure: RecordExposure) -> ExposureCounts:
-    """Return counts of people with what households and sampling weights add to them.
-
-    Example:
-        >>> from hartley.ranges.relation import ExposureCounts
-        >>> counts = ExposureCounts.of_classes(np.array([1, 2]), 2)
-        >>> exposure = RecordExposure(np.array([2, 2, 1]), np.array([2, 1, 1]), expected=0.3)
-        >>> with_exposure(counts, exposure).household_among_few
-        2
-    """
+    """Return counts of people with what households and sampling weights add to them."""
     least = exposure.household_alike
     return replace(
         people,
@@ -184,11 +147,6 @@ def with_exposure(people: ExposureCounts, exposure: RecordExposure) -> ExposureC
 def counts_more(roles: Roles | None) -> bool:
     """Tell whether roles name a household or a sampling weight."""
     return roles is not None and bool(roles.named("household", "weight"))
-
-
-def _weight_column(roles: Roles) -> str | None:
-    """Return the first sampling weight of the file: a survey may have weights of households too."""
-    return next(iter(roles.named("weight")), None)
 
 
 def _weights(
@@ -253,12 +211,7 @@ class RecordRisks:
         sources: tuple[str, ...] = (),
         **more: Any,  # noqa: ANN401 - further columns
     ) -> RecordRisks:
-        """Return the risks of records, given how many share what is known about each.
-
-        Example:
-            >>> RecordRisks.of_classes(np.array([1, 2, 2])).table["risk"].to_pylist()
-            [1.0, 0.5, 0.5]
-        """
+        """Return the risks of records, given how many share what is known about each."""
         return cls.of_exposure(RecordExposure(sizes), sources, **more)
 
     @classmethod
@@ -277,7 +230,9 @@ class RecordRisks:
         }
         if exposure.household_alike is not None:
             columns["household_alike"] = exposure.household_alike
-        columns["risk"] = 1 / exposure.smallest_group
+        # Of the most exposed member of the household, where there are households.
+        alike = exposure.household_alike
+        columns["risk"] = 1 / (exposure.alike if alike is None else alike)
         if exposure.estimated_risk is not None:
             columns["estimated_risk"] = exposure.estimated_risk
         return cls(pa.table(columns | more), sources)
@@ -290,19 +245,7 @@ class RecordRisks:
 def key_risks(
     table: object, keys: Sequence[str], *, roles: RolesSource | None = None
 ) -> RecordRisks:
-    """Return for every record how many share its keys, a missing key being a value.
-
-    The keys are held in memory. Exact, but for the estimate by sampling weights.
-
-    Args:
-        table: anything that ``open_table`` opens.
-        keys: the columns by which somebody could be recognised.
-        roles: the confirmed roles, for households and sampling weights: see ``record_exposure``.
-
-    Example:
-        >>> key_risks({"age": [30, 30, 40]}, ["age"]).table["alike"].to_pylist()
-        [2, 2, 1]
-    """
+    """Return for every record how many share its keys, a missing key being a value."""
     opened = open_table(table)
     exposure = record_exposure(opened, keys, roles=roles)
     return RecordRisks.of_exposure(exposure, opened.paths)
@@ -315,13 +258,6 @@ def audit_risks(
 
     Records that the audit left out because a value is missing count as they would with missing as
     a value. The columns are held in memory. Exact, but for the estimate by sampling weights.
-
-    Example:
-        >>> from hartley.studies.look.audit import audit
-        >>> people = {"ill": ["flu", "flu", "hiv"], "sex": ["F", "F", "M"]}
-        >>> risks = audit_risks(people, audit(people, secret="ill", released="sex"))
-        >>> risks.table["secrets_left"].to_pylist(), risks.table["given_away"].to_pylist()
-        ([1, 1, 1], [True, True, True])
     """
     opened = open_table(table)
     exposure = record_exposure(opened, report.released, bins=report.bins, roles=roles)
@@ -340,6 +276,8 @@ def audit_risks(
 # --- released people ------------------------------------------------------------------------------
 # How many people a written release singles out, leaves among few, or gives away.
 
+ORDER = "The rows keep their order: if that tells something, the release tells it too."
+"""What every release of rows says."""
 DRAWN = (
     "Values that were drawn at random count as they were drawn: who is found by them may be "
     "somebody else."
@@ -390,21 +328,6 @@ def released_people(
     People are alike if all their released values but the confidential ones are, as they stand in
     the file: missing is a value. Exact. The file is read once, and once more for every confidential
     column.
-
-    Args:
-        out: the Parquet or CSV file, also while it waits for others to be written.
-        k: people who share their released values with fewer, themselves included, are counted.
-        confidential: columns by which nobody is looked for.
-        drawn: columns whose values were drawn at random: of a confidential one nothing is certain.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     out = Path(folder, "out.csv")
-        ...     _ = out.write_text("sex,ill\nF,flu\nF,flu\nM,hiv\nM,flu\n")
-        ...     released_people(out, 3, confidential=["ill"]).to_dict()["sentences"][1]
-        'The other released columns give away ill for 2 people (50 %).'
     """
     check_group_size(k)
     try:
@@ -420,7 +343,8 @@ def _counted(
     if any(rows.kind(name) is Kind.NESTED or name in rows.blunt for name in rows.columns):
         return None
     keys = [name for name in rows.columns if name not in confidential]
-    sizes = released_sizes(rows, keys) if keys else {_rows(rows): 1}
+    everybody = rows.expression.count().to_pyarrow
+    sizes = released_sizes(rows, keys) if keys else {int(run(rows, everybody).as_py()): 1}
     each = np.repeat([*sizes.keys()], [*sizes.values()]).astype(np.int64)
     certain = [name for name in confidential if name in rows.columns and name not in drawn]
     return ReleasedPeople(
@@ -446,9 +370,3 @@ def _as_written(out: str | os.PathLike[str]) -> Table:
         return open_table(path)
     table = open_table(path, reading=ReadingOptions(header=1, delimiter=","))
     return as_texts(table, table.columns)
-
-
-def _rows(table: Table) -> int:
-    from hartley.engines.table import run
-
-    return int(run(table, table.expression.count().to_pyarrow).as_py())

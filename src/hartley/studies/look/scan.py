@@ -8,7 +8,6 @@ import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,25 +41,21 @@ from hartley.tables.row_files import is_csv, suspected_encoding
 from hartley.text import conjugate, count_of, listed, percent, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import Few, OutputFile, Progress, PythonOnly, Rows
     from hartley.measures.anonymity import SizeBand
     from hartley.studies.look.scanned_column import ScannedColumn
     from hartley.studies.look.special_uniques import SpecialUniques
     from hartley.tables.reading import ReadingOptions
 
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
-
 
 # --- scan report ----------------------------------------------------------------------------------
 # What a scan found, in numbers and in plain sentences.
 
-SHOWN_COMBINATIONS = 10
-"""Combinations that a report lists."""
 COMBINATION = (
     "A combination counts the people whom all its columns single out together, and no part of them."
 )
@@ -122,7 +117,7 @@ class ScanReport(Readable):
             f"than {self.people.k}."
         )
 
-    @cached_property
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The details, one sentence each."""
         said = list(self.notes)
@@ -232,6 +227,10 @@ class ScanReport(Readable):
             columns.append((role, "; ".join((why, *column.suspicions))))
         return write_roles(columns, self.reading, without_role=self.without_role)
 
+    def write_risks(self, path: str | os.PathLike[str]) -> Path:
+        """Write the risk of every record."""
+        return self.risks.write(path)
+
     def write_draft(self, path: str | os.PathLike[str]) -> Path:
         """Write a draft of the roles to a new file."""
         refuse_existing(path)
@@ -318,7 +317,7 @@ class ScanReport(Readable):
         if self.uniques is not None and self.uniques.combinations:
             single_out = tuple(
                 (" + ".join(one.columns), f"{one.records:,}")
-                for one in self.uniques.combinations[:SHOWN_COMBINATIONS]
+                for one in self.uniques.combinations[:10]
             )
             yield Section(
                 "People singled out by a few columns",
@@ -392,13 +391,14 @@ MOST_COMBINATIONS = 20_000
 
 
 def scan(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    k: int = FEW,
-    largest: int = LARGEST,
-    null: str | Sequence[str] = (),
-    names: Sequence[str] | None = None,
-    reading: ReadingOptions = AS_WRITTEN,
+    k: Few = FEW,
+    draft: OutputFile | None = None,
+    largest: PythonOnly[int] = LARGEST,
+    null: PythonOnly[str | Sequence[str]] = (),
+    names: PythonOnly[Sequence[str] | None] = None,
+    reading: PythonOnly[ReadingOptions] = AS_WRITTEN,
     progress: Progress | None = None,
 ) -> ScanReport:
     """Scan a raw table: its columns, whom it gives away, and what to do next.
@@ -412,8 +412,9 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     held in memory; one pass over the rows for every combination.
 
     Args:
-        table: anything that ``open_table`` opens.
-        k: whoever shares the keys with fewer, themselves included, stands among few.
+        table: a table, in all forms that ``open_table`` takes.
+        k: Count the people in groups of fewer than this many with the same values.
+        draft: Write a draft of the roles of all columns to this new file, for you to confirm.
         largest: the most columns of a combination.
         null: text that stands for a missing value in CSV files, besides the empty field.
         names: names of the columns of CSV files that have no header line.
@@ -433,6 +434,8 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         (2, {'diagnosis': 4})
     """
     check_group_size(k)
+    if draft is not None:
+        refuse_existing(Path(draft))
     tell = progress or (lambda _what, _share: None)
     reading = _suspected(table, reading.with_marks(null, names))
     opened, coded, rows = _looked_at(table, reading, tell)
@@ -450,7 +453,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
             largest=largest,
             progress=lambda share: tell("combine", share),
         )
-    return ScanReport(
+    report = ScanReport(
         table=opened.name,
         rows=rows,
         columns=tuple(scanned),
@@ -469,7 +472,11 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         class_sizes=sizes[classes],
         source=_source(table),
         sources=opened.paths,
+        draft=None if draft is None else str(draft),
     )
+    if draft is not None:
+        report.write_draft(draft)
+    return report
 
 
 def _looked_at(
@@ -607,15 +614,9 @@ def _classes(keys: Sequence[CodedColumn], rows: int) -> tuple[NDArray[np.int64],
     if not keys:
         return np.zeros(rows, np.int64), np.array([rows])
     combined, _ = combine_codes([key.codes for key in keys], [key.width for key in keys])
-    classes = _numbered(combined)
+    numbered = number_values(combined)
+    classes = numbered[0] if numbered else np.unique(combined, return_inverse=True)[1]
     return classes, np.bincount(classes)
-
-
-def _numbered(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbered = number_values(values)
-    if numbered is not None:
-        return numbered[0]
-    return np.unique(values, return_inverse=True)[1]
 
 
 def _given_away(classes: NDArray[np.int64], sizes: NDArray[np.int64], column: CodedColumn) -> int:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.kernels.uniques import narrow_codes
-from hartley.ranges.classes import as_counted
+from hartley.ranges.joint_range import as_counted
 from hartley.text import count_of, listed, percent
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class WrittenValues:
         """The largest number."""
         return float(self.numbers.max(initial=-np.inf))
 
-    @cached_property
+    @property
     def _texts(self) -> Any:  # noqa: ANN401 - Arrow carries no types
         import pyarrow as pa
 
@@ -129,12 +129,6 @@ def read_values(column: Any) -> tuple[WrittenValues, NDArray[Any]]:  # noqa: ANN
     A missing value has the last code. Texts that differ by spaces around them alone are one value,
     and suspected markers are missing values: the codes are those of the table as a draft of its
     roles reads it.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> values, codes = read_values(pa.array([" 1,5", "2,25", "?"]))
-        >>> values.holds, values.numbers, values.markers, codes
-        ('numbers', array([1.5 , 2.25]), ('?',), array([0, 1, 2], dtype=uint8))
     """
     import pyarrow as pa
 
@@ -554,7 +548,6 @@ class _Facts:
     different: int = 0
     present: int = 0
     once: int = 0
-    suspicions: list[str] = field(default_factory=list)
 
     @property
     def nearly_all_differ(self) -> bool:
@@ -568,14 +561,7 @@ class _Facts:
 
 
 def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN401 - an Arrow column
-    """Look at one column.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> sex = scan_column("sex", pa.array(["F", " F", "M", "?"]), 4)
-        >>> sex.codes, sex.scanned.what, sex.scanned.markers
-        (array([0, 0, 1, 2], dtype=uint8), 'quasi-identifier candidate', ('?',))
-    """
+    """Look at one column."""
     values, codes = read_values(column)
     width = len(values.values) + 1
     facts = _Facts(
@@ -620,7 +606,8 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     if named is not None:
         return IDENTIFIER, named
     # The only row of a table shares its values with nobody; a sample may have one weight for all.
-    if facts.different == 1 and facts.rows > 1 and not _weighs(facts):
+    weighs = facts.hint == "weight" and _fits(facts, "weight")
+    if facts.different == 1 and facts.rows > 1 and not weighs:
         return CONSTANT, "every row has the same value"
     for hint, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
         if facts.hint == hint and _fits(facts, hint):
@@ -698,10 +685,6 @@ def _repeated_identifier(facts: _Facts) -> str | None:
     return None
 
 
-def _weighs(facts: _Facts) -> bool:
-    return facts.hint == "weight" and _fits(facts, "weight")
-
-
 def _fits(facts: _Facts, hint: str) -> bool:
     if hint == "household":
         return facts.different < facts.present
@@ -743,12 +726,7 @@ def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, 
 
 
 def nested_widths(low: float, high: float, *, whole: bool) -> tuple[Any, ...]:
-    """Return three nesting widths of bins for numbers in a range: about 16, 8 and 4 bins.
-
-    Example:
-        >>> nested_widths(17, 90, whole=True), nested_widths(0.0, 1.0, whole=False)
-        ((5, 10, 20), (0.1, 0.2, 0.4))
-    """
+    """Return three nesting widths of bins for numbers in a range: about 16, 8 and 4 bins."""
     span = max(high - low, 1e-12)
     exponent = int(np.floor(np.log10(span / 16)))
     first = next(

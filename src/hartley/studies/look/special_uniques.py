@@ -85,7 +85,7 @@ class SpecialUniques(Readable):
         return self.singled_out_by(self.largest)
 
     def singled_out_by(self, size: int) -> int:
-        """How many records a combination of at most so many columns singles out."""
+        """How many records a combination of at most this many columns singles out."""
         return int(np.count_nonzero(self._least <= size))
 
     @cached_property
@@ -203,7 +203,12 @@ def special_uniques(
     _check(names, largest)
     view = prepare(opened, names, missing="value")
     largest = min(largest, len(names))
-    _check_size(len(names), view.rows, largest)
+    combinations, memory = size_of_search(len(names), view.rows, largest)
+    if memory > MOST_MEMORY or combinations > MOST_COMBINATIONS:
+        raise OptionError(
+            f"{len(names)} columns have too many combinations of up to {largest}",
+            hint="name fewer columns, or look at smaller combinations",
+        )
     data = run(opened, view.expression.to_pyarrow)
     encoded = [encode_column(data.column(f"c{i}")) for i in range(len(names))]
     codes = [narrow_codes(column, len(values)) for column, values in encoded]
@@ -218,38 +223,17 @@ def uniques_of_codes(
     largest: int = LARGEST,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> SpecialUniques:
-    """Find the special uniques of columns that are integer codes, narrow ones fastest.
-
-    Example:
-        >>> codes = [np.array([0, 0, 1], "u1"), np.array([0, 1, 1], "u1")]
-        >>> uniques_of_codes("people", ("age", "sex"), codes).scores
-        [1, 1, 1]
-    """
+    """Find the special uniques of columns that are integer codes, narrow ones fastest."""
     largest = min(largest, len(names))
     # Columns with many values first: what they single out is left out of all that follows.
     order = sorted(range(len(names)), key=lambda at: -int(codes[at].max(initial=0)))
     uniques = minimal_uniques([codes[at] for at in order], largest, progress)
+    parts = [  # the bit of each column at its own place again
+        (sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1), records)
+        for mask, records in uniques.parts
+    ]
     rows = codes[0].size if codes else 0
-    return SpecialUniques(table, names, rows, largest, _reordered(uniques, order))
-
-
-def _check_size(columns: int, rows: int, largest: int) -> None:
-    combinations, memory = size_of_search(columns, rows, largest)
-    if memory > MOST_MEMORY or combinations > MOST_COMBINATIONS:
-        raise OptionError(
-            f"{columns} columns have too many combinations of up to {largest}",
-            hint="name fewer columns, or look at smaller combinations",
-        )
-
-
-def _reordered(found: FoundUniques, order: Sequence[int]) -> FoundUniques:
-    """Return combinations with the bit of each column at its own place again."""
-    return FoundUniques(
-        [
-            (sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1), records)
-            for mask, records in found.parts
-        ]
-    )
+    return SpecialUniques(table, names, rows, largest, FoundUniques(parts))
 
 
 def _check(names: Sequence[str], largest: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,15 +25,17 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
 )
 from hartley.tables.opening import open_table
 from hartley.text import listed, number, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from hartley.inputs import Columns, Progress, PythonOnly, Rows, Settings
     from hartley.policies.distortion.curve import Objective, TradeoffCurve
     from hartley.policies.distortion.problem import Sees
 
@@ -95,21 +97,11 @@ VERBS = ("tell", "take", "make", "rule")
 def faithful_sentence(
     objective: Objective, w: str, x: str, *, singular: bool, amount: str | None
 ) -> str:
-    """Say what releasing the key as it is would do; without an amount, where there is no end.
-
-    Example:
-        >>> faithful_sentence("mutual_information", "weight", "age", singular=True, amount="1 bit")
-        'age tells 1 bit about weight on average'
-    """
+    """Say what releasing the key as it is would do; without an amount, where there is no end."""
     words = RISKS[objective]
     verbs = {f"{verb}s": f"{verb}s" if singular else verb for verb in VERBS}
     form = words.endless if amount is None else words.faithful
     return form.format(w=w, x=x, amount=amount, **verbs)
-
-
-def shown_risk(risk: float, unit: str) -> str | None:
-    """Return an amount of risk with its unit, or None if it is infinite."""
-    return None if math.isinf(risk) else f"{risk:.4f} {unit}"
 
 
 CSV_COLUMNS = (
@@ -175,11 +167,6 @@ class CurveReport(Readable):
         return RISKS[self.curve.objective]
 
     @property
-    def shown_gap(self) -> str:
-        """The largest certified gap, rounded up."""
-        return number(self.curve.gap, 2, round="up", short=True)
-
-    @property
     def headline(self) -> str:
         """The curve in one sentence."""
         largest, singular = self.curve.largest_risk, len(self.key) == 1
@@ -188,7 +175,7 @@ class CurveReport(Readable):
             listed(self.confidential),
             listed(self.key),
             singular=singular,
-            amount=shown_risk(largest, self.unit),
+            amount=None if math.isinf(largest) else f"{largest:.4f} {self.unit}",
         )
         mean = f"at a mean {self.distortion} distortion of"
         last = f"{self.curve.points[-1].distortion:.4g}"
@@ -213,7 +200,6 @@ class CurveReport(Readable):
 
     def csv(self) -> str:
         """Return the points as lines of comma-separated values."""
-        lines = [",".join(CSV_COLUMNS)]
         nothing = ("",) * len(self.curve.points)
         beside = zip(
             self.mixture or nothing,
@@ -221,17 +207,23 @@ class CurveReport(Readable):
             self.reconstructed or nothing,
             strict=True,
         )
-        for point, bounds in zip(self.curve.points, beside, strict=True):
-            numbers = (
-                *(point.distortion, point.risk, point.lower, point.lam, point.gap, point.live),
-                *bounds,
-            )
-            lines.append(",".join(str(number) for number in numbers))
-        return "\n".join(lines) + "\n"
+        rows = (
+            (point.distortion, point.risk, point.lower, point.lam, point.gap, point.live, *bounds)
+            for point, bounds in zip(self.curve.points, beside, strict=True)
+        )
+        return csv_text([CSV_COLUMNS, *rows])
 
     def report(self) -> Report:
         """Return the curve in sections: what was compared, its picture, and its points."""
         largest, last = self.curve.largest_risk, self.curve.points[-1].distortion
+        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
+        compared = (
+            f"Confidential: {hidden}, {self.confidential_values:,} values.",
+            f"Key, released perturbed: {key}, {self.key_values:,} values.",
+            f"Distortion: {self.distortion}, on average.",
+            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
+            f"Certified to {number(self.curve.gap, 2, round='up', short=True)}.",
+        )
         finite = math.isfinite(largest)
         half = (Tile(f"{self.half:.4g}", "distortion to halve this"),) if finite else ()
         return Report(
@@ -244,21 +236,11 @@ class CurveReport(Readable):
                 Tile(f"{self.rows:,}", "rows"),
             ),
             (
-                Section("What was compared", self._compared(), self.notes),
+                Section("What was compared", compared, self.notes),
                 Section("Risk against distortion", chart=self._chart(), table=self._table()),
             ),
             "The relative frequencies of the rows are used as probabilities. "
             f"{CAVEATS[self.curve.objective]}",
-        )
-
-    def _compared(self) -> tuple[str, ...]:
-        hidden, key = ", ".join(self.confidential), ", ".join(self.key)
-        return (
-            f"Confidential: {hidden}, {self.confidential_values:,} values.",
-            f"Key, released perturbed: {key}, {self.key_values:,} values.",
-            f"Distortion: {self.distortion}, on average.",
-            f"Risk: {self.words.name}, in {self.unit}: {self.words.meaning}.",
-            f"Certified to {self.shown_gap}.",
         )
 
     def _table(self) -> Grid:
@@ -328,7 +310,7 @@ class CurveReport(Readable):
         reading = (
             "Further right is less useful; further down is more private. No rule that draws from "
             f"the {drawn_from} and releases values of the key reaches below the dashed red line: "
-            f"this is proved for every point, to {self.shown_gap}."
+            f"this is proved for every point, to {number(curve.gap, 2, round='up', short=True)}."
         )
         if self.mixture:
             reading += (
@@ -371,20 +353,22 @@ class CurveReport(Readable):
 
 
 def curve(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
+    table: Rows,
     *,
-    confidential: str | Sequence[str],
-    key: str | Sequence[str],
-    distortion: str = "squared",
-    objective: Objective = "mutual_information",
-    bins: Mapping[str, object] | None = None,
-    missing: str = "released",
-    sees: Sees = "key",
+    confidential: Columns,
+    key: Columns,
+    distortion: Literal["squared", "absolute", "zero_one"] = "squared",
+    objective: Literal[
+        "mutual_information", "t_closeness", "delta_disclosure", "maximal_leakage"
+    ] = "mutual_information",
+    bins: Settings | None = None,
+    missing: Literal["released", "value", "drop"] = "released",
+    sees: Literal["key", "both"] = "key",
     reconstruct: bool = False,
     points: int = 24,
-    base: float = 2,
-    tolerance: float = 1e-6,
-    progress: Callable[[str, float], None] | None = None,
+    base: PythonOnly[float] = 2,
+    tolerance: PythonOnly[float] = 1e-6,
+    progress: Progress | None = None,
 ) -> CurveReport:
     """Return the least that a perturbed key can tell about a confidential side, by distortion.
 
@@ -394,20 +378,22 @@ def curve(  # noqa: PLR0913 - each is one choice of the user's
     covariances, which is a comparison for discrete data.
 
     Args:
-        table: anything that ``hartley.open_table`` takes.
-        confidential: the column or columns to protect.
-        key: the column or columns that are released perturbed; they may be confidential, too.
-        distortion: "squared", "absolute" or "zero_one".
-        objective: what the risk measures: "mutual_information", the average of the paper; or a
-            worst case, "t_closeness", "delta_disclosure" or "maximal_leakage".
-        bins: the width of the bins of numeric columns, by name.
-        missing: as of ``audit``: "released", "value" or "drop". Numbers have no distance to a
-            missing one, so that squared and absolute distortion need "drop" where a key is missing.
-        sees: what a rule draws from: the "key" alone, or "both" sides, which is never worse but
-            needs the confidential value of every record when it is released.
-        reconstruct: also work out the squared distortion if E[X|Q] is released for what a rule
-            released, which tells no more.
-        points: how many rules to compute.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        confidential: The confidential columns to protect.
+        key: The key columns, to be released perturbed. In Python, they may be confidential, too.
+        distortion: How the distance between a released value and the truth is measured.
+        objective: The measure of risk: mutual_information averages, the others are worst cases.
+        bins: Put a numeric column into bins of this width.
+        missing: How to treat missing values. released: a missing released value is a value, rows
+            with a missing secret are left out; value: missing is a value on both sides; drop: every
+            row with a missing value is left out. In Python, squared and absolute distortion need
+            "drop" where a key is missing: a number has no distance to a missing one.
+        sees: What a rule draws from: the key alone, or the key and the confidential columns. In
+            Python, "both" is never worse, but needs the confidential value of every record when it
+            is released.
+        reconstruct: Also show the squared distortion of releasing the mean of the values behind
+            each released value. In Python, this tells no more.
+        points: The number of points to compute.
         base: of the logarithms.
         tolerance: of each rule, as a share of the distortion of a constant release.
         progress: called with the share of the points that is done.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.boxes.cut_box import FEW_VARIABLES, volumes_reported
-from hartley.boxes.enclosure import enclose
 from hartley.boxes.expression import Expression
+from hartley.boxes.intervals import enclose
 from hartley.guarantees.verify import certify
 from hartley.policies.document import PolicyDocument
 from hartley.policies.hypotheses.open_records import OpenRecords
@@ -53,13 +53,14 @@ from hartley.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    import os
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from hartley.boxes.box import Box
     from hartley.guarantees.promise import Certificate
+    from hartley.inputs import DesignFile, Progress
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.quantizer import Quantizer
 
@@ -87,13 +88,7 @@ class Design(Readable):
         """The design in one sentence."""
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
-            moved = {
-                name: column.error_of(name)
-                for column in columns
-                if not column.is_kept
-                for name in column.columns
-            }
-            return _line_headline(wanted, self.certificate, moved, self._furthest)
+            return self._line_headline
         if wanted.parts:
             return headline_together(wanted, self.certificate)
         bits = bits_up(self.certificate.value)
@@ -115,6 +110,23 @@ class Design(Readable):
                 "somebody who knows nothing about the others."
             )
         return f"{accuracy}: at most {bits} about any one person."
+
+    @property
+    def _line_headline(self) -> str:
+        wanted = self.specification
+        hiding = [column for column in self.document.columns if not column.is_kept]
+        every = [(name, column.error_of(name)) for column in hiding for name in column.columns]
+        names = [name for name, error in every if error] or [name for name, _ in every]
+        least = "at least " if wanted.also or (wanted.lattice and wanted.unstepped) else ""
+        share = number(100 * _open_share(self.certificate), 4, round="down")
+        whether = f"whether {wanted.hypothesis}"
+        if wanted.also:
+            whether = f"each of {listed([str(wanted.hypothesis), *wanted.also])}"
+        return (
+            f"{listed(names)} {conjugate(len(names), 'is')} moved by up to "
+            f"{exactly(self._furthest)}, so that {least}{share} % of all possible records leave "
+            f"open {whether}."
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -227,6 +239,14 @@ class Design(Readable):
         )
         yield Section("The policy file", (policy,), page_only=True)
 
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy."""
+        self.document.save(path)
+
+    def write_certificate(self, path: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
+        """Write the certificate of the policy in the file ``out``."""
+        self.certificate.bind(out).save(path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, ready for JSON; exact numbers become text."""
         return {
@@ -245,9 +265,9 @@ class Design(Readable):
 
 
 def design(
-    spec: Specification | Mapping[str, Any] | str | Path,
+    spec: DesignFile,
     *,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Design:
     """Design the release that serves an objective best, and certify it.
 
@@ -264,7 +284,8 @@ def design(
     volumes of the cells.
 
     Args:
-        spec: the path of a TOML file, its content, or a specification that was read before.
+        spec: The design specification: a TOML file, see docs/commands.md. In Python, also its
+            content, or a specification that was read before.
         progress: called with "measure" and the share of the cells whose volumes are computed; for
             the least leakage first with "search" and the share of the places for their edges.
 
@@ -388,7 +409,7 @@ def _ends(box: Box, name: str) -> tuple[float, float]:
 
 def _at(expression: Expression, points: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return a query at many points, to draw it: accurate to many digits, but not certified."""
-    low, high = enclose(expression, points, points)
+    low, high = enclose(expression, {name: (at, at) for name, at in points.items()})
     size = next(iter(points.values())).size
     return np.broadcast_to((low + high) / 2, size)
 
@@ -445,7 +466,8 @@ def _written(number: Fraction) -> str:
 
 def _what(wanted: Specification) -> str:
     if wanted.hypothesis is not None:
-        return f"{listed(wanted.columns)} that hides whether {_hypotheses(wanted)}"
+        hypotheses = listed([wanted.hypothesis, *wanted.also], joint="or")
+        return f"{listed(wanted.columns)} that hides whether {hypotheses}"
     if wanted.parts:
         return queries_text(wanted)
     return wanted.query or f"records of {listed(wanted.columns)}"
@@ -483,11 +505,6 @@ def _largest_smallest(error: Fraction, document: PolicyDocument) -> str:
         )
     grid = "up to the grid on which edges were looked for"
     return f"No release within {exactly(error)} has a larger smallest cell, {grid}."
-
-
-def _hypotheses(wanted: Specification) -> str:
-    assert wanted.hypothesis is not None  # the objective needs it
-    return listed([wanted.hypothesis, *wanted.also], joint="or")
 
 
 def _of_budget(wanted: Specification, bits: Fraction, certificate: Certificate) -> list[str]:
@@ -566,31 +583,6 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
         f"Within {exactly(error)} the fewest cells are {needed:,} {between} {used:,}, as far as "
         f"the range of the query is known; this release has {used:,}."
     )
-
-
-def _line_headline(
-    wanted: Specification,
-    certificate: Certificate,
-    moved: Mapping[str, Fraction | None],
-    furthest: Fraction,
-) -> str:
-    names = [name for name, error in moved.items() if error] or list(moved)
-    share = number(100 * _open_share(certificate), 4, round="down")
-    if wanted.also:
-        every = listed([str(wanted.hypothesis), *wanted.also])
-        leave = f"at least {share} % of all possible records leave open each of {every}"
-        return _moved_so(names, furthest, leave)
-    least = "at least " if wanted.lattice and wanted.unstepped else ""
-    return _moved_so(
-        names,
-        furthest,
-        f"{least}{share} % of all possible records leave open whether {wanted.hypothesis}",
-    )
-
-
-def _moved_so(names: list[str], furthest: Fraction, result: str) -> str:
-    moved = f"{listed(names)} {conjugate(len(names), 'is')} moved by up to {exactly(furthest)}"
-    return f"{moved}, so that {result}."
 
 
 def _open_share(certificate: Certificate) -> float | Fraction:

@@ -44,17 +44,7 @@ MOST_PEOPLE = 10_000
 
 
 def draft(wanted: Specification) -> tuple[ColumnPolicy, ...]:
-    """Return the columns of the policy that serves an objective best.
-
-    Example:
-        >>> from hartley.studies.release.specification import Specification
-        >>> wanted = Specification.read({
-        ...     "objective": "bits", "bits": 2, "query": "mean(height)", "people": 100,
-        ...     "columns": {"height": {"range": [100, 250]}},
-        ... })
-        >>> draft(wanted)[0].quantizer.levels  # floor((2**2 - 1) * 100), Theorem 8 corrected
-        300
-    """
+    """Return the columns of the policy that serves an objective best."""
     if wanted.objective == "hypothesis":
         return _line_columns(wanted)
     if wanted.query is None:
@@ -192,7 +182,7 @@ def _merged(column: DeclaredColumn) -> MergedColumn:
 
 
 def _bits_of(outputs: int) -> Fraction:
-    """Return a budget that allows exactly so many outputs.
+    """Return a budget in bits that allows exactly this many outputs.
 
     Example:
         >>> [floor_power(_bits_of(outputs)) for outputs in (1, 2, 3, 85, 10**30 + 1)]
@@ -266,17 +256,7 @@ def _moving(wanted: Specification) -> LineColumn:
 
 
 def draft_together(wanted: Specification) -> tuple[ColumnPolicy, ...]:
-    """Return one column a query, in the cells of the grid that serves an objective best.
-
-    Example:
-        >>> from hartley.studies.release.specification import Specification
-        >>> wanted = Specification.read({
-        ...     "objective": "bits", "bits": 3, "query": ["mean(a)", "mean(b)"], "people": 10,
-        ...     "columns": {"a": {"range": [0, 1]}, "b": {"range": [0, 1]}},
-        ... })
-        >>> [column.levels for column in draft_together(wanted)]
-        [10, 30]
-    """
+    """Return one column a query, in the cells of the grid that serves an objective best."""
     grid = grid_of(wanted)
     if max(grid.levels) > MOST_CELLS:
         limit = "error" if wanted.objective == "maximin" else "budget"
@@ -363,7 +343,8 @@ def sentences_together(wanted: Specification, certificate: Certificate) -> list[
     asked = f"{exactly(wanted.bits)} {plural(wanted.bits, 'bit')} were asked for"
     error = "Euclidean error" if wanted.norm == "euclidean" else "largest error"
     weighted = f"weighted {error}" if wanted.weights else error
-    if not _move_apart(wanted):
+    read = [name for part in wanted.parts for name in _over_columns(part).names]
+    if len(read) > len(set(read)):  # two queries read one column
         shared = "shared as if the answers moved independently, which is more than they do"
         return [f"{asked}, {shared}."]
     return [f"{asked}, and no other numbers of equal cells have a smaller {weighted}."]
@@ -412,9 +393,3 @@ def _over_columns(part: Specification) -> Expression:
     assert part.aggregate is not None  # one of both
     (column,) = variables(part.aggregate.column)
     return column if part.aggregate.function == "mean" else (part.people or 1) * column
-
-
-def _move_apart(wanted: Specification) -> bool:
-    """Tell whether no two queries read one column, so that each moves whatever the others do."""
-    read = [name for part in wanted.parts for name in _over_columns(part).names]
-    return len(read) == len(set(read))

@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from hartley.boxes.box import Interval
@@ -39,6 +40,12 @@ MAY_HAVE = {
     "hypothesis": ("policy", "move", "known_within", "norm", "round", "possible"),
 }
 """For every objective the fields that it may have besides."""
+EXAMPLES = {
+    "query": 'query = "mean(height)", or query = "height" for every record',
+    "error": "error = 0.5, the furthest that the release may be off",
+    "bits": "bits = 3, the most that the release may tell about one person",
+    "hypothesis": 'hypothesis = "weight >= 30*(height/100)**2"',
+}
 FIELDS = (
     *("title", "objective", "query", "name", "error", "bits", "people", "sensitivity"),
     *("hypothesis", "policy", "move", "known_within", "norm", "round", "possible"),
@@ -49,7 +56,7 @@ MOST_BITS = 1000
 
 
 def as_written(value: object) -> object:
-    """Return a number of a file as the text that it is written as, anything else as it is."""
+    """Return a number of a file as it is written there, and anything else unchanged."""
     return str(value) if isinstance(value, Decimal) else value
 
 
@@ -101,7 +108,7 @@ def _check_fields(content: Mapping[str, Any], objective: str) -> None:
     if missing:
         raise InputError(
             f"The objective {objective} needs '{missing[0]}'",
-            hint=f"write {_example(missing[0])}",
+            hint=f"write {EXAMPLES[missing[0]]}",
         )
     for name in content:
         if name not in (*needed, *allowed):
@@ -109,15 +116,6 @@ def _check_fields(content: Mapping[str, Any], objective: str) -> None:
                 f"The field '{name}' has no meaning for the objective {objective}",
                 hint=f"it has {', '.join((*needed, *MAY_HAVE[objective]))}",
             )
-
-
-def _example(name: str) -> str:
-    return {
-        "query": 'query = "mean(height)", or query = "height" for every record',
-        "error": "error = 0.5, the furthest that the release may be off",
-        "bits": "bits = 3, the most that the release may tell about one person",
-        "hypothesis": 'hypothesis = "weight >= 30*(height/100)**2"',
-    }[name]
 
 
 def read_text(content: Mapping[str, Any], name: str) -> str | None:
@@ -326,9 +324,13 @@ class DeclaredColumn:
                 hint="a column of numbers has range and step",
             )
         step = parse_step(as_written(fields["step"]), column=name) if "step" in fields else None
-        column = cls(name, _read_range(name, fields["range"]), step)
-        column._check_step()
-        return column
+        span = _read_range(name, fields["range"])
+        if step is not None and step > span.length:
+            raise ColumnError(
+                f"The step of column '{name}' is larger than its range",
+                hint="the values are low, low + step, low + 2 step ... up to high",
+            )
+        return cls(name, span, step)
 
     @classmethod
     def _read_categories(cls, name: str, fields: Mapping[str, Any]) -> DeclaredColumn:
@@ -358,22 +360,20 @@ class DeclaredColumn:
                 f"Column '{name}' has a hierarchy but no bits",
                 hint="write for example bits = 1, the most that the category may tell",
             )
+        hierarchy = fields.get("hierarchy")
+        if not isinstance(hierarchy, (dict, NoneType)):
+            raise ColumnError(
+                f"The hierarchy of column '{name}' does not name the place above each value",
+                hint='write for example hierarchy = { Paris = "France", France = "Europe" }',
+            )
         return cls(
             name,
             values=tuple(values),
             groups=_read_groups(name, fields["groups"], values) if "groups" in fields else None,
-            hierarchy=_read_hierarchy(name, fields.get("hierarchy")),
+            hierarchy=hierarchy,
             bits=_read_bits(name, fields["bits"]) if "bits" in fields else None,
             other=_read_other(name, fields.get("other")),
         )
-
-    def _check_step(self) -> None:
-        assert self.range is not None  # of a column of numbers
-        if self.step is not None and self.step > self.range.length:
-            raise ColumnError(
-                f"The step of column '{self.name}' is larger than its range",
-                hint="the values are low, low + step, low + 2 step ... up to high",
-            )
 
 
 def _read_range(name: str, ends: object) -> Interval:
@@ -417,15 +417,6 @@ def _read_groups(
             hint="put every one of its values into one group",
         )
     return tuple((label, tuple(group)) for label, group in groups.items())
-
-
-def _read_hierarchy(name: str, hierarchy: object) -> dict[Any, Any] | None:
-    if hierarchy is None or isinstance(hierarchy, dict):
-        return hierarchy
-    raise ColumnError(
-        f"The hierarchy of column '{name}' does not name the place above each value",
-        hint='write for example hierarchy = { Paris = "France", France = "Europe" }',
-    )
 
 
 def _read_bits(name: str, bits: object) -> Fraction:
@@ -479,14 +470,7 @@ def is_query_list(content: Mapping[str, Any]) -> bool:
 
 
 def split_queries(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the content of a design for each of its queries.
-
-    Example:
-        >>> both = {"objective": "bits", "query": ["a", "b"], "bits": 4,
-        ...         "columns": {"a": {"range": [0, 1]}, "b": {"range": [0, 9]}}}
-        >>> [(part["query"], list(part["columns"])) for part in split_queries(both)]
-        [('a', ['a']), ('b', ['b'])]
-    """
+    """Return the content of a design for each of its queries."""
     objective = read_objective(content)
     if objective not in ("maximin", "bits"):
         raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,8 +26,20 @@ from hartley.policies.gaussian.model import (
     read_numeric,
 )
 from hartley.policies.gaussian.rule import GaussianRule, check_seed
-from hartley.ranges.classes import Singling, single_out
-from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series, Tile
+from hartley.ranges.classes import single_out
+from hartley.report import (
+    Chart,
+    Grid,
+    Heading,
+    Panel,
+    Readable,
+    Report,
+    Section,
+    Series,
+    Tile,
+    plain_values,
+)
+from hartley.studies.look.exposure import ORDER
 from hartley.tables.opening import open_table
 from hartley.tables.writing import output_format, refuse_overwriting, write_arrow
 from hartley.text import conjugate, few_digits, listed
@@ -40,8 +52,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
+    from hartley.inputs import Columns, Document, OutputFile, PythonOnly, Rows, Settings
     from hartley.policies.gaussian.bound import GaussianBound
     from hartley.policies.gaussian.model import NumericColumns
+    from hartley.ranges.classes import Singling
 
     Floats = NDArray[np.float64]
 
@@ -61,7 +75,10 @@ SEEDED = (
 )
 UNSEEDED = "The noise was drawn with fresh random bytes of the system and cannot be repeated."
 ONE_DRAW = "Another draw of the same rows tells as much again: release one draw only."
-ORDER = "The rows keep their order: if that tells something, the release tells it too."
+LINEAR = (
+    "The release is the best linear estimate of the key from itself, and if both are Gaussian the "
+    "best of all (E[X|X^] = X^): no reconstruction would distort less."
+)
 LAST_DIGITS = (
     "The released numbers are doubles; what is proved is about real numbers, and the last digits "
     "of doubles may tell more: round them (--round)."
@@ -83,7 +100,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True)
 class NoisyRelease:
-    """A table of which the key was released with noise."""
+    """A table whose key columns were released with noise."""
 
     path: str
     rows: int
@@ -212,7 +229,7 @@ class GaussianReport(Readable):
             "more about anything else, since it is computed from the key and noise alone."
         )
         bare = (BARE,) if self.rule.shares.max(initial=0.0) > NEARLY_ALL else ()
-        return gaussian, distortion, most, *bare, self._from_below, self._estimate
+        return gaussian, distortion, most, *bare, self._from_below, LINEAR
 
     @property
     def _from_below(self) -> str:
@@ -226,13 +243,6 @@ class GaussianReport(Readable):
             f"For a confidential side with a density of the entropy {few_digits(self.entropy or 0)}"
             f" {self.unit} and these covariances, no rule with this distortion tells less than "
             f"{low} {self.unit}."
-        )
-
-    @property
-    def _estimate(self) -> str:
-        return (
-            "The release is the best linear estimate of the key from itself, and if both are "
-            "Gaussian the best of all (E[X|X^] = X^): no reconstruction would distort less."
         )
 
     @property
@@ -384,7 +394,7 @@ class GaussianReport(Readable):
             "distortion": rule.distortion,
             "share": self.share,
             "standardised": rule.units is not None,
-            "key_information": _plain(rule.key_information),
+            "key_information": plain_values(rule.key_information, endless=str),
             "certificate": self.bound.to_dict(),
             "entropy": self.entropy,
             "entropy_bound": None if self.entropy_bound is None else self.entropy_bound.to_dict(),
@@ -395,15 +405,7 @@ class GaussianReport(Readable):
                 "noise_covariance": rule.noise_covariance.tolist(),
                 "distortions": rule.distortions.tolist(),
             },
-            "frontier": [
-                {
-                    "distortion": point.distortion,
-                    "low": _plain(point.low),
-                    "high": _plain(point.high),
-                    "mixture": point.mixture,
-                }
-                for point in self.frontier
-            ],
+            "frontier": [plain_values(point, endless=str) for point in self.frontier],
             "release": None
             if release is None
             else {
@@ -419,15 +421,9 @@ class GaussianReport(Readable):
         }
 
 
-def _plain(number: float) -> float | str:
-    """Return a number as JSON can hold it."""
-    return "inf" if math.isinf(number) else number
-
-
 # --- gaussian -------------------------------------------------------------------------------------
 
 
-NOBODY = Singling(rows=0, columns=(), together=0)
 FROM_TABLE = (
     "The rule was computed from the means and covariances of the table: anybody who sees it learns "
     "something about them."
@@ -435,22 +431,22 @@ FROM_TABLE = (
 
 
 def gaussian(  # noqa: PLR0913 - each is one choice of the user's
-    table: object = None,
+    table: Rows | None = None,
     *,
-    confidential: str | Sequence[str],
-    key: str | Sequence[str],
+    confidential: Columns,
+    key: Columns,
     distortion: float | None = None,
     share: float | None = None,
-    covariance: Mapping[str, Mapping[str, Any]] | str | os.PathLike[str] | None = None,
+    covariance: Document | None = None,
     standardise: bool = False,
     entropy: float | None = None,
-    missing: str = "refuse",
-    out: str | os.PathLike[str] | None = None,
-    keep: str | Sequence[str] = (),
+    missing: Literal["refuse", "drop"] = "refuse",
+    out: OutputFile | None = None,
+    keep: Columns = (),
     seed: int | None = None,
-    steps: Mapping[str, object] | None = None,
-    points: int = 17,
-    base: float = 2,
+    steps: Settings | None = None,
+    points: PythonOnly[int] = 17,
+    base: PythonOnly[float] = 2,
     spreadsheet_safe: bool = False,
 ) -> GaussianReport:
     r"""Return the Gaussian rule that tells least about confidential columns, with its certificate.
@@ -465,25 +461,29 @@ def gaussian(  # noqa: PLR0913 - each is one choice of the user's
     which. A column may be on both sides.
 
     Args:
-        table: whatever ``open_table`` opens; may be left out where covariances are given.
-        confidential: the numeric column or columns to protect.
-        key: the numeric column or columns to release with noise.
-        distortion: the mean squared distance of key and release, in all key columns together; in
-            variances where they are standardised.
-        share: instead, that distance as a share of the key's total variance, from 0 to 1.
-        covariance: covariances of the columns, as a mapping from each column to its covariances or
-            the path of a CSV file: an empty field and the columns in the first line, then a column
-            and its covariances in each. A row "mean" holds means, which a table needs.
-        standardise: give every key column the variance 1 first, so that units do not count.
-        entropy: the differential entropy of the confidential side, if it is not Gaussian.
-        missing: "refuse" missing and infinite values, or "drop" such rows.
-        out: also write the table with its key perturbed, a Parquet or CSV file.
-        keep: columns to release as they are, besides; others are left out.
-        seed: a whole number to draw the same again; fresh random bytes of the system if left out.
-        steps: round key columns of the release to multiples of these.
+        table: Parquet or CSV files; several are read as one table. Not needed with covariances. In
+            Python, whatever ``open_table`` takes.
+        confidential: The numeric columns to protect.
+        key: The numeric columns to release with noise.
+        distortion: The mean squared distance of key and release, all key columns together. In
+            Python, in variances where they are standardised.
+        share: The same as a share of the key's variance, from 0 to 1.
+        covariance: A CSV file of covariances to use instead of the table's: columns in the first
+            line and the first column; a row called mean holds means. In Python, also a mapping from
+            each column to its covariances; a table needs means.
+        standardise: Give every key column the variance 1 first, whatever its unit.
+        entropy: The differential entropy of the confidential columns in bits, if they have a
+            density that is not Gaussian.
+        missing: Refuse missing and infinite numbers (refuse), or leave out their rows (drop).
+        out: Also write the table with noise: a .parquet or .csv file.
+        keep: Columns to release unchanged; columns that are not named are not released.
+        seed: Make the noise repeatable; anybody who knows N can remove it. Default: fresh random
+            bytes.
+        steps: Round a released key column to multiples of this step.
         points: how many rules to compute for the curve beside it.
         base: of the logarithms.
-        spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
+        spreadsheet_safe: Put a single quote before texts in a CSV file that a spreadsheet would run
+            as a formula.
 
     Example:
         >>> known = {"w": {"w": 1, "x": 0.95}, "x": {"w": 0.95, "x": 1}}
@@ -578,7 +578,7 @@ def _check_choices(  # noqa: PLR0913, PLR0917 - what ``gaussian`` was given
 
 
 def _refuse_open_secrets(hidden: Sequence[str], keys: Sequence[str], keep: Sequence[str]) -> None:
-    """Refuse to release what the noise is to protect: as it is, it tells all about itself."""
+    """Raise ColumnError if a secret column would be released unchanged."""
     for name in keep:
         if name in keys:
             raise ColumnError(
@@ -688,6 +688,6 @@ def _released(  # noqa: PLR0913 - what ``gaussian`` was given
         kept=kept,
         seeded=seed is not None,
         measured=float(np.square(apart).sum(axis=1).mean()),
-        singling=single_out(released, (), kept) if kept else NOBODY,
+        singling=single_out(released, (), kept),
         steps=tuple(steps.items()),
     )

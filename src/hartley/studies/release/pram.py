@@ -9,13 +9,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hartley.engines.table import Kind, names_of
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, read_text_file, write_all_or_none
+from hartley.inputs import formerly
 from hartley.policies.column import KeptColumn
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.document import PolicyDocument
@@ -29,7 +30,7 @@ from hartley.policies.random.estimates import (
 from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
-from hartley.ranges.classes import Singling, single_out
+from hartley.ranges.classes import single_out
 from hartley.ranges.distribution import JointDistribution
 from hartley.ranges.relation import FEW, Relation, check_group_size
 from hartley.report import (
@@ -53,19 +54,31 @@ from hartley.tables.writing import output_format, refuse_overwriting
 from hartley.text import conjugate, count_of, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
+    from hartley.inputs import (
+        ColumnGroups,
+        Columns,
+        Document,
+        Few,
+        InputFile,
+        Number,
+        OutputFile,
+        PolicyFile,
+        Progress,
+        PythonOnly,
+        Rows,
+    )
     from hartley.policies.random.pram import Seed
+    from hartley.ranges.classes import Singling
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.exposure import ReleasedPeople
     from hartley.studies.release.release import ReleaseReport
 
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
 
 
@@ -107,50 +120,41 @@ class FoundRule:
 
 @dataclass(frozen=True)
 class RuleWish:
-    """What the best rule should meet: one of three wishes, and how distortion is measured."""
+    """How rules are computed: from a probability, from a file, or the best one for a wish."""
 
+    retain: object = None
+    matrix: str | os.PathLike[str] | None = None
     lam: float | None = None
     distortion: float | None = None
     risk: float | None = None
     distance: str = "zero_one"
     confidential: tuple[str, ...] = ()
+    invariant: bool = False
+    reconstruct: bool = False
+    missing: str = "refuse"
 
     @property
     def given(self) -> dict[str, float]:
-        """The wishes that are not None."""
+        """The wishes for the best rule that are not None."""
         wishes = {"lam": self.lam, "distortion": self.distortion, "risk": self.risk}
         return {name: wish for name, wish in wishes.items() if wish is not None}
 
 
-def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
-    columns: Sequence[Sequence[str]],
-    rules: object,
-    wish: RuleWish,
-    *,
-    retain: object,
-    matrix: object,
-    invariant: bool,
-    reconstruct: bool = False,
-) -> None:
-    """Refuse, before any work, a call that gives a matrix in two ways or in none.
-
-    Example:
-        >>> ways = {"retain": "0.8", "matrix": None}
-        >>> check_rule_choice([["sex"]], None, RuleWish(), **ways, invariant=True)
-    """
-    ways = {"retain": retain, "matrix": matrix, "policy": rules, **wish.given}
+def check_rule_choice(columns: Sequence[Sequence[str]], rules: object, wish: RuleWish) -> None:
+    """Refuse, before any work, a call that gives a matrix in two ways or in none."""
+    ways = {"retain": wish.retain, "matrix": wish.matrix, "policy": rules, **wish.given}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
         raise OptionError(
             f"Both {' and '.join(given[:2])} give a matrix" if given else "No matrix is given",
             hint="give one of retain, matrix, policy, distortion, lam and risk",
         )
-    if rules is not None and (columns or invariant or reconstruct):
+    if rules is not None and (columns or wish.invariant or wish.reconstruct):
         raise OptionError(
             "A policy file already names the columns and matrices",
             hint="leave out the columns, invariant and reconstruct",
         )
-    if invariant and reconstruct:
+    if wish.invariant and wish.reconstruct:
         raise OptionError(
             "Estimates have other frequencies than the values, so invariant and reconstruct "
             "exclude each other",
@@ -160,32 +164,17 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
         raise OptionError("No column to perturb is named", hint="add a column")
 
 
-def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
-    table: Table,
-    columns: Sequence[Sequence[str]],
-    wish: RuleWish,
-    *,
-    retain: object,
-    matrix: str | os.PathLike[str] | None,
-    invariant: bool,
-    missing: str,
-    reconstruct: bool = False,
-) -> list[FoundRule]:
-    """Return a rule for each group of columns, computed in the way that was chosen."""
-    chosen = []
-    for names in columns:
-        if retain is not None:
-            rule = retaining_rule(table, names, retain, missing=missing)
-        elif matrix is not None:
-            rule = matrix_rule(table, names, matrix)
-        else:
-            rule = best_rule(table, names, wish, missing=missing)
-        if invariant:
-            rule = invariant_rule(table, rule, missing=missing)
-        if reconstruct:
-            rule = reconstructed_rule(table, rule, wish, missing=missing)
-        chosen.append(rule)
-    return chosen
+def choose_rule(table: Table, columns: Sequence[str], wish: RuleWish) -> FoundRule:
+    """Return the rule for one group of columns, computed in the way that was chosen."""
+    if wish.retain is not None:
+        rule = retaining_rule(table, columns, wish.retain, missing=wish.missing)
+    elif wish.matrix is not None:
+        rule = matrix_rule(table, columns, wish.matrix)
+    else:
+        rule = best_rule(table, columns, wish)
+    if wish.invariant:
+        rule = invariant_rule(table, rule, missing=wish.missing)
+    return reconstructed_rule(table, rule, wish) if wish.reconstruct else rule
 
 
 def retaining_rule(
@@ -194,12 +183,6 @@ def retaining_rule(
     """Return the rule that keeps the values of a table's columns with a probability.
 
     Over several columns the values are all combinations of those that each column has.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"sex": ["F", "M", "F"]})
-        >>> retaining_rule(table, ["sex"], "0.8").pram.values
-        ('F', 'M')
     """
     column_counts = [count_values(table, [name], missing) for name in columns]
     sides = [[value for (value,) in counts] for counts in column_counts]
@@ -214,26 +197,17 @@ def retaining_rule(
     return FoundRule(Pram.retaining(probability, values, column=tuple(columns)), (FROM_TABLE,))
 
 
-def best_rule(
-    table: Table, columns: Sequence[str], wish: RuleWish, *, missing: str = "refuse"
-) -> FoundRule:
+def best_rule(table: Table, columns: Sequence[str], wish: RuleWish) -> FoundRule:
     """Return the best rule for a wish: the one that tells least about confidential columns.
 
     Without confidential columns it is the rule of least stochastic maximal leakage, which bounds
     the guessing of anything.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"age": [30, 30, 40, 40], "sick": ["yes", "no", "no", "no"]})
-        >>> rule = best_rule(table, ["age"], RuleWish(distortion=0.5, confidential=("sick",)))
-        >>> rule.pram.matrix.shape
-        (2, 2)
     """
     if len(wish.given) != 1:
         raise OptionError(
             "Give one of --lam, --distortion and --risk", hint="for example --distortion 0.2"
         )
-    counts = count_values(table, columns, missing)
+    counts = count_values(table, columns, wish.missing)
     if not wish.confidential:
         if wish.distortion is None:
             raise OptionError(
@@ -272,28 +246,19 @@ def invariant_rule(table: Table, rule: FoundRule, *, missing: str = "refuse") ->
     return FoundRule(pram.invariant(frequencies), (*rule.notes, INVARIANT))
 
 
-def reconstructed_rule(
-    table: Table, chosen: FoundRule, wish: RuleWish, *, missing: str = "refuse"
-) -> FoundRule:
+def reconstructed_rule(table: Table, chosen: FoundRule, wish: RuleWish) -> FoundRule:
     """Return the rule with the best estimate of the truth for every value that it releases.
 
     The law is that of the perturbed columns in the table, with the confidential ones beside them
     for what is told. Other columns that are kept are left out of it: estimates that used them
     would depend on more than what the rule releases.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> table = open_table({"dose": [0, 0, 0, 10]})
-        >>> chosen = retaining_rule(table, ["dose"], "0.8")
-        >>> better = reconstructed_rule(table, chosen, RuleWish(distance="squared"))
-        >>> [round(dose, 2) for dose in better.pram.released]
-        [0.77, 5.71]
     """
     pram = chosen.pram
-    step = reconstruct(pram, _frequencies(table, pram, missing), distortion=wish.distance)
-    joint = joint_counts(table, pram, wish.confidential or None)
+    frequencies = _frequencies(table, pram, wish.missing)
+    step = reconstruct(pram, frequencies, distortion=wish.distance)
+    joint = joint_frequencies(table, pram, wish.confidential or None)
     if joint is not None:  # it lacks rows without a confidential value, the frequencies do not
-        law = JointDistribution(joint / joint.sum())
+        law = JointDistribution(joint)
         before, after = risks_of_both(law, (pram.matrix, step.matrix))
         step = replace(step, risk_before=before, risk=after)
     certified = (VALUES_ALONE,) if wish.given and not step.is_fixed else ()
@@ -305,16 +270,20 @@ def _frequencies(table: Table, pram: Pram, missing: str) -> list[int]:
     counts = count_values(table, pram.columns, missing)
     keys = [value if isinstance(value, tuple) else (value,) for value in pram.values]
     if not counts.keys() <= set(keys):
-        raise ColumnError(
-            f"Column '{pram.name}' holds a value that the matrix has no row for",
-            hint="add a row to the matrix, or merge such values first",
-        )
+        raise _without_row(pram)
     return [counts.get(key, 0) for key in keys]
 
 
-def joint_counts(
+def _without_row(pram: Pram) -> ColumnError:
+    return ColumnError(
+        f"Column '{pram.name}' holds a value that the matrix has no row for",
+        hint="add a row to the matrix, or merge such values first",
+    )
+
+
+def joint_frequencies(
     table: Table, pram: Pram, confidential: str | Sequence[str] | None
-) -> NDArray[np.int64] | None:
+) -> NDArray[np.float64] | None:
     """Return how often confidential values and the values of a matrix occur together.
 
     A column may be on both sides: then it is counted as what it is, a function of the key.
@@ -326,13 +295,10 @@ def joint_counts(
     known = {value: place for place, value in enumerate(pram.values)}
     places = [known.get(value, -1) for value in relation.released_range]
     if min(places) < 0:
-        raise ColumnError(
-            f"Column '{pram.name}' holds a value that the matrix has no row for",
-            hint="add a row to the matrix, or merge such values first",
-        )
+        raise _without_row(pram)
     joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
-    return joint
+    return np.asarray(joint / joint.sum())
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -418,18 +384,6 @@ def _as_kind(name: str, kind: Kind, path: str | os.PathLike[str]) -> Any:  # noq
 
 
 # --- pram -----------------------------------------------------------------------------------------
-
-
-NOBODY = Singling(rows=0, columns=(), together=0)
-
-__all__ = [
-    "FrequencyEstimate",
-    "PerturbedColumn",
-    "PramReport",
-    "estimate",
-    "joint_frequencies",
-    "pram",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -570,8 +524,8 @@ class PramReport(Readable):
     policy: PolicyDocument
     seeded: bool
     """Whether the user chose the seed."""
-    notes: tuple[str, ...] = ()
-    singling: Singling = NOBODY
+    notes: tuple[str, ...]
+    singling: Singling
     """How many records the kept columns single out by themselves."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
@@ -655,34 +609,36 @@ class PramReport(Readable):
             "people": None if self.people is None else self.people.to_dict(),
             "reconstruction": [step.to_dict() for step in self.reconstructions],
             "release": self.release.to_dict(),
+            **({} if self.certificate is None else {"promise": self.certificate.to_dict()}),
         }
 
 
+@formerly(policy="rules", few="k")
 def pram(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
-    rules: Rules | None = None,
-    out: str | os.PathLike[str] | None = None,
+    table: Rows,
+    policy: Document | None = None,
+    out: OutputFile | None = None,
     *,
-    columns: str | Sequence[str | Sequence[str]] = (),
-    retain: object = None,
-    matrix: str | os.PathLike[str] | None = None,
+    columns: ColumnGroups = (),
+    retain: Number | None = None,
+    matrix: InputFile | None = None,
     distortion: float | None = None,
     lam: float | None = None,
     risk: float | None = None,
-    distance: str = "zero_one",
+    distance: Literal["zero_one", "squared", "absolute"] = "zero_one",
     invariant: bool = False,
     reconstruct: bool = False,
-    missing: str = "refuse",
-    keep: str | Sequence[str] | None = None,
+    missing: Literal["refuse", "value"] = "refuse",
+    keep: Columns | None = None,
     seed: Seed = None,
-    confidential: str | Sequence[str] | None = None,
-    policy_out: str | os.PathLike[str] | None = None,
-    certificate: str | os.PathLike[str] | None = None,
-    notes: Sequence[str] = (),
+    confidential: Columns | None = None,
+    policy_out: OutputFile | None = None,
+    certificate: OutputFile | None = None,
+    notes: PythonOnly[Sequence[str]] = (),
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
     roles: RolesSource | None = None,
-    k: int | None = FEW,
+    few: Few | None = FEW,
 ) -> PramReport:
     """Write a table with columns perturbed at random; a column that is not named is not released.
 
@@ -693,38 +649,46 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     row of the matrix, a missing one too. All files are written, or none.
 
     Args:
-        table: anything that ``open_table`` opens.
-        rules: a rule, several for columns that are perturbed independently, or a policy.
-        out: the Parquet or CSV file to write.
-        columns: where no rules are given, the columns to perturb independently of each other; a
-            list in the list holds columns that are perturbed together.
-        retain: keep a value with this probability, else release any other with equal chances.
-        matrix: a CSV file with the matrix of one column.
-        distortion: use the best matrix of at most this mean distortion.
-        lam: use the best matrix at this price of a bit of risk.
-        risk: use the best matrix of at most this risk in bits.
-        distance: how far a released value is from the truth: "zero_one", "squared" or "absolute".
-        invariant: preserve the frequencies of the columns on average.
-        reconstruct: release for every drawn value the best estimate of the truth from it instead:
-            the mean for squared distance, the median for absolute, the likeliest value for
-            zero_one. It distorts less and tells no more about a record; but the estimates are
-            computed from the table and so tell something about it, which no certificate counts.
-        missing: "refuse" missing values, or make missing a "value" that is perturbed too.
-        keep: other columns to release as they are; with roles, by default the confidential ones
-            and those with the role "kept".
-        seed: a whole number to draw the same again; fresh random bytes of the system if left out.
-        confidential: columns that the best matrix protects; the report says how much the perturbed
-            columns tell about them.
-        policy_out: also write the matrices as a policy file.
-        certificate: also write what the policy promises; needs a policy file, given or written.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        policy: A policy file with the matrices. In Python, also a rule, several for columns that
+            are perturbed independently, or a policy; without one the rules are computed for
+            columns.
+        out: The .parquet or .csv file to write.
+        columns: The column to perturb, or columns to perturb together; repeat the option for
+            columns to perturb independently. In Python, a list of columns that are perturbed
+            independently; a list in the list holds columns that are perturbed together.
+        retain: Keep a value with probability P, otherwise release any other value with equal
+            probability.
+        matrix: A CSV file: released values in the first line, true values in the first column.
+        distortion: Use the best matrix of at most this mean distortion.
+        lam: Use the best matrix when one bit of risk costs L units of distortion.
+        risk: Use the best matrix of at most this risk in bits.
+        distance: How the best matrix measures how far a released value is from the truth.
+        invariant: Make the matrix preserve the frequencies of the columns on average.
+        reconstruct: Release the best estimate of the truth for every drawn value: the mean for
+            squared distance, the median for absolute, the likeliest value for zero_one. In Python,
+            it distorts less and tells no more about a record; but the estimates are computed from
+            the table and so tell something about it, which no certificate counts.
+        missing: refuse: refuse a table with missing values; value: perturb missing like any other
+            value.
+        keep: Columns to release unchanged; columns that are not named are not released. In Python,
+            with roles by default the confidential ones and those whose role is "kept".
+        seed: Make the draw repeatable; anybody who knows N can undo it. Default: fresh random
+            bytes.
+        confidential: Columns to protect; the report says what the release reveals about them.
+        policy_out: Also write the matrices as a policy.
+        certificate: Also write the certificate of the policy; needs a policy file, given or
+            written.
         notes: what else a reader should know.
         progress: called with the name of the current step and the share of it that is done.
-        spreadsheet_safe: quote texts of a CSV file that a spreadsheet would take for formulas.
+        spreadsheet_safe: Put a single quote before texts in a CSV file that a spreadsheet would run
+            as a formula.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. Without rules
             and columns, the keys that hold no numbers are perturbed; an identifier is never
             released.
-        k: people who share their released values with fewer, themselves included, are counted in
-            the file that was written, which is read once more; None counts nobody.
+        few: Count the people in groups of fewer than this many with the same values. In Python,
+            they are counted in the file that was written, which is read once more; None counts
+            nobody.
 
     Example:
         >>> import tempfile
@@ -742,21 +706,24 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         raise OptionError("No file to write is named", hint="give out=, a .parquet or .csv file")
     if roles is not None:
         table, columns, keep, confidential = _by_roles(
-            table, rules, columns, keep, confidential, roles
+            table, policy, columns, keep, confidential, roles
         )
     keep = () if keep is None else keep
     about = () if confidential is None else names_of(confidential)
-    wish = RuleWish(lam, distortion, risk, distance, about)
-    groups = [names_of(group) for group in names_of(columns)]
-    check_rule_choice(
-        groups,
-        rules,
-        wish,
+    wish = RuleWish(
         retain=retain,
         matrix=matrix,
+        lam=lam,
+        distortion=distortion,
+        risk=risk,
+        distance=distance,
+        confidential=about,
         invariant=invariant,
         reconstruct=reconstruct,
+        missing=missing,
     )
+    groups = [names_of(group) for group in names_of(columns)]
+    check_rule_choice(groups, policy, wish)
     if certificate is not None and reconstruct:
         # A certificate assumes that a rule does not depend on the table or is not shown. The
         # estimates depend on it and are shown: with all their digits they give counts away.
@@ -766,10 +733,9 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "hartley.policies.reconstruct and pass that",
         )
     output_format(out, spreadsheet_safe=spreadsheet_safe)  # before anything is counted
-    check_group_size(FEW if k is None else k)
+    check_group_size(FEW if few is None else few)
     opened = open_table(table)
-    path = None if rules is None or isinstance(rules, (Pram, PolicyDocument)) else rules
-    path = path if isinstance(path, (str, os.PathLike)) else None
+    path = policy if isinstance(policy, (str, os.PathLike)) else None
     if certificate is not None and policy_out is None and (path is None or keep):
         raise OptionError(
             "No certificate can be written, because no policy file is written",
@@ -783,41 +749,32 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         written = {"release": out, **beside}
         check_files({name: Path(file) if file else None for name, file in written.items()}, read)
     chosen: list[FoundRule] = []
-    if rules is None:
-        chosen = choose_rules(
-            opened,
-            groups,
-            wish,
-            retain=retain,
-            matrix=matrix,
-            invariant=invariant,
-            missing=missing,
-            reconstruct=reconstruct,
-        )
-        policy = policy_of([rule.pram for rule in chosen], keep)
+    if policy is None:
+        chosen = [choose_rule(opened, group, wish) for group in groups]
+        made = policy_of([rule.pram for rule in chosen], keep)
         notes = (*dict.fromkeys(note for rule in chosen for note in rule.notes), *notes)
     else:
-        policy = policy_of(rules, keep)
-    if not policy.prams:
+        made = policy_of(policy, keep)
+    if not made.prams:
         raise OptionError(
             "The policy perturbs no column at random",
             hint='add a column of kind "pram", or use hartley.release',
         )
-    promised = None if certificate is None else _promised(policy)
+    promised = None if certificate is None else _promised(made)
     with write_all_or_none():
         report = _perturb(
             opened,
-            policy,
+            made,
             out,
             seed=seed,
             about=about,
             notes=notes,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
-            k=k,
+            few=few,
         )
         if policy_out is not None:
-            policy.save(policy_out)
+            made.save(policy_out)
         if certificate is not None and promised is not None:
             promised = promised.bind(policy_out or path or "")
             promised.save(certificate)
@@ -874,7 +831,7 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
     notes: Sequence[str],
     progress: Progress | None,
     spreadsheet_safe: bool,
-    k: int | None,
+    few: int | None,
 ) -> PramReport:
     """Draw and write the rows, and compute how much they tell."""
     draw = TableDraw(policy.prams, seed=seed)
@@ -886,7 +843,7 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         draw,
         progress=progress,
         spreadsheet_safe=spreadsheet_safe,
-        k=k,
+        few=few,
         confidential=about,
     )
     columns = tuple(
@@ -901,7 +858,7 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         policy,
         seeded=seed is not None,
         notes=tuple(note for note in (*notes, left_out) if note),
-        singling=single_out(table, (), free) if free else NOBODY,
+        singling=single_out(table, (), free),
     )
 
 
@@ -918,45 +875,35 @@ def _perturbed(draw: TableDraw, place: int, leakage: PramLeakage) -> PerturbedCo
 
 
 def policy_of(rules: Rules, keep: str | Sequence[str] = ()) -> PolicyDocument:
-    """Return the policy of rules, of a file or given as it is, with columns to keep added."""
-    kept_columns = tuple(KeptColumn(name) for name in names_of(keep))
-    if isinstance(rules, PolicyDocument):
-        policy = rules
-    elif isinstance(rules, Pram):
-        return PolicyDocument((rules, *kept_columns))
-    elif isinstance(rules, Sequence) and not isinstance(rules, str):
-        return PolicyDocument((*rules, *kept_columns))
-    else:
-        policy = PolicyDocument.load(rules)
-    return (
-        PolicyDocument((*policy.columns, *kept_columns), policy.title, policy.design)
-        if kept_columns
-        else policy
-    )
-
-
-def joint_frequencies(
-    table: Table, pram: Pram, confidential: str | Sequence[str] | None
-) -> NDArray[np.float64] | None:
-    """Return the relative frequencies of confidential values and the values of a matrix."""
-    counts = joint_counts(table, pram, confidential)
-    return None if counts is None else counts / counts.sum()
+    """Return the policy of rules or of a file, with the columns to keep added."""
+    kept = tuple(KeptColumn(name) for name in names_of(keep))
+    if isinstance(rules, Pram):
+        rules = (rules,)
+    if isinstance(rules, Sequence) and not isinstance(rules, str):
+        return PolicyDocument((*rules, *kept))
+    policy = rules if isinstance(rules, PolicyDocument) else PolicyDocument.load(rules)
+    return replace(policy, columns=(*policy.columns, *kept)) if kept else policy
 
 
 # --- estimates ----------------------------------------------------------------------------------
 
 
+@formerly(policy="rules")
 def estimate(
-    table: object, rules: Rules, *, joint: bool = False, project: bool = False
+    table: Rows,
+    policy: PolicyFile,
+    *,
+    joint: bool = False,
+    project: bool = False,
 ) -> tuple[FrequencyEstimate, ...]:
     """Estimate the frequencies before the perturbation from a perturbed table, without bias.
 
     Args:
-        table: the perturbed table, anything that ``open_table`` opens.
-        rules: the rules or the policy that it was perturbed by.
-        joint: estimate the frequencies of the combinations of all perturbed columns together,
-            which were drawn independently; otherwise of each rule by itself.
-        project: move the estimates to the nearest frequencies from 0 to 1, which biases them.
+        table: The perturbed table. In Python, anything that ``open_table`` takes.
+        policy: The policy file that the table was perturbed with. In Python, also its rules.
+        joint: Estimate the frequencies of combinations of all perturbed columns. In Python, the
+            columns were drawn independently; otherwise each rule is estimated by itself.
+        project: Project the estimates onto frequencies from 0 to 1, which biases them.
 
     Example:
         >>> rule = Pram.retaining("0.9", ["no", "yes"], column="sick")
@@ -964,13 +911,13 @@ def estimate(
         >>> sick.shares.round(6).tolist()
         [0.9, 0.1]
     """
-    policy = policy_of(rules)
-    if not policy.prams:
+    rules = policy_of(policy)
+    if not rules.prams:
         raise OptionError(
             "The policy perturbs no column at random", hint='it has no column of kind "pram"'
         )
-    opened = as_matrices_say(open_table(table), policy)
-    groups = [policy.prams] if joint else [(pram,) for pram in policy.prams]
+    opened = as_matrices_say(open_table(table), rules)
+    groups = [rules.prams] if joint else [(pram,) for pram in rules.prams]
     return tuple(
         estimate_from_counts(_counts(opened, prams), prams, project=project) for prams in groups
     )

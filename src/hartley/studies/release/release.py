@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -12,16 +11,18 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from hartley.boxes.enclosure import range_bounds
+from hartley.boxes.intervals import float_above, float_below
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, write_all_or_none
 from hartley.guarantees.verify import conditions_of
+from hartley.inputs import formerly
 from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
 from hartley.ranges.relation import FEW, check_group_size
 from hartley.report import Readable, Report, Section
-from hartley.studies.look.exposure import ReleasedPeople, released_people
+from hartley.studies.look.exposure import ORDER, ReleasedPeople, released_people
 from hartley.tables.column_map import apply_map
 from hartley.tables.counts import exact_totals
 from hartley.tables.opening import open_table
@@ -36,41 +37,19 @@ from hartley.tables.writing import output_format, refuse_overwriting, write_reco
 from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
+    from hartley.inputs import Few, OutputFile, PolicyFile, Progress, PythonOnly, Rows
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.random.pram import Seed
     from hartley.tables.column_map import ColumnCounts, MapCounts
-    from hartley.tables.counts import ColumnTotal
-
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- answer ---------------------------------------------------------------------------------------
 # Release one number of a whole table: the cell in which a mean or a total lies.
-
-
-@dataclass(frozen=True)
-class ReleasedAnswer:
-    """The released answer to one query, and the counts of clamped and missing values."""
-
-    column: ColumnPolicy
-    query: Aggregate
-    counts: ColumnCounts
-    people: int
-    """How many values were added up."""
-    value: float
-    """What stands for the cell of the answer."""
-    low: float
-    """The lower edge of that cell, rounded down."""
-    high: float
-    """Its upper edge, rounded up."""
-    grid: Fraction
-    """The power of two to a multiple of which every value was rounded down."""
 
 
 def release_answers(  # noqa: PLR0913 - what ``release`` takes
@@ -81,7 +60,7 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
     people: int,
     strict: bool,
     spreadsheet_safe: bool = False,
-) -> tuple[ReleasedAnswer, ...]:
+) -> tuple[ReleasedColumn, ...]:
     """Write one row: for every query of a policy its released value and the ends of its cell.
 
     The total is exact on every engine, and so is the cell. A table of another number of
@@ -97,7 +76,8 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
             )
     read = dict.fromkeys(query.column for query in document.aggregates)
     _, totals = exact_totals(table, {name: ranges[name] for name in read}, strict=strict)
-    answers = []
+    columns: list[ReleasedColumn] = []
+    record: list[tuple[str, float]] = []
     for column, asked in zip(document.columns, document.aggregates, strict=True):
         total = totals[asked.column]
         refuse_missing(str(asked), total.counts)
@@ -107,9 +87,23 @@ def release_answers(  # noqa: PLR0913 - what ``release`` takes
                 f"promises {asked} over {people:,} people",
                 hint=f"design the release again, for people = {total.present}",
             )
-        answers.append(_answer(column, asked, total))
-    write_record(_record(answers), out, spreadsheet_safe=spreadsheet_safe)
-    return tuple(answers)
+        cells, name = column.cells, column.name
+        assert cells is not None  # only columns in cells have queries
+        cell = cells.cell(total.total / (total.present if asked.function == "mean" else 1))
+        low, high = cells.ends(cell)
+        record += [
+            (name, float(cells.middle(cell))),
+            (f"{name}_low", float_below(low)),
+            (f"{name}_high", float_above(high)),
+        ]
+        columns.append(replace(_released(column, total.counts), people=total.present))
+    if len({name.lower() for name, _ in record}) < len(record):
+        raise InputError(
+            "Two columns of the release would have one name",
+            hint="no answer may be named like another with _low or _high behind it",
+        )
+    write_record(dict(record), out, spreadsheet_safe=spreadsheet_safe)
+    return tuple(columns)
 
 
 def refuse_missing(what: str, counts: ColumnCounts) -> None:
@@ -124,56 +118,7 @@ def refuse_missing(what: str, counts: ColumnCounts) -> None:
         )
 
 
-def _answer(column: ColumnPolicy, query: Aggregate, total: ColumnTotal) -> ReleasedAnswer:
-    exact = total.total / total.present if query.function == "mean" else total.total
-    cells = column.cells
-    assert cells is not None  # only columns in cells have queries
-    cell = cells.cell(exact)
-    low, high = cells.ends(cell)
-    return ReleasedAnswer(
-        column=column,
-        query=query,
-        counts=total.counts,
-        people=total.present,
-        value=float(cells.middle(cell)),
-        low=_below(low),
-        high=-_below(-high),
-        grid=total.grid,
-    )
-
-
-def _below(number: Fraction) -> float:
-    """Return the largest double that is not above a number.
-
-    Example:
-        >>> _below(Fraction(1, 2)), Fraction(_below(Fraction(1, 10))) <= Fraction(1, 10)
-        (0.5, True)
-    """
-    near = float(number)
-    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
-
-
-def _record(answers: list[ReleasedAnswer]) -> dict[str, float]:
-    cells = [(answer.column.name, answer.value, answer.low, answer.high) for answer in answers]
-    listed = [
-        pair
-        for name, value, low, high in cells
-        for pair in ((name, value), (f"{name}_low", low), (f"{name}_high", high))
-    ]
-    record = dict(listed)
-    if len({name.lower() for name in record}) < len(listed):
-        raise InputError(
-            "Two columns of the release would have one name",
-            hint="no answer may be named like another with _low or _high behind it",
-        )
-    return record
-
-
 # --- release --------------------------------------------------------------------------------------
-
-
-MOST_NAMED = 20
-"""Columns that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -204,12 +149,6 @@ class ReleasedColumn:
     """Whether the error holds only for the values that the cells were designed from."""
 
     @property
-    def _read(self) -> str:
-        """The column that the counts are about: for an answer, the column of its query."""
-        query = None if self.of is None else parse_query(self.of)
-        return query.column if isinstance(query, Aggregate) else self.name
-
-    @property
     def accuracy(self) -> str | None:
         """How far a release may be off, in a sentence; None for categories."""
         if self.error is None:
@@ -230,6 +169,9 @@ class ReleasedColumn:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
+        # For an answer, the counts are about the column of its query.
+        query = None if self.of is None else parse_query(self.of)
+        read = query.column if isinstance(query, Aggregate) else self.name
         became = "released as such" if self.people is None else "left out"
         became = "replaced by what was drawn" if kind_of(self.kind).is_random else became
         cases = [
@@ -240,7 +182,7 @@ class ReleasedColumn:
             (self.undefined, "without a value of the formula and {was} released as missing"),
         ]
         return tuple(
-            f"{count_of(rows, 'value')} of {self._read} {conjugate(rows, 'is')} "
+            f"{count_of(rows, 'value')} of {read} {conjugate(rows, 'is')} "
             f"{what.format(was=conjugate(rows, 'was'))}."
             for rows, what in cases
             if rows
@@ -261,6 +203,8 @@ class ReleaseReport(Readable):
     """The columns of the table that the policy does not name."""
     people: ReleasedPeople | None = None
     """Whom the released rows single out or leave among few; None for an answer."""
+    certificate: Certificate | None = None
+    """What was promised, where a certificate was written."""
 
     @property
     def headline(self) -> str:
@@ -282,7 +226,10 @@ class ReleaseReport(Readable):
         """What a reader should know, in plain words."""
         errors = [column.accuracy for column in self.columns if column.accuracy is not None]
         handled = [sentence for column in self.columns for sentence in column.sentences]
-        rest = [f"Not released: {self._withheld_shortly}."] if self.withheld else []
+        withheld, more = ", ".join(self.withheld[:20]), len(self.withheld) - 20
+        if more > 0:  # a survey may have hundreds
+            withheld += f" and {more:,} more"
+        rest = [f"Not released: {withheld}."] if self.withheld else []
         drawn = [column.name for column in self.columns if kind_of(column.kind).is_random]
         if drawn:
             rest.append(
@@ -295,15 +242,9 @@ class ReleaseReport(Readable):
                 "then all were added exactly."
             )
         else:
-            note = "The rows keep their order: if that tells something, the release tells it too."
+            note = ORDER
         people = () if self.people is None else self.people.sentences
         return (*errors, *handled, *rest, *people, note)
-
-    @property
-    def _withheld_shortly(self) -> str:
-        """The columns that are not released; a survey may have hundreds."""
-        named, more = self.withheld[:MOST_NAMED], len(self.withheld) - MOST_NAMED
-        return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
     @property
     def is_answer(self) -> bool:
@@ -318,26 +259,29 @@ class ReleaseReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
         head = {"format": 1, "headline": self.headline, "sentences": list(self.sentences)}
-        content = asdict(self) | {"withheld": list(self.withheld)}
+        content = asdict(replace(self, certificate=None)) | {"withheld": list(self.withheld)}
         content["columns"] = [
             column | {"error": None if column["error"] is None else str(column["error"])}
             for column in content["columns"]
         ]
         content["people"] = None if self.people is None else self.people.to_dict()
-        return head | content
+        del content["certificate"]
+        promise = {} if self.certificate is None else {"promise": self.certificate.to_dict()}
+        return head | content | promise
 
 
+@formerly(few="k")
 def release(  # noqa: PLR0913 - each is one choice of the user's
-    table: object,
-    policy: PolicyDocument | str | os.PathLike[str] | Mapping[str, Any],
-    out: str | os.PathLike[str],
+    table: Rows,
+    policy: PolicyFile,
+    out: OutputFile,
     *,
-    certificate: str | os.PathLike[str] | None = None,
+    certificate: OutputFile | None = None,
     strict: bool = False,
-    seed: Seed = None,
+    seed: PythonOnly[Seed] = None,
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
-    k: int | None = FEW,
+    few: Few | None = FEW,
 ) -> ReleaseReport:
     r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
@@ -350,20 +294,22 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     ``.NAME.*.part``, beside the file that it was writing.
 
     Args:
-        table: anything that ``Relation.from_table`` reads, or a table already open.
-        policy: a policy, the path of its file, or a dict of what stands in one.
-        out: the Parquet or CSV file to write.
-        certificate: also write what the policy promises, tied to its file, which must be given by
-            its path; both files are written, or none.
-        strict: refuse a table with a value that is missing, outside its declared range, off its
-            declared step or list, in no group or without a value of a formula, instead
-            of clamping and counting.
+        table: a table, in all forms that ``open_table`` takes, or one already open.
+        policy: The policy file. In Python, also a policy, or a dict of what stands in its file.
+        out: The .parquet or .csv file to write.
+        certificate: Also write the certificate of the policy, once the release is written. In
+            Python, the policy must be given by the path of its file; both files are written, or
+            none.
+        strict: Refuse a table with values that are missing or outside the declared ranges. In
+            Python, they are clamped and counted otherwise, and so are values off a declared step or
+            list, in no group, or without a value of a formula.
         seed: of what is drawn at random, to draw the same again; fresh random bytes if left out.
         progress: called with the name of the current step and the share of it that is done.
-        spreadsheet_safe: put a single quote before texts of a CSV file that a spreadsheet would
-            take for formulas: those that begin with = + - @, a tab or the end of a line.
-        k: people who share their released values with fewer, themselves included, are counted in
-            the file that was written, which is read once more; None counts nobody.
+        spreadsheet_safe: Put a single quote before texts in a CSV file that a spreadsheet would run
+            as a formula. In Python, those that begin with = + - @, a tab or the end of a line.
+        few: Count the people in groups of fewer than this many with the same values. In Python,
+            they are counted in the file that was written, which is read once more; None counts
+            nobody.
 
     Example:
         >>> import tempfile
@@ -382,9 +328,10 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
     promised = None if certificate is None else _bound_certificate(document, policy)
-    check_group_size(FEW if k is None else k)
+    check_group_size(FEW if few is None else few)
     opened = open_table(table)
-    read = {"table": opened.paths, "policy": _paths(policy)}
+    policy_file = (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()
+    read = {"table": opened.paths, "policy": policy_file}
     refuse_overwriting(read, out)
     if certificate is not None:
         check_files({"release": Path(out), "certificate": Path(certificate)}, read)
@@ -398,11 +345,11 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
             strict=strict,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
-            k=k,
+            few=few,
         )
         if certificate is not None and promised is not None:
             promised.save(certificate)
-    return report
+    return replace(report, certificate=promised)
 
 
 def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
@@ -426,7 +373,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     strict: bool = False,
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
-    k: int | None = None,
+    few: int | None = None,
     confidential: Sequence[str] = (),
 ) -> ReleaseReport:
     """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
@@ -438,7 +385,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
-        answers = release_answers(
+        columns = release_answers(
             opened,
             document,
             out,
@@ -446,7 +393,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             strict=strict,
             spreadsheet_safe=spreadsheet_safe,
         )
-        rows, columns = 1, tuple(map(_released_answer, answers))
+        rows = 1
         tell("count", 1.0)
         tell("release", 1.0)
     else:
@@ -476,9 +423,9 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             ),
         )
         assert rows == before.rows
-        if k is not None:
+        if few is not None:
             drawn = [name for pram in document.prams for name in pram.columns]
-            people = released_people(out, k, confidential=confidential, drawn=drawn)
+            people = released_people(out, few, confidential=confidential, drawn=drawn)
     return ReleaseReport(
         table=opened.name,
         path=str(out),
@@ -585,11 +532,3 @@ def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:
         of=column.of,
         listed=column.lists_values,
     )
-
-
-def _released_answer(answer: ReleasedAnswer) -> ReleasedColumn:
-    return replace(_released(answer.column, answer.counts), people=answer.people)
-
-
-def _paths(policy: object) -> tuple[str, ...]:
-    return (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()

@@ -177,16 +177,18 @@ class Specification:
     # --- what it says -------------------------------------------------------------------------
 
     @cached_property
+    def _parsed(self) -> Aggregate | Expression | None:
+        return None if self.query is None else parse_query(self.query)
+
+    @property
     def aggregate(self) -> Aggregate | None:
         """A query about the whole table: the mean or the total of a column."""
-        found = None if self.query is None else parse_query(self.query)
-        return found if isinstance(found, Aggregate) else None
+        return self._parsed if isinstance(self._parsed, Aggregate) else None
 
-    @cached_property
+    @property
     def expression(self) -> Expression | None:
         """A query that is answered record by record."""
-        found = None if self.query is None else parse_query(self.query)
-        return found if isinstance(found, Expression) else None
+        return self._parsed if isinstance(self._parsed, Expression) else None
 
     @cached_property
     def threshold(self) -> Threshold | None:
@@ -220,7 +222,7 @@ class Specification:
             )
         return (column,)
 
-    @cached_property
+    @property
     def lattice(self) -> dict[str, LatticeColumn]:
         """The steps and ranges of all columns of numbers that have a step."""
         return {
@@ -238,12 +240,12 @@ class Specification:
             if column.range is not None and column.step is None
         }
 
-    @cached_property
+    @property
     def box(self) -> Box:
         """The declared ranges of all columns of numbers."""
         return Box({n: c.range for n, c in self.columns.items() if c.range is not None})
 
-    @cached_property
+    @property
     def answer_range(self) -> Interval:
         """Where the answer of the query lies: exact where it can be, else a little too wide."""
         if self.aggregate is not None:
@@ -385,7 +387,7 @@ class Specification:
             )
 
     def _check_steps(self, hypothesis: str) -> None:
-        """Refuse a hypothesis of which some columns have a step and others have none."""
+        """Raise an error if a column lacks a step that its policy needs, or has one too many."""
         bare = [name for name, column in self.columns.items() if column.step is None]
         needed = self.moved if self.policy == "meet" else tuple(self.columns)
         if self.policy == "meet" or (self.policy == "blur" and len(bare) < len(self.columns)):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -27,6 +25,8 @@ from hartley.report import (
     Section,
     Series,
     Tile,
+    csv_text,
+    plain_values,
 )
 from hartley.studies.release.drafting import draft
 from hartley.studies.release.fields import read_error
@@ -43,14 +43,11 @@ from hartley.studies.release.tradeoff_points import (
 from hartley.text import bits_up, count_of, exactly, number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
+    from hartley.inputs import DesignFile, Errors, Progress, PythonOnly
     from hartley.report import Dash
     from hartley.studies.release.tradeoff_points import CellFacts
-
-    Progress = Callable[[str, float], None]
-    """Called with the name of the current step and the share of it that is done."""
 
 
 # --- tradeoff sentences ---------------------------------------------------------------------------
@@ -440,10 +437,6 @@ def read_errors(wish: str | Sequence[object]) -> list[Fraction]:
     """Read LOW:HIGH, LOW:HIGH:N or a list of errors.
 
     The N errors of a range are evenly spaced as logarithms and rounded to three digits.
-
-    Example:
-        >>> [float(error) for error in read_errors("0.1:10:3")]
-        [0.1, 1.0, 10.0]
     """
     if not isinstance(wish, str):
         if not wish:
@@ -480,12 +473,7 @@ def _between(low: Fraction, high: Fraction, count: int) -> list[Fraction]:
 def errors_for(
     high: Fraction, low: Fraction, chosen: Fraction | None, *, most: int = USUAL
 ) -> list[Fraction]:
-    """Return round errors between two, both included, and around the chosen one.
-
-    Example:
-        >>> [float(error) for error in errors_for(Fraction(10), Fraction(1), None, most=5)]
-        [10.0, 6.4, 3.2, 1.6, 1.0]
-    """
+    """Return round errors between two, both included, and around the chosen one."""
     if chosen is not None:
         high, low = max(high, 2 * chosen), min(low, chosen / 2)
     errors = [high]
@@ -498,12 +486,7 @@ def errors_for(
 
 
 def thinned(places: Sequence[Fraction], most: int) -> list[Fraction]:
-    """Leave out some of many places, evenly, and neither the first nor the last.
-
-    Example:
-        >>> [int(place) for place in thinned([Fraction(k) for k in range(9)], 3)]
-        [0, 4, 8]
-    """
+    """Leave out some of many places, evenly, and neither the first nor the last."""
     if len(places) <= most:
         return list(places)
     return [places[round(k * (len(places) - 1) / (most - 1))] for k in range(most)]
@@ -529,7 +512,7 @@ def budgets_for(wanted: Specification, errors: Sequence[Fraction] | None) -> lis
 
 
 def _useful_bits(wanted: Specification, labels: int) -> int:
-    """Return the whole bits with which every value is released as it is; a million if none do."""
+    """Return the smallest number of bits at which no value is rounded, or 1,000,000."""
     outputs = labels
     for name, column in wanted.columns.items():
         if column.range is not None:
@@ -654,13 +637,14 @@ class Tradeoff(Readable):
 
     def csv(self) -> str:
         """Return the points as comma-separated values, empty for unknown or infinite ones."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*(column.name for column in self.columns), "asked for"])
-        for point in self.points:
-            values = [plain_values(column.value(point)) for column in self.columns]
-            writer.writerow([*values, "yes" if point.chosen else "no"])
-        return out.getvalue()
+        rows = (
+            [
+                *(plain_values(column.value(point)) for column in self.columns),
+                "yes" if point.chosen else "no",
+            ]
+            for point in self.points
+        )
+        return csv_text([[*(column.name for column in self.columns), "asked for"], *rows])
 
     def _chart(self) -> Chart:
         points, reading = self.points, READING[self.kind]
@@ -714,29 +698,11 @@ def _reached(point: Point) -> bool:
     return isinstance(point, BitsPoint) or point.reached
 
 
-def plain_values(value: Any) -> Any:  # noqa: ANN401 - any part of a point
-    """Return values that JSON holds: exact numbers as numbers, infinite ones as nothing.
-
-    Example:
-        >>> plain_values({"error": Fraction(1, 2), "privacy": math.inf})
-        {'error': 0.5, 'privacy': None}
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain_values(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {name: plain_values(item) for name, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain_values(item) for item in value]
-    if isinstance(value, Fraction):
-        value = float(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def tradeoff(
-    spec: Specification | Mapping[str, Any] | str | Path,
+    spec: DesignFile,
     *,
-    errors: str | Sequence[object] | None = None,
-    gap: float = 1e-4,
+    errors: Errors | None = None,
+    gap: PythonOnly[float] = 1e-4,
     progress: Progress | None = None,
 ) -> Tradeoff:
     """Measure how much releases within larger and smaller errors tell.
@@ -750,9 +716,10 @@ def tradeoff(
     safe side. Costs the volumes of the cells of every point.
 
     Args:
-        spec: the path of a TOML file, its content, or a specification that was read before.
-        errors: the errors to look at, largest to smallest or not, or text such as "0.1:10" or
-            "0.1:10:20"; sensible ones by default.
+        spec: The design specification: a TOML file, see docs/commands.md. In Python, also its
+            content, or a specification that was read before.
+        errors: The errors to evaluate; default: a range that suits the design. In Python, a list of
+            them, or text such as "0.1:10" or "0.1:10:20".
         gap: how far apart the bounds of a volume may be, as a part of it, where it is not exact.
         progress: called with the share of the points that is done.
 

@@ -1,4 +1,4 @@
-"""Its points, by objective."""
+"""The points of a trade-off curve: what is measured at one error or budget."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hartley.boxes.box import Box, Interval
 from hartley.boxes.cut_box import CutBox
 from hartley.boxes.enclosure import range_bounds
 from hartley.boxes.expression import mean, total, variables
+from hartley.boxes.intervals import float_above, float_below
 from hartley.boxes.volumes import volume
 from hartley.boxes.zonotope import even_slab_ball
 from hartley.errors import OptionError
@@ -198,20 +199,7 @@ class AnswerFacts:
 
 
 def query_point(answer: AnswerFacts, error: Fraction, *, chosen: bool = False) -> QueryPoint:
-    """Measure equal cells and cells of least leakage within an error.
-
-    Example:
-        >>> from hartley.studies.release.specification import Specification
-        >>> spec = Specification.read({
-        ...     "objective": "maximin", "query": "mean(x)", "error": "0.5", "people": 2,
-        ...     "columns": {"x": {"range": [-2, 2]}},
-        ... })
-        >>> cells = query_point(AnswerFacts.of(spec), spec.error).equal
-        >>> cells.levels, cells.maximin_information, cells.leakage, cells.smallest_error
-        (4, 2.0, 3.0, 1.4142135623730951)
-        >>> cells.person_bits_printed, round(cells.person_bits, 6)
-        (1.0, 1.584963)
-    """
+    """Measure equal cells and cells of least leakage within an error."""
     levels = levels_for_error(answer.range.length, error)
     if levels > MOST_CELLS:
         raise OptionError(
@@ -224,7 +212,9 @@ def query_point(answer: AnswerFacts, error: Fraction, *, chosen: bool = False) -
     if isinstance(cells, str):
         reasons = dict.fromkeys(("best", "leakage_limit"), cells)
         return QueryPoint(error, chosen, equal, None, None, reasons)
-    best, limit = cells.edges, _limit(cells)
+    # The bits that the smallest cell tells under any policy, rounded down.
+    share, best = cells.share_limit, cells.edges
+    limit = None if share is None else bits_at_most(share.denominator, share.numerator)
     same = replace(equal, kind="least leakage")
     facts = same if best == edges else cell_facts(answer, best, "least leakage")
     if facts.leakage is not None and equal.leakage is not None and facts.leakage > equal.leakage:
@@ -242,13 +232,6 @@ def _best_cells(answer: AnswerFacts, error: Fraction, levels: int) -> CutQuantiz
         return optimal_quantizer(answer.expression, answer.box, error, "leakage")
     except OptionError as refused:
         return refused.problem
-
-
-def _limit(cells: CutQuantizer) -> float | None:
-    """Return the bits that the smallest cell tells under any policy, rounded down."""
-    if cells.share_limit is None:
-        return None
-    return bits_at_most(cells.share_limit.denominator, cells.share_limit.numerator)
 
 
 def cell_facts(answer: AnswerFacts, edges: Sequence[Fraction], kind: Kind) -> CellFacts:
@@ -293,7 +276,7 @@ def _inverse(bits: float) -> float:
 
 
 def _printed(answer: AnswerFacts, levels: int, kind: Kind, reasons: dict[str, str]) -> float | None:
-    """Return the bits for which the printed Theorem 8 would allow so many equal cells."""
+    """Return the bits for which the printed Theorem 8 would allow this many equal cells."""
     if kind != "equal":
         reasons["person_bits_printed"] = "Theorem 8 is about equal cells"
         return None
@@ -384,16 +367,6 @@ def line_point(
     Farokhi 2021, Theorem 4, corrected: stretching keeps the epsilon that is claimed there,
     blurring leaves no output of positive volume open, though the records in its band are left
     open. Certified: epsilon and Priv are never above the truth, mu(Delta) never below it.
-
-    Example:
-        >>> from hartley.studies.release.specification import Specification
-        >>> spec = Specification.read({
-        ...     "objective": "hypothesis", "hypothesis": "x >= 1", "error": "0.5",
-        ...     "columns": {"x": {"range": [0, 4]}},
-        ... })
-        >>> point = line_point(spec, spec.error)
-        >>> round(point.stretch.epsilon, 9), point.stretch.deciding, point.blur.epsilon
-        (0.333333333, 3.0, 0.0)
     """
     threshold = spec.threshold
     assert threshold is not None  # a design against a hypothesis
@@ -425,14 +398,14 @@ def _stretch_facts(band: Volume, total: Fraction) -> LineFacts:
             ("claimed", "epsilon", "privacy"), "infinite, since no output decides the hypothesis"
         )
         return LineFacts("stretch", math.inf, math.inf, math.inf, 0.0, 0.0, why)
-    epsilon = _below(band.low / rest)
+    epsilon = float_below(band.low / rest)
     return LineFacts(
         "stretch",
         claimed=epsilon,
         epsilon=epsilon,
         privacy=bits_at_most(*(total / rest).as_integer_ratio()),
-        deciding=_above(rest),
-        deciding_share=min(_above(rest / total), 1.0),
+        deciding=float_above(rest),
+        deciding_share=min(float_above(rest / total), 1.0),
     )
 
 
@@ -443,16 +416,7 @@ def _blur_facts(band: Volume, total: Fraction) -> LineFacts:
         why = "the policy as printed leaves no output of positive volume"
         reasons = dict.fromkeys(("claimed", "epsilon", "privacy"), why)
         return LineFacts("blur", math.inf, None, None, 0.0, 0.0, reasons)
-    return LineFacts("blur", _below(band.low / rest), 0.0, 0.0, _above(rest), 1.0)
-
-
-def _below(number: Fraction) -> float:
-    double = float(number)
-    return double if double <= number else math.nextafter(double, -math.inf)
-
-
-def _above(number: Fraction) -> float:
-    return -_below(-number)
+    return LineFacts("blur", float_below(band.low / rest), 0.0, 0.0, float_above(rest), 1.0)
 
 
 # --- tradeoff records -----------------------------------------------------------------------------
@@ -496,16 +460,6 @@ def bits_point(spec: Specification, budget: Fraction, *, chosen: bool = False) -
     """Share a budget among the columns of a record, for the least largest and mean error.
 
     Farokhi 2019 (Noiseless Privacy), Definition 2. Exact.
-
-    Example:
-        >>> from hartley.studies.release.specification import Specification
-        >>> spec = Specification.read({
-        ...     "objective": "bits", "bits": 5,
-        ...     "columns": {"age": {"range": [0, 120]}, "height": {"range": [100, 250]}},
-        ... })
-        >>> shared = bits_point(spec, spec.bits).largest
-        >>> dict(shared.levels), str(shared.largest_error)
-        ({'age': 5, 'height': 6}, '25/2')
     """
     levels, errors = {}, {}
     columns = draft(replace(spec, bits=budget))

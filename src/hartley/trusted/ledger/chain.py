@@ -85,20 +85,16 @@ def find_population(
     if row is None:
         return None
     fund = read_fund(row)
-    members = _members(transaction, name)
+    mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
+    rows = [row for row in transaction.latest_of_all() if mark in row.state]
+    states = {row.dataset: read_state(row)[0] for row in rows}
+    members = {dataset: each for dataset, each in states.items() if each.population == name}
     if state is not None:
         members[dataset] = state
     # Theorem (population): the product over all datasets, their open columns counted over all
     # versions, and what is charged to the population itself.
     spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
     return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
-
-
-def _members(transaction: Transaction, name: str) -> dict[str, DatasetState]:
-    mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
-    rows = [row for row in transaction.latest_of_all() if mark in row.state]
-    states = {row.dataset: read_state(row)[0] for row in rows}
-    return {dataset: each for dataset, each in states.items() if each.population == name}
 
 
 def check_member(
@@ -191,10 +187,8 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
             f"The budget of the population '{name}' cannot be set: the charges so far exceed it",
             hint="give more bits",
         )
-    last = transaction.last()
-    entry = chained(
-        last,
-        time=now() if last is None else max(now(), last.time),
+    return _append(
+        transaction,
         dataset="",
         analyst="",
         account=name,
@@ -206,8 +200,6 @@ def add_population(transaction: Transaction, name: str, content: Mapping[str, An
         rules="",
         state=fund.written(),
     )
-    transaction.append(entry)
-    return entry
 
 
 # --- chain ----------------------------------------------------------------------------------------
@@ -262,9 +254,7 @@ def find(transaction: Transaction, dataset: str, analyst: str = "") -> RowPlace:
     state, account = read_state(latest)
     time = ""
     if state.period is not None:
-        last = transaction.last()
-        # Never before the last row: a clock that was set back opens no period again.
-        time = max(now(), latest.time if last is None else last.time)
+        time = _no_earlier(transaction.last())  # so no period is opened again
         state = state.at(time)
     own = None
     if analyst:  # often the last one who asked: then it is the row that was read already
@@ -309,11 +299,10 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
     time: str | None = None,
 ) -> Entry:
     """Append a row, with the state of the dataset in the place."""
-    last = transaction.last()
-    present = place.time or now()
-    entry = chained(
-        last,
-        time=time or (present if last is None else max(present, last.time)),
+    return _append(
+        transaction,
+        time,
+        place.time,
         dataset=place.dataset,
         analyst=place.analyst,
         account=place.holder,
@@ -325,8 +314,21 @@ def add_row(  # noqa: PLR0913 - the parts of a row, each by name
         rules=place.state.rules,
         state=place.state.written(place.account),
     )
+
+
+def _append(
+    transaction: Transaction, time: str | None = None, present: str = "", **values: str
+) -> Entry:
+    """Append a row at a given time, or now; then never before the last row."""
+    last = transaction.last()
+    entry = chained(last, time=time or _no_earlier(last, present), **values)
     transaction.append(entry)
     return entry
+
+
+def _no_earlier(last: Entry | None, present: str = "") -> str:
+    """Return the present time, or that of the last row if a clock was set back."""
+    return max(present or now(), "" if last is None else last.time)
 
 
 def add_event(
@@ -352,8 +354,7 @@ def add_event(
         # Checked in the transaction that writes: the state may have changed since the preparation.
         place = find(transaction, dataset, analyst)
         state, account = place.state, place.account
-        last = transaction.last()
-        time = place.time or max(now(), "" if last is None else last.time)
+        time = place.time or _no_earlier(transaction.last())
         check_current(state, None, schema)
         if analyst and place.holder != analyst:
             account = Account()  # begins with nothing spent

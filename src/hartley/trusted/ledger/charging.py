@@ -69,11 +69,6 @@ class Reservation:
     open_cells: int = 1
     """The part of it for open columns; 1 for an allowance, which pays nothing for them."""
 
-    @property
-    def complete(self) -> bool:
-        """Whether every answer is known already."""
-        return None not in self.answers
-
 
 @dataclass(frozen=True)
 class ChargePlan:

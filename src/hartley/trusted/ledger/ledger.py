@@ -315,10 +315,7 @@ class TrustedLedger:
 def open_store(address: str | os.PathLike[str], *, create: bool = True) -> LedgerStore:
     """Open the database of a ledger: a file or a database of PostgreSQL.
 
-    Args:
-        address: a file, ``sqlite:///file`` or ``postgresql://user@host/database``; a path after
-            three slashes is relative, after four absolute.
-        create: whether to create the ledger if it does not exist.
+    A path after the three slashes of ``sqlite:///`` is relative, after four absolute.
     """
     text = os.fspath(address)
     if text.startswith(("postgresql://", "postgres://")):

@@ -71,6 +71,8 @@ class PostgresLedgerStore(LedgerStore):
     transaction sees all that went before it: the strictest isolation, without failures to retry.
     """
 
+    tables = TABLES
+
     def __init__(self, url: str, *, create: bool = True) -> None:
         try:
             import psycopg
@@ -82,7 +84,7 @@ class PostgresLedgerStore(LedgerStore):
         self._psycopg: Any = psycopg
         try:
             self._options = str(psycopg.conninfo.conninfo_to_dict(url).get("options") or "")
-            self._url, self.name = url, shown(url)
+            self._url, self.name = url, address_without_password(url)
         except (psycopg.ProgrammingError, ValueError):
             raise OptionError(
                 "The address of the ledger cannot be read",
@@ -112,9 +114,18 @@ class PostgresLedgerStore(LedgerStore):
                 f"The database {self.name} contains no ledger", hint="check the address"
             )
         if noted is None:
-            self.write(_create)
+            self.write(self._create)
         elif not check_format(noted, self.name):
-            self.write(_migrate)
+            self.write(self._migrate)
+
+    def _create(self, transaction: Transaction) -> None:
+        if _format_of(transaction) is None:  # another process may have been quicker
+            self.create_tables(transaction)
+
+    def _migrate(self, transaction: Transaction) -> None:
+        noted = _format_of(transaction)
+        if noted is not None and noted < FORMAT:
+            migrate(transaction, noted, self.create_tables)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, on one snapshot."""
@@ -156,12 +167,6 @@ class PostgresLedgerStore(LedgerStore):
                     raise only_read(self.name) from None
                 raise lasting(error, self.name) from None
         raise AssertionError
-
-    def wipe(self, transaction: Transaction) -> None:
-        """Remove every row."""
-        for table in ("entries", "asked", "answers", "head"):
-            transaction.run(f"DROP TABLE hartley_{table}", ())
-        _create_tables(transaction)
 
     def holds_table(self, transaction: Transaction, name: str) -> bool:
         """Tell whether there is a table of this name."""
@@ -233,11 +238,11 @@ def _transact(
     return result
 
 
-def shown(url: str) -> str:
+def address_without_password(url: str) -> str:
     """Return the address of a database without user, password and options.
 
     Example:
-        >>> shown("postgresql://me:secret@example.org:5433/ledgers?sslmode=require")
+        >>> address_without_password("postgresql://me:secret@example.org:5433/ledgers?sslmode=require")
         "'ledgers' on example.org"
     """
     parts = urlsplit(without_password(url))
@@ -254,20 +259,3 @@ def _is_visible(transaction: Transaction, name: str) -> bool:
     # The catalogue itself, since to_regclass may return cached results from before the lock.
     visible = "SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)"
     return bool(transaction.run(visible, (name,)))
-
-
-def _create(transaction: Transaction) -> None:
-    if _format_of(transaction) is None:  # another process may have been quicker
-        _create_tables(transaction)
-
-
-def _migrate(transaction: Transaction) -> None:
-    noted = _format_of(transaction)
-    if noted is not None and noted < FORMAT:
-        migrate(transaction, noted, _create_tables)
-
-
-def _create_tables(transaction: Transaction) -> None:
-    for statement in TABLES.split(";\n"):
-        if statement.strip():
-            transaction.run(statement, ())

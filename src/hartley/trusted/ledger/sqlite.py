@@ -170,11 +170,6 @@ def is_busy(error: sqlite3.Error) -> bool:
     return code_of(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-def not_flushed(error: sqlite3.Error) -> bool:
-    """Tell whether the disk failed to take what was written before."""
-    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC
-
-
 # --- shared writes --------------------------------------------------------------------------------
 # Writes of several threads in one transaction, each with or without its own effect.
 #
@@ -186,10 +181,8 @@ def not_flushed(error: sqlite3.Error) -> bool:
 class SharedWrite:
     """The work of one thread, and what came of it.
 
-    Args:
-        work: called inside a transaction, perhaps by another thread, with the context of this one;
-            called again if the store could not finish it.
-        durable: whether its commit waits for the disk.
+    It is called inside a transaction, perhaps by another thread, with the context of this one; and
+    again if the store could not finish it.
     """
 
     def __init__(self, work: Callable[[Transaction], Any], *, durable: bool) -> None:
@@ -220,18 +213,6 @@ class SharedWrite:
         if self._error is not None:
             raise self._error
         return self._result
-
-
-def run_all(writes: Sequence[SharedWrite], transaction: Transaction) -> None:
-    """Do the work of several threads in the order in which they came."""
-    for write in writes:
-        write.run(transaction)
-
-
-def end_all(writes: Sequence[SharedWrite]) -> None:
-    """Note that the transaction of some writes was committed."""
-    for write in writes:
-        write.is_done = True
 
 
 # --- sqlite ---------------------------------------------------------------------------------------
@@ -285,6 +266,7 @@ class SqliteLedgerStore(LedgerStore):
     """A ledger in one file, shared by threads and processes of one machine."""
 
     path: Path
+    tables = TABLES
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         # Connections may be opened after the process has changed its working folder.
@@ -382,12 +364,12 @@ class SqliteLedgerStore(LedgerStore):
     def _create(self, transaction: Transaction) -> None:
         if self._format(transaction) is None:  # another process may have been quicker
             transaction.run(f"PRAGMA application_id = {APPLICATION}", ())
-            _create_tables(transaction)
+            self.create_tables(transaction)
 
     def _migrate(self, transaction: Transaction) -> None:
         noted = self._format(transaction)
         if noted is not None and noted < FORMAT:  # another process may have been quicker
-            migrate(transaction, noted, _create_tables)
+            migrate(transaction, noted, self.create_tables)
 
     # --- a file or a folder that can only be read ---
 
@@ -521,12 +503,17 @@ class SqliteLedgerStore(LedgerStore):
                 group.append(write)
         if len(group) == 1:
             return False
+
+        def run_all(transaction: Transaction) -> None:
+            for write in group:  # in the order in which they came
+                write.run(transaction)
+
         try:
-            durable = any(write.durable for write in group)
-            self._write(partial(run_all, group), until, durable=durable)
+            self._write(run_all, until, durable=any(write.durable for write in group))
         except HartleyError:  # of the store: those of the work are kept with it
             return False
-        end_all(group)
+        for write in group:
+            write.is_done = True
         return True
 
     def _write(self, work: Callable[[Transaction], T], until: float, *, durable: bool = True) -> T:
@@ -593,16 +580,11 @@ class SqliteLedgerStore(LedgerStore):
             return only_read(self.name)
         if is_busy(error):
             return held(self.name)
-        self._in_doubt |= not_flushed(error)
+        code = getattr(error, "sqlite_errorcode", 0)
+        self._in_doubt |= code == sqlite3.SQLITE_IOERR_FSYNC  # of what was written before
         if isinstance(error, sqlite3.OperationalError):
             return lasting(error, self.name)
         return broken(f"its file is damaged ({type(error).__name__})")
-
-    def wipe(self, transaction: Transaction) -> None:
-        """Remove every row."""
-        for table in ("entries", "asked", "answers", "head"):
-            transaction.run(f"DROP TABLE hartley_{table}", ())
-        _create_tables(transaction)
 
     def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a new file."""
@@ -725,17 +707,11 @@ def _transact(
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return which file is at a path; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - in half the time
+        state = os.stat(path)  # noqa: PTH116 - in half the time
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return state.st_dev, state.st_ino
 
 
 def _no_ledger(name: str) -> InputError:
     return InputError(f"The file {name} is not a ledger", hint="name another file, or a new one")
-
-
-def _create_tables(transaction: Transaction) -> None:
-    for statement in TABLES.split(";\n"):
-        if statement.strip():
-            transaction.run(statement, ())

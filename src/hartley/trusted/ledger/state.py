@@ -73,7 +73,7 @@ def read_parts(plain: Mapping[str, Any]) -> PublicParts:
     ) and len(parts.cells) == math.prod(map(len, codes))
     # A text or an object would be read number by number too.
     good &= plain.keys() == {"cells", "cuts"} and type(plain["cells"]) is list
-    if not good or min(parts.cells) < 1 or parts != PublicParts.of(*(cuts, parts.cells)):
+    if not good or min(parts.cells) < 1 or parts != PublicParts.of(cuts, parts.cells):
         raise ValueError
     return parts
 
@@ -136,13 +136,7 @@ class Balance:
 
     @property
     def remaining(self) -> float:
-        """The bits left, rounded down.
-
-        Example:
-            >>> from fractions import Fraction
-            >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
-            (2.0, 0.0)
-        """
+        """The bits left, rounded down."""
         return bits_at_most(self.left)
 
 
@@ -194,13 +188,7 @@ class Period:
 
     @property
     def following(self) -> str:
-        """The day on which the next period begins.
-
-        Example:
-            >>> from fractions import Fraction
-            >>> Period("quarter", Fraction(2), "2027-Q4").following
-            '2028-01-01'
-        """
+        """The day on which the next period begins, such as 2028-01-01."""
         year, place = int(self.name[:4]), self.name[5:].removeprefix("Q")
         month = int(place or 1) * PERIODS[self.per] + 1 if place else 13
         return f"{year + month // 13:04}-{1 if month == 13 else month:02}-01"
@@ -507,15 +495,14 @@ def _settle_period(content: Mapping[str, Any], state: DatasetState, time: str) -
     return settled | {"bits": str(bits), "name": name, "per": per}
 
 
-def check_words(kind: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raise an error for fields that an event of a kind does not have, and return the others."""
+def check_words(kind: str, content: Mapping[str, Any]) -> None:
+    """Raise an error for fields that an event of a kind does not have."""
     strange = sorted(set(map(str, content)) - MAY_SAY[kind])
     if strange:
         raise OptionError(
             f"An event of the kind {kind} has no field '{strange[0]}'",
             hint=f"its fields are {', '.join(sorted(MAY_SAY[kind]))}",
         )
-    return content
 
 
 def after_event(

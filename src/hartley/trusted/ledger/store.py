@@ -208,12 +208,14 @@ class Transaction:
 
     def hash_of(self, sequence: int) -> str | None:
         """Return the stored hash of a row."""
-        rows = self.run("SELECT hash FROM hartley_entries WHERE sequence = ?", (sequence,))
-        return rows[0][0] if rows else None
+        return self._value("SELECT hash FROM hartley_entries WHERE sequence = ?", sequence)
 
     def kind_of(self, sequence: int) -> str | None:
         """Return the kind of a row."""
-        rows = self.run("SELECT kind FROM hartley_entries WHERE sequence = ?", (sequence,))
+        return self._value("SELECT kind FROM hartley_entries WHERE sequence = ?", sequence)
+
+    def _value(self, query: str, *values: object) -> str | None:
+        rows = self.run(query, values)
         return rows[0][0] if rows else None
 
     def hash_before_migration(self, version: int, sequence: int) -> str | None:
@@ -222,8 +224,7 @@ class Transaction:
         if not any(json.loads(row[0])["format"] == version for row in marks):
             return None
         query = f"SELECT hash FROM hartley_entries_{version} WHERE sequence = ?"  # noqa: S608 - a number
-        rows = self.run(query, (sequence,))
-        return rows[0][0] if rows else None
+        return self._value(query, sequence)
 
     # --- datasets and accounts ---
 
@@ -391,6 +392,8 @@ class LedgerStore(ABC):
     pool: Pool
     only_reads = False
     """Whether the store is read-only for this process."""
+    tables: str
+    """The statements that create the tables."""
 
     @abstractmethod
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -402,11 +405,9 @@ class LedgerStore(ABC):
     ) -> T:
         """Run work as the only writer; it is durable when this returns, or has no effect.
 
-        Args:
-            work: called again if the store could not finish it.
-            again: whether to call it again even if it may have been finished.
-            durable: False for what may be lost if the power fails before the next durable write or
-                ``flush``; it outlives every process at once. A store on a server ignores it.
+        It is called again if the store could not finish it; with ``again``, even if it may have
+        been finished. Without ``durable`` it may be lost if the power fails before the next durable
+        write or ``flush``, but outlives every process; a store on a server is always durable.
         """
 
     def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
@@ -419,9 +420,17 @@ class LedgerStore(ABC):
     def flush(self) -> None:  # noqa: B027 - a store on a server has nothing to do
         """Make everything durable that was written by now, by any process."""
 
-    @abstractmethod
+    def create_tables(self, transaction: Transaction) -> None:
+        """Create the tables of a ledger without rows."""
+        for statement in self.tables.split(";\n"):
+            if statement.strip():
+                transaction.run(statement, ())
+
     def wipe(self, transaction: Transaction) -> None:
         """Remove every row, for a restore that replaces them."""
+        for table in ("entries", "asked", "answers", "head"):
+            transaction.run(f"DROP TABLE hartley_{table}", ())
+        self.create_tables(transaction)
 
     def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a file, without the private table, if it is a file."""

@@ -24,10 +24,24 @@ from hartley.trusted.pricing.one_row import (
     crossed_in,
     independent,
     price_part,
+    prices_absence,
+    silent_of,
     single,
 )
-from hartley.trusted.pricing.regions import CellGrid, PublicParts, independent_groups, rank, regions
-from hartley.trusted.pricing.several_rows import TypedAtom, seen_by, sum_over_multisets
+from hartley.trusted.pricing.regions import (
+    CellGrid,
+    PublicParts,
+    independent_groups,
+    rank,
+    regions,
+    value_range,
+)
+from hartley.trusted.pricing.several_rows import (
+    TypedAtom,
+    everywhere,
+    seen_by,
+    sum_over_multisets,
+)
 from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES, columns_named
 from hartley.trusted.questions.condition import possible_terms
 
@@ -45,7 +59,6 @@ if TYPE_CHECKING:
         Surveyed,
     )
     from hartley.trusted.pricing.one_row import KnownType
-    from hartley.trusted.pricing.several_rows import Seen
     from hartley.trusted.questions.batch import Question
     from hartley.trusted.questions.condition import Conjunction
 
@@ -141,14 +154,14 @@ class EarlierAnswers:
 
 
 class RecordedLookups(EarlierAnswers):
-    """What was told before, with a note of all that a price looked up in it.
+    """Earlier answers, recording which of them a price used.
 
     A price is a function of its questions and of what it looks up here. So it is the same after
     other rows exactly if these give the same.
     """
 
     def __init__(self, told: EarlierAnswers) -> None:
-        """Watch what is looked up in ``told``, which may not grow meanwhile."""
+        """Record what is looked up in ``told``, which may not grow meanwhile."""
         self.schema, self._told = told.schema, told
         self._seen: list[tuple[str, tuple[Any, ...], object]] = []
 
@@ -158,7 +171,7 @@ class RecordedLookups(EarlierAnswers):
         return result
 
     def add(self, question: Question, row: int) -> None:
-        """Refuse it: what is watched stays as it is."""
+        """Refuse to add anything."""
         raise NotImplementedError
 
     def steps(self, question: Question) -> list[tuple[Fraction, int]]:
@@ -272,6 +285,17 @@ def as_asked(question: Question, schema: Schema) -> Asked | None:
     return Asked(question.statistic, terms, direction, scale, (constant, constant))
 
 
+def _atoms_of(questions: Iterable[Question], schema: Schema) -> Atoms | None:
+    """Return the atoms of questions over all columns; None beyond a cap."""
+    asked = []
+    for question in questions:
+        known = as_asked(question, schema)
+        if known is None:
+            return None
+        asked.append(known)
+    return form_atoms(tuple(asked), schema)
+
+
 def known_counts(
     questions: Sequence[Question], counts: Sequence[Question], schema: Schema
 ) -> set[Question]:
@@ -287,16 +311,12 @@ def known_counts(
             continue
         if question.step > 1 and CellGrid.of(question).constant:
             continue  # one cell: no question
-        listed = [as_asked(each, schema) for each in (question, *counts)]
-        possible = [asked for asked in listed if asked is not None]
-        if len(possible) < len(listed):
-            continue
-        atoms = form_atoms(tuple(possible), schema)
+        atoms = _atoms_of((question, *counts), schema)
         if atoms is None:
             continue
         vectors = [
             tuple((str(place), 1) for place, atom in enumerate(atoms.atoms) if k in atom.alive)
-            for k in range(len(possible))
+            for k in range(1 + len(counts))
         ]
         if schema.rows == "public":
             vectors.append(tuple((str(place), 1) for place in range(len(atoms.atoms))))
@@ -334,19 +354,15 @@ def _group(
     schema: Schema,
     memory: dict[object, int | None],
 ) -> int | None:
-    listed = [as_asked(each, schema) for each in (*questions, *counts)]
-    possible = [asked for asked in listed if asked is not None]
-    if len(possible) < len(listed):
-        return None
-    atoms = form_atoms(tuple(possible), schema)
+    atoms = _atoms_of((*questions, *counts), schema)
     if atoms is None:
         return None
     places = [
         frozenset(place for place, atom in enumerate(atoms.atoms) if k in atom.alive)
-        for k in range(len(questions), len(possible))
+        for k in range(len(questions), len(questions) + len(counts))
     ]
     taken = laminar(places)
-    of_taken = [count for count, some in zip(counts, places, strict=True) if some in taken]
+    of_taken = [count for count, atom_set in zip(counts, places, strict=True) if atom_set in taken]
     key = (tuple(questions), frozenset(counts), frozenset(of_taken))
     if key not in memory:
         memory[key] = _in_parts(questions, atoms, taken, schema)
@@ -361,11 +377,12 @@ def _in_parts(
     parts: dict[frozenset[int], list[TypedAtom]] = {frozenset(): []}
     for place, atom in enumerate(atoms.atoms):
         around = frozenset(k for k, members in enumerate(taken) if place in members)
-        kind = TypedAtom(str(place), atom.points, _seen(atom, atoms, len(questions)))
+        own = atom._replace(alive=tuple(k for k in atom.alive if k < len(questions)))
+        kind = TypedAtom(str(place), atom.points, seen_by(own, atoms, range(len(questions))))
         parts.setdefault(around, []).append(kind)
     if schema.rows == "private":
         parts[frozenset()].append(TypedAtom("absent", 1, {}))
-    kinds = [some for some in parts.values() if some]
+    kinds = [atoms_of_part for atoms_of_part in parts.values() if atoms_of_part]
     r = schema.rows_per_unit
     ways = comb(len(kinds) + r - 1, r)
     if ways > MOST_VECTORS:
@@ -379,11 +396,6 @@ def _in_parts(
     return most
 
 
-def _seen(atom: Atom, atoms: Atoms, questions: int) -> dict[int, Seen]:
-    own = atom._replace(alive=tuple(k for k in atom.alive if k < questions))
-    return seen_by(own, atoms, range(questions))
-
-
 def laminar(sets: Sequence[frozenset[int]]) -> list[frozenset[int]]:
     """Take sets in their order, each if it is nested in or disjoint from all that were taken.
 
@@ -391,9 +403,9 @@ def laminar(sets: Sequence[frozenset[int]]) -> list[frozenset[int]]:
     told apart from one in both and one in neither by no count of A and of B.
     """
     taken: list[frozenset[int]] = []
-    for some in sets:
-        if all(some <= other or other <= some or not some & other for other in taken):
-            taken.append(some)
+    for members in sets:
+        if all(members <= other or other <= members or not members & other for other in taken):
+            taken.append(members)
     return taken
 
 
@@ -437,8 +449,7 @@ class PartPricing:
 
     def __init__(self, questions: Sequence[Question], told: EarlierAnswers) -> None:
         self.schema = told.schema
-        opened = any(column.kind == "open" for column in self.schema.columns.values())
-        self.absent = self.schema.rows == "private" and not opened
+        self.absent = prices_absence(self.schema)
         self.asked = list(questions)
         touched: frozenset[str] = frozenset().union(*map(columns_named, questions))
         private = frozenset(c for c in touched if self.schema.columns[c].kind == "private")
@@ -460,14 +471,9 @@ class PartPricing:
         return {entry.row for entry in (*self._filters, *self._sums)}
 
     @property
-    def filters(self) -> list[Question]:
-        """The earlier filters that are looked at."""
-        return [entry.question for entry in self._filters]
-
-    @property
-    def sums(self) -> list[Question]:
-        """The earlier sums that are looked at."""
-        return [entry.question for entry in self._sums]
+    def told_of(self) -> tuple[int, int]:
+        """How many earlier filters and sums are looked at."""
+        return len(self._filters), len(self._sums)
 
     def cells(self) -> int | None:
         """Return the price; None where the batch cannot be taken apart with what was told."""
@@ -490,20 +496,14 @@ class PartPricing:
         return None
 
     def _resolve(self) -> Resolved | None:
-        told_of = len(self._filters), len(self._sums)
+        told_of = self.told_of
         if self._resolved is None or self._resolved[0] != told_of:
-            self._resolved = told_of, self._resolve_all()
+            earlier = [entry.question for entry in (*self._filters, *self._sums)]
+            questions = [*self.asked, *earlier]
+            resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
+            opaque = any(number < len(self.asked) for number in resolved.opaque)
+            self._resolved = told_of, None if opaque else resolved
         return self._resolved[1]
-
-    def _resolve_all(self) -> Resolved | None:
-        questions = [*self.asked, *self.filters, *self.sums]
-        silent = [
-            k
-            for k, grid in enumerate(self.grids)
-            if grid.constant and self.asked[k].statistic is not ORDER
-        ]
-        resolved = Resolved(questions, self.schema, silent)
-        return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
 
     def _of_publics(self) -> PublicParts | None:
         resolved = self._resolve()
@@ -655,7 +655,7 @@ class PartPricing:
         room = -(-told.step.numerator // told.step.denominator) - 1  # a cell's whole numbers
         if asked.statistic is SQUARES:
             # V^2 - U^2 >= (V - U)^2 only where V and U have one sign.
-            if asked.shift[0] + min(0, *_ends(asked, self.schema)) < 0:
+            if value_range(asked, everywhere(asked, self.schema))[0] < 0:
                 return None
             room = isqrt(room)
         return _Window(asked.terms, asked.direction, room // abs(asked.scale))
@@ -668,15 +668,6 @@ def _windows(sums: Sequence[_Window], true: AbstractSet[_Terms]) -> Windows:
         if terms in true:
             lengths[direction] = min(lengths.get(direction, length), length)
     return Windows(lengths) if lengths else NO_WINDOWS
-
-
-def _ends(asked: Asked, schema: Schema) -> IntRange:
-    """Return from where to where the private part of a form runs."""
-    ends = [
-        sorted((0, asked.scale * times * (schema.columns[column].points - 1)))
-        for column, times in asked.direction
-    ]
-    return sum([low for low, _ in ends]), sum([high for _, high in ends])
 
 
 def _usable(

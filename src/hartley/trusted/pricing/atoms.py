@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, product
-from math import gcd, prod
-from operator import xor
+from itertools import product
+from math import gcd
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -38,14 +38,6 @@ MOST_ATOMS = (256, 4)
 def most_atoms(terms: int) -> int:
     """Return how many kinds of records are told apart for a number of terms of filters."""
     return MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
-
-
-def beyond_cap(asked: Sequence[Asked], terms: int, schema: Schema) -> bool:
-    """Whether questions alone have more atoms than they may have together with others.
-
-    ``terms`` are those of all of them. True only where it is quick to see.
-    """
-    return _too_many(leaves_of(asked)[0], most_atoms(terms), schema)
 
 
 Direction: TypeAlias = tuple[tuple[str, int], ...]
@@ -318,8 +310,6 @@ def _cut(
     """Cut columns into classes; None if they would lead to more states than allowed."""
     full = (1 << terms) - 1
     most = most_atoms(terms)
-    if not within and _too_many(leaves, most, schema):
-        return None
     classes_of, largest = {}, 1
     for column, asking in leaves.items():
         free = full & ~sum(asking.values())
@@ -333,45 +323,6 @@ def _cut(
             if len(masks) > most:
                 return None
     return classes_of
-
-
-def _too_many(leaves: Mapping[str, Mapping[Leaf, int]], most: int, schema: Schema) -> bool:
-    """Whether the terms over a single column alone lead to more states than allowed.
-
-    They distinguish the classes of the column for any values of the other columns, so the numbers
-    of classes multiply. Only counts them, so it is quick where a batch is far beyond the cap; that
-    happens for every type of a row. Small batches are left to ``_cut``.
-    """
-    if prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
-        return False
-    several = once = 0
-    for asking in leaves.values():  # ``several``: terms that ask for more than one column
-        mask = sum(asking.values())
-        several, once = several | once & mask, once | mask
-    least = 1
-    for column, asking in leaves.items():
-        least *= _counted_classes(schema.columns[column], asking, ~several)
-        if least > most:
-            return True
-    return False
-
-
-def _counted_classes(column: Column, leaves: Mapping[Leaf, int], alone: int) -> int:
-    """Return into how many classes some of the terms cut a column; see ``segments``."""
-    end, missing = column.points, 0
-    flips = {0: 0, end: 0}
-    for (codes, null), terms in leaves.items():
-        mask = terms & alone
-        if null:
-            missing |= mask
-        for low, high in codes if mask else ():
-            if low < end:
-                after = high + 1 if high < end else end
-                flips[low] = flips.get(low, 0) ^ mask
-                flips[after] = flips.get(after, 0) ^ mask
-    edges = sorted(flips)[:-1]
-    masks = set(accumulate([flips[edge] for edge in edges], xor))
-    return len(masks | {missing}) if column.nullable else len(masks)
 
 
 def multiply(
@@ -423,12 +374,7 @@ def _gather(owners: Sequence[int], states: dict[int, AtomState], asked: int) -> 
 
 @lru_cache(maxsize=4096)
 def bits_of(mask: int) -> tuple[int, ...]:
-    """Return the places of the bits that are set.
-
-    Example:
-        >>> bits_of(0b1101)
-        (0, 2, 3)
-    """
+    """Return the places of the bits that are set, the lowest first."""
     places = []
     while mask:
         lowest = mask & -mask
@@ -773,37 +719,27 @@ class PartedAtoms:
 def covering_ranges(
     asked: Sequence[Asked], windows: Windows, schema: Schema
 ) -> Iterator[dict[str, IntRange]]:
-    """Yield ranges of columns of which one certainly holds the record, where windows hold anywhere.
+    """Yield column ranges such that every record lies in at least one of them.
 
     A column that varies by L at most stays in a run of its classes: from the last code of the first
     class to the first code of the last one it is no further than L.
     """
     choices: list[list[tuple[str, IntRange]]] = []
     combinations = 1
-    for column in sorted({c for question in asked for term in question.terms for c, _ in term}):
+    for column, asking in sorted(leaves_of(asked)[0].items(), key=itemgetter(0)):
         length = windows.lengths.get(((column, 1),))
         described = schema.columns[column]
         if length is None or described.nullable:
             continue
-        starts = _starts(column, asked, described.points)
-        ends = [*(start - 1 for start in starts[1:]), described.points - 1]
+        cut, _ = segments(described, asking, 0)
         runs, reached = [], -1
-        for first, end in enumerate(ends):
-            last = bisect_right(starts, end + length) - 1
+        for start, end, _ in cut:
+            last = bisect_right(cut, end + length, key=itemgetter(0)) - 1
             if last > reached:  # else the run before holds this one
-                runs.append((column, (starts[first], ends[last])))
+                runs.append((column, (start, cut[last][1])))
                 reached = last
         if combinations * len(runs) <= MOST_RUNS:
             combinations *= len(runs)
             choices.append(runs)
     for chosen in product(*choices):
         yield dict(chosen)
-
-
-def _starts(column: str, asked: Sequence[Asked], points: int) -> list[int]:
-    """Return where the classes of a column begin, in the order of codes."""
-    leaves = [
-        leaf for question in asked for term in question.terms for c, leaf in term if c == column
-    ]
-    edges = {edge for codes, _ in leaves for low, high in codes for edge in (low, high + 1)}
-    return sorted({0, *(edge for edge in edges if 0 <= edge < points)})

@@ -34,8 +34,6 @@ version 2 one price for all types of the public columns.
 """
 KNOWN_RULES = ("1", "2", RULES)
 """The versions that a charge can be computed again by."""
-MOST_LISTED_ROWS = 12
-"""Rows beyond this many are not named in sentences."""
 
 
 # --- rule S: the same statistic in other cells ----------------------------------------------------
@@ -91,7 +89,7 @@ class ConditionalPrice:
 
 def discount_sentence(priced: ConditionalPrice, *, name_rows: bool = True) -> str:
     """Say which earlier rows lower a price, and from what to what."""
-    rows = join_first([str(row) for row in priced.rows], MOST_LISTED_ROWS, rest="...")
+    rows = join_first([str(row) for row in priced.rows], 12, rest="...")
     named = f" ({plural(len(priced.rows), 'row')} {rows})" if name_rows else ""
     before, now = (bits_up(bits_at_least(cells)) for cells in (priced.alone, priced.cells))
     # Where it is less only for types that do not cost most, the price is as before.
@@ -182,8 +180,8 @@ def price_paths(questions: Sequence[Question], told: EarlierAnswers) -> Conditio
         for question in unknown:
             if question in ratios:
                 # Nobody of a type that the question is not about is told apart by it.
-                one = PublicParts((), (ratios[question][0],))
-                refined = refined.times(price_by_public([question], told.schema).smaller(one))
+                ratio = PublicParts((), (ratios[question][0],))
+                refined = refined.times(price_by_public([question], told.schema).smaller(ratio))
         smallest = parts.smaller(refined)
         if smallest != parts:
             parts, rows = smallest, rows | used | {row for _, row in ratios.values()}
@@ -240,9 +238,9 @@ def _cells(
     if told.schema.rows_per_unit > 1:
         return _several_rows(questions, told, alone)
     pricing = PartPricing(questions, told)
-    told_of = len(pricing.filters), len(pricing.sums)
+    told_of = pricing.told_of
     cells = pricing.cells()
-    if told_of == (len(pricing.filters), len(pricing.sums)):
+    if told_of == pricing.told_of:
         pricings[tuple(questions)] = pricing  # else a cap was met: prices by type begin anew
     return (alone, set()) if cells is None or cells >= alone else (cells, pricing.rows)
 

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
-from hartley.results.answer import LONG
+from hartley.results.codec import LONG
 from hartley.text import bits_up, count_of, number, plural
-from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
+from hartley.trusted.pricing.atoms import form_atoms
 from hartley.trusted.pricing.one_row import (
     PartPrice,
     Resolved,
     independent,
     price_part,
+    prices_absence,
     signature_of,
+    silent_of,
 )
 from hartley.trusted.pricing.regions import (
     CellGrid,
@@ -92,14 +94,6 @@ _Priced: TypeAlias = dict[tuple[int, bool], PartPrice]
 """The groups that were priced at some steps, by their names and whether the row may be absent."""
 
 
-def prices_absence(schema: Schema) -> bool:
-    """Whether a price counts that the row may be absent."""
-    opened = any(column.kind == "open" for column in schema.columns.values())
-    # Where open columns were paid for, the number of rows was paid for with them: the factor of
-    # private rows, C(m + r, r), counts how many of the r rows there are.
-    return schema.rows == "private" and not opened
-
-
 class Pricer:
     """Prices one batch at any steps; atoms are formed once."""
 
@@ -114,8 +108,6 @@ class Pricer:
         self._absent = prices_absence(schema)
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[int, ...], _Group] = {}
-        self._crowd: frozenset[int] = frozenset()
-        """Questions that no group within the cap on atoms has all of, if some are known."""
         self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
         self._joints: dict[object, int | None] = {}
@@ -152,7 +144,8 @@ class Pricer:
             for known in types:
                 members = independent(self._resolved.asked(known))
                 groups = [self._group(each) for each in members]
-                key = self._name(groups, grids)
+                # Types that are asked the same cost the same.
+                key = tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
                 if key not in named:
                     named[key] = self._of_type(groups, grids, priced).cells
                 cells[public] = max(cells[public], named[key])
@@ -180,21 +173,11 @@ class Pricer:
         if self._types is None:
             row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if row_types is not None:
-                types = [self._resolved.asked(known) for known in row_types]
-                self._crowd = self._crowded(types)
                 self._types = [
-                    [self._group(members) for members in independent(asked)] for asked in types
+                    [self._group(members) for members in independent(self._resolved.asked(known))]
+                    for known in row_types
                 ]
         return self._types
-
-    def _crowded(self, types: Sequence[Sequence[tuple[int, Asked]]]) -> frozenset[int]:
-        """Return the questions that all types ask alike, if these alone are beyond the cap."""
-        if len(types) == 1:
-            return frozenset()
-        shared = set(map(id, types[0])).intersection(*[map(id, pairs) for pairs in types[1:]])
-        asked = [pair[1] for pair in types[0] if id(pair) in shared]
-        beyond = beyond_cap(asked, self._resolved.terms, self.schema)
-        return frozenset(map(id, asked) if beyond else ())
 
     def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
         types = self._row_types()
@@ -210,20 +193,11 @@ class Pricer:
         return worst
 
     @staticmethod
-    def _name(groups: list[_Group], grids: Sequence[CellGrid]) -> object:
-        """Name what a type is asked; types with one name cost the same."""
-        return tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
-
-    @staticmethod
     def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:
         """Return one type for each set of remaining questions; equal sets cost the same."""
         if len(types) == 1:
             return types
-        # ``asked`` makes equal questions one object, so that their ids stand for them.
-        if len({tuple([tuple(map(id, g.asked)) for g in groups]) for groups in types}) == len(
-            types
-        ):
-            return types
+        # ``asked`` makes equal questions one object, so that their ids name them.
         first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
         distinct: dict[object, list[_Group]] = {}
@@ -242,8 +216,7 @@ class Pricer:
             numbers, asked = zip(*pairs, strict=True)
             names = tuple(map(id, asked))
             if names not in self._atoms:
-                beyond = self._crowd and self._crowd.issubset(names)
-                self._atoms[names] = None if beyond else form_atoms(asked, self.schema)
+                self._atoms[names] = form_atoms(asked, self.schema)
             group = self._groups[key] = _Group(pairs, numbers, asked, self._atoms[names])
         return group
 
@@ -284,12 +257,12 @@ class Pricer:
                 numbers, (), None, self._blind(numbers[0], grids[numbers[0]]), None, None
             )
         if id(group) not in self._parts_of:
-            self._parts_of[id(group)] = [self._group(some) for some in _buckets(group.pairs)]
+            self._parts_of[id(group)] = [self._group(pairs) for pairs in _buckets(group.pairs)]
         columns = sorted(frozenset().union(*[asked.columns for asked in group.asked]))
         points = prod([self.schema.columns[c].size for c in columns]) + absent
 
-        def price(some: _Group) -> int:
-            return self._part(some, grids, priced, absent=absent).cells
+        def price(part: _Group) -> int:
+            return self._part(part, grids, priced, absent=absent).cells
 
         # Where lengths are collected, all of them are needed.
         limit = points if grids[numbers[0]].lengths is None else inf
@@ -415,21 +388,6 @@ MOST_LISTED = 12
 """At most this many atoms are listed; the others are only counted."""
 
 
-def explain(cells: int, bits: float, questions: int, case: PriceCase) -> str:
-    """Explain in words the atoms and factors of a price."""
-    asked, answers = count_of(questions, "question"), count_of(cells, "different answer")
-    lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(bits)}."]
-    for part in case.parts:
-        lines += _part(part)
-    if case.absence:
-        lines.append("Being absent from the table adds one output.")
-    lines += [f"Further questions, bounded apart: {count_of(f, 'output')}." for f in case.factors]
-    factors = [*(part.cells for part in case.parts), *case.factors]
-    if len(factors) > 1:
-        lines.append(f"Parts without a common private column multiply to {cells}.")
-    return "\n".join(lines)
-
-
 def _part(part: PartPrice) -> Iterator[str]:
     columns = ", ".join(part.columns) or "no private column"
     yield f"{_questions(part.questions)} ({columns}): {count_of(part.cells, 'output')}."
@@ -520,7 +478,19 @@ class Price:
 
     def explain(self) -> str:
         """Explain in words the atoms and factors of the price."""
-        return explain(self.cells, self.bits, self.questions, self.case)
+        case, asked = self.case, count_of(self.questions, "question")
+        answers = count_of(self.cells, "different answer")
+        lines = [f"{asked}: one person's data can lead to at most {answers}, {bits_up(self.bits)}."]
+        for part in case.parts:
+            lines += _part(part)
+        if case.absence:
+            lines.append("Being absent from the table adds one output.")
+        lines += [
+            f"Further questions, bounded apart: {count_of(f, 'output')}." for f in case.factors
+        ]
+        if len(case.parts) + len(case.factors) > 1:
+            lines.append(f"Parts without a common private column multiply to {self.cells}.")
+        return "\n".join(lines)
 
 
 def price(questions: Sequence[Question], schema: Schema) -> Price:
@@ -556,13 +526,7 @@ def _steps_of(
 ) -> tuple[tuple[Question, ...], list[CellGrid], list[int]]:
     asked = drop_implied_counts(dict.fromkeys(questions))  # repeats do not branch
     grids = [CellGrid.of(question) for question in asked]
-    # An order statistic of one cell still tells whether there are rows.
-    silent = [
-        k
-        for k, (question, grid) in enumerate(zip(asked, grids, strict=True))
-        if grid.constant and question.statistic is not ORDER
-    ]
-    return asked, grids, silent
+    return asked, grids, silent_of(asked, grids)
 
 
 def price_by_public(questions: Sequence[Question], schema: Schema) -> PublicParts:

@@ -63,9 +63,13 @@ class CellGrid:
     """If given, collects every length that is measured in cells."""
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def of(question: Question) -> CellGrid:
         """Return the cells of a question."""
-        return _grid_of(question)
+        step, least, most = question.step, question.least, question.most
+        # The step as two integers: ceil and floor are then exact, and quicker than fractions.
+        over, under = step.numerator, step.denominator
+        return CellGrid(over, under, least, most, over > (most - least) * under)
 
     @property
     def levels(self) -> int:
@@ -86,7 +90,7 @@ class CellGrid:
         return -(-length * self.under // self.over)
 
     def counted(self, rows: int) -> int:
-        """Return how many boundaries a count can pass with so many rows."""
+        """Return how many boundaries a count can pass with a number of rows."""
         # A count has one boundary a row at most. Lengths of counts are not collected: no search
         # scales their steps.
         return min(rows, -(-rows * self.under // self.over))
@@ -102,14 +106,6 @@ class CellGrid:
             return min(self.crossed(high - low), self.levels - 1)
         least, under, over = self.least, self.under, self.over
         return (high - least) * under // over - (low - least) * under // over
-
-
-@lru_cache(maxsize=4096)
-def _grid_of(question: Question) -> CellGrid:
-    step = question.step
-    # The step as two integers: ceil and floor are then exact, and quicker than fractions.
-    over, under, least, most = step.numerator, step.denominator, question.least, question.most
-    return CellGrid(over, under, least, most, over > (most - least) * under)
 
 
 def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None = None) -> int:
@@ -375,8 +371,8 @@ class PublicParts:
         if len(cuts) == 1:  # as below, without blocks: most prices depend on one column
             ((name, starts),) = cuts
             firsts = [run for run, c in enumerate(cells) if not run or c != cells[run - 1]]
-            left = ((name, tuple([starts[run] for run in firsts])),) if len(firsts) > 1 else ()
-            return cls(left, tuple([cells[run] for run in firsts]))
+            short = ((name, tuple([starts[run] for run in firsts])),) if len(firsts) > 1 else ()
+            return cls(short, tuple([cells[run] for run in firsts]))
         runs, numbers = dict(cuts), cells
         for name, starts in cuts:
             later = prod([len(runs[other]) for other, _ in cuts if other > name])
@@ -530,11 +526,8 @@ def cells_with_coarse(
     "A vector of answers is a vector of its parts": families of disjoint counts multiply with each
     other and with the price of the other questions. None if no count is coarse.
 
-    Args:
-        numbers: the questions.
-        counts: the counts among them that have several cells.
-        together: for each kind of records, the questions that count it.
-        others: the price of some of the questions.
+    ``counts`` are those of ``numbers`` that have several cells, ``together`` names for each kind of
+    records the questions that count it, and ``others`` prices some of the questions.
     """
     coarse = [n for n in numbers if n in counts and counts[n].over > counts[n].under]
     if not coarse:
@@ -563,15 +556,11 @@ def vectors_of_counts(counts: Iterable[tuple[int, int]], rows: int) -> int:
     .. math:: \#\{(j_1, ..., j_m) : \sum_q need_q(j_q) \le r\},
         need_q(0) = 0, need_q(j) = 1 + (j - 1) w_q
 
-    The j-th boundary above everybody else's count is at least 1 + (j - 1) w rows away, and a row
-    counts for one of the filters only. A bound that is attained. Linear in the rows times the
-    counts.
+    ``counts`` are the steps w, whole numbers, each with how many of all ``rows`` it may count. The
+    j-th boundary above everybody else's count is at least 1 + (j - 1) w rows away, and a row counts
+    for one of the filters only. A bound that is attained. Linear in the rows times the counts.
 
     Proved: proofs/Several.v, coarse_counts.
-
-    Args:
-        counts: of each count its step, a whole number, and how many of the rows it may count.
-        rows: the rows that all of them share.
 
     Example:
         >>> [vectors_of_counts([(step, 10)], 10) for step in (10, 5, 4, 2, 1)]
@@ -591,7 +580,7 @@ def vectors_of_counts(counts: Iterable[tuple[int, int]], rows: int) -> int:
                 more[used] += more[used - step]
             if (beyond := used - 1 - passed * step) >= 0:
                 more[used] -= ways[beyond]
-        ways = [none + some for none, some in zip(ways, more, strict=True)]
+        ways = [none + several for none, several in zip(ways, more, strict=True)]
     return sum(ways)
 
 
@@ -600,9 +589,7 @@ def disjoint_families(
 ) -> list[list[int]]:
     """Split questions so that no record counts for two of a family; each goes where it first fits.
 
-    Args:
-        numbers: the questions.
-        together: for each kind of records, the questions that count it.
+    ``together`` names for each kind of records the questions that count it.
 
     Example:
         >>> disjoint_families([0, 1, 2], [{0}, {1, 2}, {2}])

@@ -144,7 +144,9 @@ def _by_clusters(
         return None
     # A polynomial per cluster: the outputs of its multisets, by the rows of each type in it.
     # Clusters without a common type share no rows, so their coefficients are multiplied.
-    typed = [(cluster, {f"{k}" for k, some in enumerate(cluster) if some}) for cluster in clusters]
+    typed = [
+        (cluster, {f"{k}" for k, atoms in enumerate(cluster) if atoms}) for cluster in clusters
+    ]
     memory: dict[object, AlikeCluster] = {}
     total = 1
     for members, types in independent_groups(typed):
@@ -207,11 +209,11 @@ def _polynomial(
     memory: dict[object, AlikeCluster],
 ) -> dict[tuple[int, ...], int]:
     """Return the outputs of the multisets of a cluster, by the rows of each type in it."""
-    ranges = [range(n + 1 if some else 1) for some, n in zip(cluster, amounts, strict=True)]
+    ranges = [range(n + 1 if atoms else 1) for atoms, n in zip(cluster, amounts, strict=True)]
     names: dict[int, int] = {}
     alike: list[object] = []
-    for some in cluster:
-        for kind in some:
+    for atoms in cluster:
+        for kind in atoms:
             linking = [n for n in kind.seen if kind.seen[n].asked.statistic is not COUNT]
             alike.append((kind.points, len(linking)))
             for n in linking:
@@ -246,7 +248,7 @@ def _clusters(
     """
     home: dict[int, int] = {}  # the cluster of each question that links atoms
     clusters: dict[int, list[tuple[int, TypedAtom]]] = {}
-    pairs = [(place, kind) for place, some in enumerate(kinds) for kind in some]
+    pairs = [(place, kind) for place, of_type in enumerate(kinds) for kind in of_type]
     for number, pair in enumerate(pairs):
         linking = [
             k
@@ -424,16 +426,11 @@ class SeveralRowsPricer:
     def cells(self, rows: Sequence[TypedRows]) -> int:
         """Return the price of some rows; rows that differ only in names cost the same."""
         names: dict[int, int] = {}
-        key = tuple(
-            (
-                typed.amount,
-                *(
-                    (names.setdefault(n, len(names)), q, self.grids[n])
-                    for n, q in typed.asked.items()
-                ),
-            )
+        named = [
+            [(names.setdefault(n, len(names)), q, self.grids[n]) for n, q in typed.asked.items()]
             for typed in rows
-        )
+        ]
+        key = tuple([(typed.amount, *of_type) for typed, of_type in zip(rows, named, strict=True)])
         if key not in self._cells:
             self._cells[key] = prod(part.cells for part in self.parts(rows))
         return self._cells[key]
@@ -477,7 +474,7 @@ class SeveralRowsPricer:
         """Return bound (3): counts are told apart exactly, whatever their steps."""
         amounts = [typed.amount for typed in rows]
         questions = [tuple(typed.asked.get(n) for n in numbers) for typed in rows]
-        statistics = {asked.statistic for some in questions for asked in some if asked}
+        statistics = {asked.statistic for of_type in questions for asked in of_type if asked}
         if statistics != {COUNT}:
             return sum_over_multisets(kinds, amounts, self.grids, self.most)
         constant = tuple(self.grids[n].constant for n in numbers)
@@ -508,7 +505,7 @@ class SeveralRowsPricer:
                 ]
             )
 
-        together = [kind.seen.keys() for some in kinds for kind in some]
+        together = [kind.seen.keys() for of_type in kinds for kind in of_type]
         return cells_with_coarse(numbers, counts, together, others)
 
     def _kinds(
@@ -553,7 +550,7 @@ class SeveralRowsPricer:
     def _side(self, asked: Asked, amount: int) -> _Side:
         atoms = self._form((asked,))
         if atoms is None:
-            span = _everywhere(asked, self.schema)
+            span = everywhere(asked, self.schema)
             return _Side(asked, amount, inside=True, outside=True, span=span)
         spans = [seen_by(atom, atoms, (0,))[0].span for atom in atoms.atoms if atom.alive]
         hull = (min((low for low, _ in spans), default=0), max((h for _, h in spans), default=0))
@@ -573,7 +570,7 @@ def _order(sides: Sequence[_Side], grid: CellGrid) -> int:
     return min(total, grid.levels + empty)
 
 
-def _everywhere(asked: Asked, schema: Schema) -> IntRange:
+def everywhere(asked: Asked, schema: Schema) -> IntRange:
     """Return the range of a direction over all records."""
     ends = [sorted((0, t * (schema.columns[c].points - 1))) for c, t in asked.direction]
     return sum(low for low, _ in ends), sum(high for _, high in ends)

@@ -194,8 +194,8 @@ def code_bounds(condition: Condition, column: Column) -> tuple[int, int] | None:
         return (condition.codes[0][0], condition.codes[-1][1]) if condition.codes else None
     parts = [code_bounds(part, column) for part in condition.parts]
     if isinstance(condition, Either):
-        some = [part for part in parts if part is not None]
-        return (min(low for low, _ in some), max(high for _, high in some)) if some else None
+        bounds = [part for part in parts if part is not None]
+        return (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
     low, high = 0, column.points - 1
     for part in parts:
         if part is None:
@@ -294,15 +294,11 @@ def _join(terms: Iterable[dict[str, Leaf]]) -> dict[str, Leaf] | None:
     joined: dict[str, Leaf] = {}
     for term in terms:
         for column, leaf in term.items():
-            joined[column] = _both_leaves(joined[column], leaf) if column in joined else leaf
+            if column in joined:
+                codes, missing = joined[column]
+                leaf = (shared(codes, leaf[0]), missing and leaf[1])  # noqa: PLW2901 - both of them
+            joined[column] = leaf
     return None if ((), False) in joined.values() else joined
-
-
-def _both_leaves(first: Leaf, second: Leaf) -> Leaf:
-    codes = tuple(
-        (max(a, c), min(b, d)) for a, b in first[0] for c, d in second[0] if max(a, c) <= min(b, d)
-    )
-    return tuple(sorted(codes)), first[1] and second[1]
 
 
 def possible_terms(

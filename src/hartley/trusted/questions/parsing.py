@@ -277,25 +277,16 @@ def reading(text: str) -> Iterator[Statement]:
     else:
         tree = known.filled(tokens)
     try:
-        yield _statement(text, tokens, tree)
+        statement = Statement(text, tokens, tree)
+        _check_clauses(statement)
+        yield statement
     finally:
         if known is not None and shape is not None:
             keep_tree(shape, known)
 
 
-def _statement(text: str, tokens: Sequence[Token], tree: exp.Select) -> Statement:
-    statement = Statement(text, tokens, tree)
-    _check_clauses(statement)
-    return statement
-
-
 def shorten(text: str, length: int = 60) -> str:
-    """Return a piece of a text on one line, no longer than wanted.
-
-    Example:
-        >>> shorten("age   >=  40", 8)
-        'age >= …'
-    """
+    """Return a piece of a text on one line, no longer than wanted."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
@@ -443,7 +434,7 @@ def _check_clauses(statement: Statement) -> None:
         place = (known[0][0], max(end for _, end in known)) if known else None
         raise statement.refusal(f"{what} is not answered", hint, place=place)
     group = select.args.get("group")
-    if group is not None and set(_set_args(group)) - {"expressions"}:
+    if group is not None and unexpected(group, "expressions"):
         raise statement.refusal(
             "Only a plain GROUP BY is answered",
             "list the columns, for example GROUP BY region",
@@ -451,19 +442,14 @@ def _check_clauses(statement: Statement) -> None:
         )
 
 
-def _set_args(node: Node) -> list[str]:
-    return [name for name, value in node.args.items() if value]
-
-
 def unexpected(node: Node, *allowed: str) -> bool:
     """Tell whether a part of the tree has more arguments than allowed."""
-    return bool(set(_set_args(node)) - set(allowed))
+    return any(value and name not in allowed for name, value in node.args.items())
 
 
 # --- scope ----------------------------------------------------------------------------------------
 # The scope of a question: which table and which columns its names mean.
 
-SHOWN_COLUMNS = 20
 FUNCTION_HINT = (
     "in SELECT: COUNT, SUM, AVG, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, MIN, MAX, MEDIAN and "
     "QUANTILE; in GROUP BY: FLOOR(column / width) and BIN(column, width); in WHERE: none"
@@ -534,7 +520,14 @@ class Scope:
                 f"the columns are {self._first_columns()}",
                 node,
             )
-        return self._allowed(self._named(name, node), node)
+        column = self._named(name, node)
+        if self.schema.rows == "private" and column.kind == "public":
+            raise self.refusal(
+                f"The column '{column.name}' is public row by row, which shows who is in the table",
+                "where the number of rows is private, use open and private columns",
+                node,
+            )
+        return column
 
     def _named(self, name: str, node: Node) -> Column:
         columns = self.schema.columns
@@ -554,18 +547,9 @@ class Scope:
             node,
         )
 
-    def _allowed(self, column: Column, node: Node) -> Column:
-        if self.schema.rows == "private" and column.kind == "public":
-            raise self.refusal(
-                f"The column '{column.name}' is public row by row, which shows who is in the table",
-                "where the number of rows is private, use open and private columns",
-                node,
-            )
-        return column
-
     def _first_columns(self) -> str:
         names = [name for name in self.schema.columns if name != self.schema.unit]
-        return join_first(names, SHOWN_COLUMNS)
+        return join_first(names, 20)
 
     def refusal(self, problem: str, hint: str, node: Node = None) -> Refused:
         """Return a refusal that points at a part of the text."""

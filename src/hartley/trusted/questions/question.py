@@ -36,7 +36,14 @@ from hartley.trusted.questions.condition import (
     read_predicate,
 )
 from hartley.trusted.questions.parsing import Scope, open_scope, reading, shorten, unexpected
-from hartley.trusted.questions.terms import PLACES, LinearExpression, point, read_linear, strip
+from hartley.trusted.questions.terms import (
+    PLACES,
+    LinearExpression,
+    grid_of,
+    point,
+    read_linear,
+    strip,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,6 +103,12 @@ class Item:
         """The places of the questions that it is read from."""
         places = (self.sum, self.squares, self.count, self.order)
         return tuple(place for place in places if place is not None)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The bounds of the form, where there are any."""
+        assert self.bounds is not None
+        return self.bounds
 
 
 @dataclass(frozen=True)
@@ -333,9 +346,8 @@ class Grouping:
         column = self.column
         for code in range(column.points):
             if column.values is None:
-                assert column.low is not None
-                assert column.step is not None
-                value = column.low + code * column.step
+                low, step = grid_of(column)
+                value = low + code * step
                 key = Key(as_date(value) if column.date else value, point(column, code))
             elif code < len(column.values):
                 key = Key(column.values[code], str(column.values[code]))
@@ -344,31 +356,24 @@ class Grouping:
             yield key, passing(column, [(code, code)])
 
     def _bins(self) -> tuple[int, int]:
-        column = self.column
         assert self.width is not None
-        assert column.low is not None
-        assert column.step is not None
-        top = column.low + (column.points - 1) * column.step
-        return math.floor(column.low / self.width), math.floor(top / self.width)
+        low, step = grid_of(self.column)
+        top = low + (self.column.points - 1) * step
+        return math.floor(low / self.width), math.floor(top / self.width)
 
     def _binned(self, width: Fraction) -> Iterator[tuple[Key, Condition]]:
-        column = self.column
-        assert column.low is not None
-        assert column.step is not None
-        code = 0
+        column, code = self.column, 0
+        low, step = grid_of(column)
         while code < column.points:
-            number = math.floor((column.low + code * column.step) / width)
-            after = math.ceil(((number + 1) * width - column.low) / column.step)
-            yield self._bin_key(number, width), passing(column, [(code, after - 1)])
+            number = math.floor((low + code * step) / width)
+            after = math.ceil(((number + 1) * width - low) / step)
+            key, begin = Key(number, str(number)), number * width
+            if not self.numbered and column.date:
+                key = Key(as_date(begin), str(as_date(begin)))
+            elif not self.numbered:
+                key = Key(begin, decimal_text(begin, PLACES))
+            yield key, passing(column, [(code, after - 1)])
             code = after
-
-    def _bin_key(self, number: int, width: Fraction) -> Key:
-        if self.numbered:
-            return Key(number, str(number))
-        begin = number * width
-        if self.column.date:
-            return Key(as_date(begin), str(as_date(begin)))
-        return Key(begin, decimal_text(begin, PLACES))
 
 
 def read_grouping(scope: Scope, node: Node) -> Grouping:
@@ -488,17 +493,13 @@ def _primitive(
     factor = nonzero[0][1] if signed else abs(nonzero[0][1])
     if len(nonzero) == 1 and nonzero[0][1] == factor:
         name, _ = nonzero[0]
-        low, step = columns[name].low, columns[name].step
-        assert low is not None
-        assert step is not None
+        low, step = grid_of(columns[name])
         return factor, ((name, 1),), step, low
     steps, offset = [], Fraction(0)
     for name, value in nonzero:
-        column = columns[name]
-        assert column.low is not None
-        assert column.step is not None
-        steps.append(value / factor * column.step)
-        offset += value / factor * column.low
+        low, step = grid_of(columns[name])
+        steps.append(value / factor * step)
+        offset += value / factor * low
     unit = reduce(_divisor, steps, Fraction(0))
     terms = tuple((name, int(s / unit)) for (name, _), s in zip(nonzero, steps, strict=True))
     return factor, terms, unit, offset
@@ -558,10 +559,6 @@ class QuestionPlan:
                 self._order(item, where, want)
             else:
                 self._totals(item, where, want.linear, shared=where in counted)
-
-    def finished(self) -> tuple[tuple[Item, ...], tuple[Question, ...]]:
-        """Return the collected items and questions."""
-        return tuple(self.items), tuple(self.places)
 
     def _certain(self, where: Condition) -> bool:
         return where == NONE or (where == EVERY and self.scope.schema.rows == "public")
@@ -689,7 +686,8 @@ def _resolved(statement: Statement, schema: Schema, rows: int) -> Selection:
         conditions = [filtered, *(condition for _, condition in group)]
         plan.add(number, conjoin(conditions, schema.columns), wanted)
         groups.append(tuple(key for key, _ in group))
-    return Selection(statement.text, schema.name, keys, tuple(groups), *plan.finished())
+    collected = tuple(plan.items), tuple(plan.places)
+    return Selection(statement.text, schema.name, keys, tuple(groups), *collected)
 
 
 def _groupings(scope: Scope) -> list[Grouping]:
@@ -734,7 +732,11 @@ def _selected(scope: Scope, groupings: list[Grouping]) -> tuple[tuple[str, ...],
         if is_grouping(inside):
             grouping = read_grouping(scope, inside)
             if grouping not in keys:
-                raise _not_grouped(scope, grouping, inside)
+                raise scope.refusal(
+                    f"'{scope.spelled(inside)}' would show individual rows",
+                    f"add GROUP BY {_key_name(grouping)}, or ask an aggregate such as COUNT(*)",
+                    inside,
+                )
             if isinstance(node, exp.Alias):
                 keys[grouping] = label
         elif is_aggregate(inside):
@@ -779,14 +781,6 @@ def _spans(scope: Scope) -> list[tuple[int, int]]:
             begin = token.start if begin is None else begin
         end = token.end + 1
     return spans
-
-
-def _not_grouped(scope: Scope, grouping: Grouping, node: Node) -> Refused:
-    return scope.refusal(
-        f"'{scope.spelled(node)}' would show individual rows",
-        f"add GROUP BY {_key_name(grouping)}, or ask an aggregate such as COUNT(*)",
-        node,
-    )
 
 
 def _not_selected(scope: Scope, node: Node) -> Refused:

@@ -186,7 +186,6 @@ def read_day(node: Node) -> int | None:
 # --- values ---------------------------------------------------------------------------------------
 # Values in a question as codes of a column.
 
-SHOWN_VALUES = 8
 PLACES = 12
 """A number with more decimals than this is written as a fraction."""
 
@@ -200,13 +199,18 @@ def strip(node: Node) -> Node:
     return node
 
 
+def grid_of(column: Column) -> tuple[Fraction, Fraction]:
+    """Return the smallest value of a numeric column and the step between its values."""
+    assert column.low is not None
+    assert column.step is not None
+    return column.low, column.step
+
+
 def numeric_codes(
     scope: Scope, node: Node, column: Column, sign: str, bound: Fraction
 ) -> list[tuple[int, int]]:
     """Return the codes of a numeric column that compare with a number, in closed ranges."""
-    assert column.low is not None
-    assert column.step is not None
-    low, step, last = column.low, column.step, column.points - 1
+    (low, step), last = grid_of(column), column.points - 1
     # The code of the bound is (bound - low) / step, here as a quotient of two integers.
     above = bound.numerator * low.denominator - low.numerator * bound.denominator
     whole, unit = above * step.denominator, bound.denominator * low.denominator * step.numerator
@@ -248,9 +252,8 @@ def point(column: Column, code: int) -> str:
         >>> point(height, 3)
         '101.5'
     """
-    assert column.low is not None
-    assert column.step is not None
-    value = column.low + code * column.step
+    low, step = grid_of(column)
+    value = low + code * step
     return str(as_date(value)) if column.date else decimal_text(value, PLACES)
 
 
@@ -331,7 +334,7 @@ def _undeclared(scope: Scope, node: Node, column: Column, value: object) -> Exce
 
 
 def _first_values(column: Column) -> str:
-    return join_first([quoted(value) for value in column.values or ()], SHOWN_VALUES)
+    return join_first([quoted(value) for value in column.values or ()], 8)
 
 
 def quoted(value: str | int) -> str:

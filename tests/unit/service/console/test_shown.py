@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from agents import read
 from hartley import Agent, Schema, price, price_curve
 from hartley.errors import Refused
 from hartley.exact import floor_power
@@ -31,7 +32,6 @@ from hartley.service.console.pages import (
     shown_refusal,
 )
 from hartley.text import bits_up
-from hartley.trusted.cells import read
 from hartley.trusted.questions.question import parse
 
 SCHEMA = Schema.read(

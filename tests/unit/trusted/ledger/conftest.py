@@ -37,25 +37,9 @@ def ledger(place):
 
 
 @pytest.fixture
-def q():
-    """Write down questions: q(1, 2)."""
-    return lambda *keys: [{"q": key} for key in keys]
-
-
-@pytest.fixture
 def two():
     """The price of two answers for each new question."""
     return lambda new: 2 ** len(new)
-
-
-@pytest.fixture
-def forbidden():
-    """A price that must not be asked for."""
-
-    def price(_):
-        raise AssertionError("the price was asked for")
-
-    return price
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pickle
 from fractions import Fraction
 
 import pytest
+from forgeries import forbidden, q
 
 from hartley import open_ledger
 from hartley.errors import EngineError, InputError, OptionError, Refused, Stale
@@ -16,20 +17,20 @@ from hartley.trusted.ledger.state import Balance
 # --- charges and repeats --------------------------------------------------------------------------
 
 
-def test_charges_multiply_and_a_repeat_is_free(ledger, q, forbidden):
+def test_charges_multiply_and_a_repeat_is_free(ledger):
     first = ledger.reserve("people", "ann", q(1, 2), lambda _: 3)
     ledger.commit(first, ["4", "0"])
     second = ledger.reserve("people", "bob", q(3), lambda _: 5)
     again = ledger.reserve("people", "bob", q(2, 1), forbidden)
     assert (first.cells, second.cells, again.cells) == (3, 5, 1)
     assert again.answers == ("0", "4")
-    assert again.complete
+    assert None not in again.answers
     assert again.sequence is None
     assert ledger.state("people").spent == 15
     assert ledger.state("people").balance.left == 256 // 15
 
 
-def test_only_the_new_questions_of_a_batch_are_priced(ledger, q, two):
+def test_only_the_new_questions_of_a_batch_are_priced(ledger, two):
     ledger.reserve("people", "ann", q(1, 2), two)
     seen = []
     batch = ledger.reserve(
@@ -40,19 +41,19 @@ def test_only_the_new_questions_of_a_batch_are_priced(ledger, q, two):
     assert batch.answers == (None,) * 5
 
 
-def test_the_same_question_twice_in_a_batch_counts_once(ledger, q, two):
+def test_the_same_question_twice_in_a_batch_counts_once(ledger, two):
     paid = ledger.reserve("people", "ann", q(1, 1, 1), two)
     assert paid.cells == 2
     ledger.commit(paid, ["3", "3", "3"])
     assert ledger.answers("people", q(1, 9, 1)) == ["3", None, "3"]
 
 
-def test_equal_questions_are_the_same_however_they_are_written(ledger, two, forbidden):
+def test_equal_questions_are_the_same_however_they_are_written(ledger, two):
     ledger.reserve("people", "ann", [{"a": 1, "b": [2, None]}], two)
     assert ledger.reserve("people", "ann", [{"b": (2, None), "a": 1}], forbidden).sequence is None
 
 
-def test_a_refused_charge_leaves_nothing_behind(ledger, q):
+def test_a_refused_charge_leaves_nothing_behind(ledger):
     before = ledger.head()
     with pytest.raises(Refused) as caught:
         ledger.reserve("people", "ann", q(1), lambda _: 257)
@@ -65,12 +66,12 @@ def test_a_refused_charge_leaves_nothing_behind(ledger, q):
 
 
 @pytest.mark.parametrize("cells", [0, -1, 2.0, True, None])
-def test_a_price_that_is_none_is_refused(ledger, cells, q):
+def test_a_price_that_is_none_is_refused(ledger, cells):
     with pytest.raises(OptionError, match="A price is not a whole number"):
         ledger.reserve("people", "ann", q(1), lambda _: cells)
 
 
-def test_a_failing_price_leaves_nothing_behind(ledger, q):
+def test_a_failing_price_leaves_nothing_behind(ledger):
     before = ledger.head()
     with pytest.raises(ZeroDivisionError):
         ledger.reserve("people", "ann", q(1), lambda _: 1 // 0)
@@ -78,7 +79,7 @@ def test_a_failing_price_leaves_nothing_behind(ledger, q):
     assert ledger.verify().holds
 
 
-def test_the_price_is_computed_before_the_ledger_is_locked(ledger, q):
+def test_the_price_is_computed_before_the_ledger_is_locked(ledger):
     def price(new):
         # Another one asks meanwhile: were the ledger locked, this would wait for ever.
         ledger.reserve("people", "bob", q(2), lambda _: 2)
@@ -91,7 +92,7 @@ def test_the_price_is_computed_before_the_ledger_is_locked(ledger, q):
 
 
 @pytest.mark.parametrize("bits", ["7/3", "0.5", "1.58", 3, 0, "100.25"])
-def test_a_budget_of_a_fraction_of_bits_is_the_floor_of_its_power(place, about, bits, q):
+def test_a_budget_of_a_fraction_of_bits_is_the_floor_of_its_power(place, about, bits):
     limit = floor_power(bits)
     with open_ledger(place.fresh()) as ledger:
         ledger.record("people", "created", about(bits))
@@ -100,7 +101,7 @@ def test_a_budget_of_a_fraction_of_bits_is_the_floor_of_its_power(place, about, 
         assert ledger.reserve("people", None, q(1), lambda _: limit).cells == limit
 
 
-def test_products_of_any_size_are_exact(place, about, q):
+def test_products_of_any_size_are_exact(place, about):
     with open_ledger(place.fresh()) as ledger:
         ledger.record("people", "created", about(50_000))
         huge = 3**25_000
@@ -116,7 +117,7 @@ def test_products_of_any_size_are_exact(place, about, q):
 # --- answers --------------------------------------------------------------------------------------
 
 
-def test_committing_the_same_again_does_nothing(ledger, q, two):
+def test_committing_the_same_again_does_nothing(ledger, two):
     paid = ledger.reserve("people", "ann", q(1, 2), two)
     assert ledger.commit(paid, ["7", None]).kind == "commit"
     head = ledger.head()
@@ -126,7 +127,7 @@ def test_committing_the_same_again_does_nothing(ledger, q, two):
     assert ledger.answers("people", q(1, 2)) == ["7", NULL]
 
 
-def test_another_answer_to_the_same_question_is_an_error_that_shows_neither(ledger, q, two):
+def test_another_answer_to_the_same_question_is_an_error_that_shows_neither(ledger, two):
     paid = ledger.reserve("people", "ann", q(1), two)
     ledger.commit(paid, ["7341"])
     with pytest.raises(EngineError, match="differs from the one") as caught:
@@ -135,7 +136,7 @@ def test_another_answer_to_the_same_question_is_an_error_that_shows_neither(ledg
     assert ledger.answers("people", q(1)) == ["7341"]
 
 
-def test_an_answer_of_a_reservation_that_was_not_made_is_refused(ledger, place, about, q, two):
+def test_an_answer_of_a_reservation_that_was_not_made_is_refused(ledger, place, about, two):
     with open_ledger(place.fresh()) as other:
         other.record("people", "created", about())
         paid = other.reserve("people", "ann", q(1), two)
@@ -144,21 +145,19 @@ def test_an_answer_of_a_reservation_that_was_not_made_is_refused(ledger, place, 
 
 
 @pytest.mark.parametrize("answers", [["1"], ["1", "-1"], ["1", "x"], ["1", 2], ["1", "01"], []])
-def test_answers_are_cell_indices_one_a_question(ledger, answers, q, two):
+def test_answers_are_cell_indices_one_a_question(ledger, answers, two):
     paid = ledger.reserve("people", "ann", q(1, 2), two)
     with pytest.raises(OptionError):
         ledger.commit(paid, answers)
 
 
-def test_one_question_has_one_answer_in_a_batch(ledger, q, two):
+def test_one_question_has_one_answer_in_a_batch(ledger, two):
     paid = ledger.reserve("people", "ann", q(1, 1), two)
     with pytest.raises(OptionError, match="two answers"):
         ledger.commit(paid, ["1", "2"])
 
 
-def test_what_was_reserved_and_not_answered_is_found_again_and_not_charged_again(
-    ledger, q, two, forbidden
-):
+def test_what_was_reserved_and_not_answered_is_found_again_and_not_charged_again(ledger, two):
     ledger.reserve("people", "ann", q(1, 2), two, note="SELECT 1")
     answered = ledger.reserve("people", "ann", q(3), two)
     ledger.commit(answered, ["3"])
@@ -166,14 +165,14 @@ def test_what_was_reserved_and_not_answered_is_found_again_and_not_charged_again
     assert [json.loads(text) for text in left.questions] == q(1, 2)
     assert left.analyst == "ann"
     again = ledger.reserve("people", "ann", q(1, 2), forbidden)
-    assert not again.complete
+    assert None in again.answers
     ledger.commit(left, ["1", "2"])
     assert ledger.commit(again, ["1", "2"]) is None
     assert ledger.pending("people") == []
     assert ledger.state("people").spent == 8
 
 
-def test_a_reservation_travels_between_processes(ledger, q, two):
+def test_a_reservation_travels_between_processes(ledger, two):
     paid = ledger.reserve("people", "ann", q(1), two)
     ledger.commit(pickle.loads(pickle.dumps(paid)), ["1"])  # noqa: S301 - our own bytes
     assert ledger.answers("people", q(1)) == ["1"]
@@ -182,14 +181,14 @@ def test_a_reservation_travels_between_processes(ledger, q, two):
 # --- allowances ---
 
 
-def test_raising_the_budget_shows_the_new_promise(ledger, q):
+def test_raising_the_budget_shows_the_new_promise(ledger):
     entry = ledger.record("people", "budget", {"bits": 10})
     assert entry.told["before"] == "8"
     assert "at most 1,024 different transcripts" in entry.told["promise"]
     assert ledger.reserve("people", None, q(1), lambda _: 1024).balance.left == 1
 
 
-def test_a_budget_is_never_lowered_below_what_is_spent_or_allotted(ledger, q):
+def test_a_budget_is_never_lowered_below_what_is_spent_or_allotted(ledger):
     ledger.reserve("people", None, q(1), lambda _: 9)
     with pytest.raises(OptionError, match="exceed the budget") as refused:
         ledger.record("people", "budget", {"bits": 3})
@@ -201,7 +200,7 @@ def test_a_budget_is_never_lowered_below_what_is_spent_or_allotted(ledger, q):
     ledger.record("people", "budget", {"bits": 5})
 
 
-def test_allowances_are_hard_parts_of_the_budget(ledger, q, two):
+def test_allowances_are_hard_parts_of_the_budget(ledger, two):
     ledger.record("people", "allowance", {"analyst": "ann", "bits": "2.5"})
     ledger.record("people", "allowance", {"analyst": "bob", "bits": 5})
     with pytest.raises(OptionError, match="allowances together") as too_many:
@@ -221,9 +220,7 @@ def test_allowances_are_hard_parts_of_the_budget(ledger, q, two):
         ledger.record("people", "allowance", {"analyst": "ann", "bits": 2})
 
 
-def test_a_repeat_that_another_paid_is_charged_to_the_asker_and_not_to_the_owner(
-    ledger, q, two, forbidden
-):
+def test_a_repeat_that_another_paid_is_charged_to_the_asker_and_not_to_the_owner(ledger, two):
     for name in ("ann", "bob"):
         ledger.record("people", "allowance", {"analyst": name, "bits": 3})
     ledger.commit(ledger.reserve("people", "ann", q(1), lambda _: 4), ["1"])
@@ -240,7 +237,7 @@ def test_a_repeat_that_another_paid_is_charged_to_the_asker_and_not_to_the_owner
     assert ledger.verify().holds
 
 
-def test_unpaid_names_what_the_account_of_an_analyst_would_be_charged_for(ledger, q, two):
+def test_unpaid_names_what_the_account_of_an_analyst_would_be_charged_for(ledger, two):
     ledger.record("people", "allowance", {"analyst": "bob", "bits": 3})
     ledger.reserve("people", "ann", q(1, 2), two)
     assert ledger.uncharged_questions("people", "ann", q(3, 2, 1, 4, 3)) == [0, 3]
@@ -248,7 +245,7 @@ def test_unpaid_names_what_the_account_of_an_analyst_would_be_charged_for(ledger
     assert ledger.uncharged_questions("people", "bob", q(1, 2)) == [0, 1]
 
 
-def test_an_analyst_sees_only_the_own_balance(ledger, q, two):
+def test_an_analyst_sees_only_the_own_balance(ledger, two):
     ledger.record("people", "allowance", {"analyst": "ann", "bits": 3})
     ledger.reserve("people", "eve", q(1), lambda _: 32)
     with pytest.raises(Refused) as caught:
@@ -261,7 +258,7 @@ def test_an_analyst_sees_only_the_own_balance(ledger, q, two):
     assert paid.balance == Balance(Fraction(3), 2)
 
 
-def test_where_open_columns_eat_into_allowances_the_budget_still_holds(place, about, q, two):
+def test_where_open_columns_eat_into_allowances_the_budget_still_holds(place, about, two):
     with open_ledger(place.fresh()) as ledger:
         ledger.record("people", "created", about(3, open_factor=3))
         ledger.record("people", "allowance", {"analyst": "ann", "bits": 3})
@@ -273,7 +270,7 @@ def test_where_open_columns_eat_into_allowances_the_budget_still_holds(place, ab
         assert ledger.verify().holds
 
 
-def test_datasets_of_one_ledger_do_not_mix(ledger, about, q, two):
+def test_datasets_of_one_ledger_do_not_mix(ledger, about, two):
     ledger.record("other", "created", about(1))
     ledger.commit(ledger.reserve("people", "ann", q(1), two), ["1"])
     assert ledger.answers("other", q(1)) == [None]
@@ -283,7 +280,7 @@ def test_datasets_of_one_ledger_do_not_mix(ledger, about, q, two):
     assert [charge.analyst for charge in ledger.history("other")] == ["ann"]
 
 
-def test_history_tells_what_was_asked_and_answered(ledger, q, two):
+def test_history_tells_what_was_asked_and_answered(ledger, two):
     paid = ledger.reserve("people", "ann", q(1, 2), lambda _: 3, note="SELECT AVG(age)")
     ledger.commit(paid, ["1", None])
     ledger.reserve("people", "bob", q(3), two)
@@ -298,7 +295,7 @@ def test_history_tells_what_was_asked_and_answered(ledger, q, two):
 
 
 @pytest.mark.parametrize(("kind", "content"), [("version", {"rows": 7}), ("erasure", {"rows": 7})])
-def test_a_new_version_is_random_and_its_questions_are_new(ledger, kind, content, q, two):
+def test_a_new_version_is_random_and_its_questions_are_new(ledger, kind, content, two):
     old = ledger.state("people").version
     ledger.commit(ledger.reserve("people", "ann", q(1), two), ["1"])
     ledger.reserve("people", "ann", q(2), two)
@@ -322,7 +319,7 @@ def test_a_random_name_may_be_given_to_a_version_once(ledger):
             ledger.record("people", "version", {"rows": 1, "version": used})
 
 
-def test_an_answer_may_come_after_the_next_version(ledger, q, two):
+def test_an_answer_may_come_after_the_next_version(ledger, two):
     paid = ledger.reserve("people", "ann", q(1), two)
     ledger.record("people", "version", {"rows": 9})
     ledger.commit(paid, ["1"])
@@ -330,7 +327,7 @@ def test_an_answer_may_come_after_the_next_version(ledger, q, two):
     assert ledger.verify().holds
 
 
-def test_under_another_schema_the_same_codes_are_another_question(ledger, about, q, two):
+def test_under_another_schema_the_same_codes_are_another_question(ledger, about, two):
     ledger.commit(ledger.reserve("people", "ann", q(1), two), ["1"])
     changed = {**about()["schema"], "default_bits": 2}
     ledger.record("people", "schema", {"schema": changed})
@@ -341,7 +338,7 @@ def test_under_another_schema_the_same_codes_are_another_question(ledger, about,
     assert ledger.state("people").schema_version == schema_version(backwards)
 
 
-def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger, q, two):
+def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger, two):
     state = ledger.state("people")
     good = {"version": state.version, "schema": state.schema_version}
     ledger.reserve("people", "ann", q(1), two, **good)
@@ -352,7 +349,7 @@ def test_who_holds_old_data_or_an_old_schema_is_told_to_open_them_again(ledger, 
             ledger.reserve("people", "ann", q(1), two, **{**good, **wrong})  # a repeat too
 
 
-def test_open_columns_are_paid_with_every_version_and_changed_schema(place, about, q, two):
+def test_open_columns_are_paid_with_every_version_and_changed_schema(place, about, two):
     with open_ledger(place.fresh()) as ledger:
         ledger.record("people", "created", about(5, open_factor=3))
         assert ledger.state("people").open_factor == 3
@@ -416,7 +413,7 @@ def test_an_event_that_makes_no_sense_is_refused_without_trace(ledger, kind, con
     assert ledger.head() == head
 
 
-def test_a_dataset_is_created_once_and_before_anything_else(ledger, about, q, two):
+def test_a_dataset_is_created_once_and_before_anything_else(ledger, about, two):
     with pytest.raises(OptionError, match="already"):
         ledger.record("people", "created", about())
     for act in (
@@ -432,7 +429,7 @@ def test_a_dataset_is_created_once_and_before_anything_else(ledger, about, q, tw
             act()
 
 
-def test_a_batch_holds_questions_that_can_be_written(ledger, q, two):
+def test_a_batch_holds_questions_that_can_be_written(ledger, two):
     for questions in ([], [{"x": {1}}], [{"x": math.nan}], [{(1, 2): 3}]):
         with pytest.raises(OptionError):
             ledger.reserve("people", None, questions, two)

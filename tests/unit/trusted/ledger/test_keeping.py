@@ -7,22 +7,19 @@ import sys
 
 import old_format
 import pytest
+from forgeries import q
 from hypothesis import HealthCheck, given, settings, strategies as st
 from typer.testing import CliRunner
 
 import hartley
 from hartley import open_ledger
 from hartley.agent.ledger import read_head
-from hartley.cli.attack import attack_app
+from hartley.cli.commands import attack_app
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.trusted.ledger.rows import Head
 from hartley.trusted.ledger.sqlite import SqliteLedgerStore
 from hartley.trusted.ledger.store import LedgerStore
-
-
-def q(*keys):
-    return [{"q": key} for key in keys]
 
 
 @pytest.fixture
@@ -627,8 +624,8 @@ def test_a_store_that_was_spoilt_is_a_sentence_in_every_command(file, tmp_path, 
         (ledger_app, "show", file),
         (ledger_app, "export", file, tmp_path / "x"),
         (ledger_app, "population", "town", "--budget", "3", file),
-        (attack_app, "reconstruction", file, "--dataset", "people"),
-        (attack_app, "differencing", file, "--dataset", "people"),
+        (attack_app(), "reconstruction", file, "--dataset", "people"),
+        (attack_app(), "differencing", file, "--dataset", "people"),
     ]
     for app, *words in acts:
         found = says(app, *words)
@@ -651,7 +648,7 @@ def test_a_server_without_the_note_is_a_sentence(on_server, filled):
         open_ledger(address)
 
 
-def test_a_ledger_that_is_made_again_on_its_server_takes_no_charge(on_server, q):
+def test_a_ledger_that_is_made_again_on_its_server_takes_no_charge(on_server):
     """What was shown from the one before is not in it."""
     address, dataset = on_server.fresh(), {"bits": 8, "schema": {"name": "people"}, "rows": 5}
     with open_ledger(address) as opened, open_ledger(address) as other:
@@ -671,7 +668,7 @@ def test_a_ledger_that_is_made_again_on_its_server_takes_no_charge(on_server, q)
 
 @pytest.mark.parametrize("attack", ["reconstruction", "differencing"])
 def test_a_ledger_that_no_agent_wrote_is_not_attacked(file, attack):
-    found = says(attack_app, attack, file, "--dataset", "people")
+    found = says(attack_app(), attack, file, "--dataset", "people")
     assert isinstance(found.exception, InputError)
     assert "No agent answered questions" in str(found.exception)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from forgeries import rechained
+from forgeries import q, rechained
 from hypothesis import given, settings, strategies as st
 
 from hartley import Agent, Schema, open_ledger
@@ -15,10 +15,6 @@ from hartley.exact import floor_power
 from hartley.trusted.ledger.chain import add_row, find
 from hartley.trusted.ledger.rows import BEFORE_THE_FIRST, Terms, terms_of
 from hartley.trusted.ledger.state import one_part
-
-
-def q(*keys):
-    return [{"q": key} for key in keys]
 
 
 def two(_):

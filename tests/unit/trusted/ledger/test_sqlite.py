@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from forgeries import q
 
 from hartley import Agent, Schema, open_ledger
-from hartley.errors import EngineError, InputError, Refused
+from hartley.errors import EngineError, Refused
 from hartley.trusted.ledger import sqlite, sqlite as write_ahead_log
 from hartley.trusted.ledger.ledger import hash_at
 
-SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
 FRAME = 24 + 4096
 """Bytes of a page in a log."""
 
@@ -84,13 +84,9 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path, monkeypatch):
+def disk(tmp_path, monkeypatch, about):
     made = Disk(tmp_path, monkeypatch)
-    made.after(
-        lambda: made.ledger.record(
-            "people", "created", {"bits": 60, "schema": SCHEMA, "rows": 5000}
-        )
-    )
+    made.after(lambda: made.ledger.record("people", "created", about(60)))
     yield made
     made.ledger.close()
 
@@ -103,7 +99,7 @@ def answer(number):
     return [str(number % 2)]
 
 
-def test_an_answer_that_does_not_wait_is_seen_at_once_on_every_store(ledger, q, two):
+def test_an_answer_that_does_not_wait_is_seen_at_once_on_every_store(ledger, two):
     paid = ledger.reserve("people", None, q(1), two)
     entry = ledger.commit(paid, ["1"], durable=False)
     assert ledger.reserve("people", None, q(1), two).answers == ("1",)
@@ -364,30 +360,28 @@ def test_repeats_need_no_key(prepared, monkeypatch, lost):
             agent.ask("SELECT COUNT(*) FROM people WHERE age > 50")
 
 
-WITHOUT_KEY = pytest.mark.parametrize(
-    "error",
-    [EngineError("does not answer", hint="-"), Refused("may not write its key", hint="-")],
-    ids=["no answer", "no right to the key"],
-)
+NO_KEY = [EngineError("does not answer", hint="-"), Refused("may not write its key", hint="-")]
 
 
-@WITHOUT_KEY
-def test_repeats_need_no_right_to_the_key(prepared, monkeypatch, error):
+@pytest.fixture(params=NO_KEY, ids=["no answer", "no right to the key"])
+def error(request, prepared, monkeypatch):  # noqa: ARG001 - after it was prepared
+    """What reading the key raises."""
+
     def secret(_):
-        raise error
+        raise request.param
 
     monkeypatch.setattr("hartley.trusted.data.read_secret", secret)
+    return request.param
+
+
+@pytest.mark.usefixtures("error")
+def test_repeats_need_no_right_to_the_key(prepared, monkeypatch):
     monkeypatch.setattr("hartley.trusted.ledger.sqlite.os.access", lambda *_: False)
     with Agent(None, PEOPLE, ledger=prepared / "l.db") as agent:
         assert agent.ask("SELECT COUNT(*) FROM people WHERE age > 40").value == 2
 
 
-@WITHOUT_KEY
-def test_no_copy_is_opened_unchecked_where_charges_are_possible(prepared, monkeypatch, error):
-    def secret(_):
-        raise error
-
-    monkeypatch.setattr("hartley.trusted.data.read_secret", secret)
+def test_no_copy_is_opened_unchecked_where_charges_are_possible(prepared, error):
     with pytest.raises(type(error), match=error.problem):
         Agent(None, PEOPLE, ledger=prepared / "l.db")
 
@@ -456,8 +450,3 @@ def test_a_file_that_nobody_may_read_is_a_sentence(prepared):
     assert done.returncode in {1, 2}
     assert "; hint: " in done.stderr
     assert "Something went wrong" not in done.stderr
-
-
-def test_a_folder_is_no_ledger(tmp_path):
-    with pytest.raises((InputError, EngineError), match="; hint: "):
-        open_ledger(tmp_path)

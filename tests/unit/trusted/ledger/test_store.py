@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
+from forgeries import forbidden, q
 
 from hartley import open_ledger
 from hartley.errors import EngineError, HartleyError, Refused
@@ -274,8 +275,6 @@ def test_nothing_is_lost_or_charged_twice_when_processes_are_killed(place, drive
 
 # --- shared writes ---
 
-SCHEMA = {"name": "people", "columns": {"age": {"kind": "private", "range": ["0", "120"]}}}
-
 
 class Counted(deque):
     """The writes that wait, with a count of those that came."""
@@ -332,7 +331,7 @@ class Writers:
 
 
 @pytest.fixture
-def writers(tmp_path, monkeypatch):
+def writers(tmp_path, monkeypatch, about):
     statements, connect = [], sqlite.SqliteLedgerStore._connect
 
     def watched(store):
@@ -342,7 +341,7 @@ def writers(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sqlite.SqliteLedgerStore, "_connect", watched)
     with open_ledger(tmp_path / "ledger.db") as ledger:
-        ledger.record("people", "created", {"bits": 3, "schema": SCHEMA, "rows": 5000})
+        ledger.record("people", "created", about(3))
         yield Writers(ledger, statements)
 
 
@@ -427,7 +426,7 @@ def test_a_commit_that_fails_charges_nobody_of_the_group(writers, monkeypatch):
     ledger, transact, shared = writers.ledger, sqlite._transact, []
 
     def failing(connection, work, *how):
-        if getattr(work, "func", None) is sqlite.run_all:
+        if work.__name__ == "run_all":
 
             def late(transaction):
                 work(transaction)
@@ -560,14 +559,6 @@ def test_other_statements_wait_by_themselves(locked_store):
 
 MARKS = ", ".join("?" * len(FIELDS))
 INSERT = f"INSERT INTO hartley_entries ({', '.join(FIELDS)}) VALUES ({MARKS})"  # noqa: S608 - our own words
-
-
-def q(*keys):
-    return [{"q": key} for key in keys]
-
-
-def forbidden(_):
-    raise AssertionError("the price was asked for")
 
 
 @pytest.fixture

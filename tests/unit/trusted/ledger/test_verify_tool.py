@@ -262,10 +262,13 @@ def test_a_newer_format_cannot_be_read(rich, tmp_path, run):
 
 @pytest.mark.parametrize(
     "content",
-    ["[]", "null", "{", '{"bits":NaN}', '{"a":1,"a":1}', '"x"', "1e999", '{"a": 1}', "[[["],
+    [
+        *("[]", "null", "{", '{"bits":NaN}', '{"a":1,"a":1}', '"x"', "1e999", '{"a": 1}', "[[["),
+        *("1", '{"bits":"1/0"}', "NaN"),
+    ],
 )
 def test_content_that_is_not_canonical_is_a_bad_row(rich, content):
-    for at in (0, 2, 8, 9):
+    for at in range(len(rich)):
         rows = rechained([*rich[:at], replace(rich[at], content=content)])
         assert problem_of(rows)[0] == at + 1
         assert replay(rows)[1].first_bad == at + 1
@@ -561,13 +564,6 @@ def test_a_price_rests_on_earlier_charges_about_the_same_data_alone(given_rows, 
         assert said[0] == 13
 
 
-def test_a_price_names_rows_for_the_dataset_and_for_the_account_or_for_neither(given_rows):
-    rows = list(given_rows)
-    content = {word: value for word, value in rows[12].told.items() if word != "given"}
-    rows[12] = replace(rows[12], content=canonical(content))
-    assert problem_of(rechained(rows))[0] == 13
-
-
 def test_a_version_is_never_used_again(tmp_path):
     with open_ledger(tmp_path / "ledger.db") as ledger:
         ledger.record("p", "created", {"bits": 3, "schema": {}, "rows": 1, "version": "ab" * 8})
@@ -624,12 +620,6 @@ def test_an_answer_is_a_cell_index(rich, answer):
 def test_bits_are_spelled_in_one_way_and_within_reach(spender, bits):
     rows = rechained([spender[0], forged(spender[1], content={"bits": bits})])
     assert problem_of(rows) == (2, "has an invalid number of bits")
-
-
-def test_an_erasure_takes_no_note_that_could_name_a_person(rich):
-    at = next(at for at, entry in enumerate(rich) if entry.kind == "erasure")
-    rows = rechained([*rich[:at], forged(rich[at], content={"note": "Ann left"})])
-    assert problem_of(rows)[0] == at + 1
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from random_questions import coded, coded_schema
 
-from hartley import Column, Schema
 from hartley.errors import Refused
 from hartley.trusted.pricing import one_row, price as worst_case
 from hartley.trusted.pricing.after_answers import MOST_FILTERS, EarlierAnswers, RecordedLookups
@@ -28,13 +28,8 @@ ROWS = 50
 
 def schema_of(rows):
     kinds = {"f": "public", "g": "open"}
-    columns = {
-        name: Column(
-            name, kinds.get(name, "private"), low=Fraction(0), high=Fraction(9), step=Fraction(1)
-        )
-        for name in NAMES
-    }
-    return Schema("people", columns, None, 1, rows, None if rows == "public" else ROWS)
+    columns = [coded(name, 10, kinds.get(name, "private")) for name in NAMES]
+    return coded_schema(*columns, rows=rows, most=ROWS)
 
 
 def question(rng):
@@ -164,19 +159,11 @@ KINDS = ("private", "private", "private", "public", "open")
 
 
 def step_schema(rng):
-    columns = {}
+    columns = []
     for name in ("a", "b", "c", "d"):
-        points = int(rng.integers(2, 9))
-        columns[name] = Column(
-            name,
-            str(rng.choice(KINDS)),
-            low=Fraction(0),
-            high=Fraction(points - 1),
-            step=Fraction(1),
-            nullable=bool(rng.integers(5) == 0),
-        )
-    rows = ("public", "private")[rng.integers(2)]
-    return Schema("tiny", columns, None, 1, rows, None if rows == "public" else STEP_ROWS)
+        points, kind = int(rng.integers(2, 9)), str(rng.choice(KINDS))
+        columns.append(coded(name, points, kind, nullable=bool(rng.integers(5) == 0)))
+    return coded_schema(*columns, rows=("public", "private")[rng.integers(2)], most=STEP_ROWS)
 
 
 def leaf(rng, schema):

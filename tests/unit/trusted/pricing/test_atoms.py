@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from random_questions import coded, coded_schema, holds
 
-from hartley import Column, Schema
 from hartley.trusted.pricing import after_answers as told_parts, atoms
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.atoms import (
@@ -29,19 +29,11 @@ NULLABLE = {"a": False, "b": True, "c": False}
 
 
 def schema(kinds=("private",) * 3):
-    return Schema(
-        "tiny",
-        {
-            name: Column(
-                name,
-                kind,
-                low=Fraction(0),
-                high=Fraction(points - 1),
-                step=Fraction(1),
-                nullable=NULLABLE[name],
-            )
+    return coded_schema(
+        *(
+            coded(name, points, kind, nullable=NULLABLE[name])
             for (name, points), kind in zip(POINTS.items(), kinds, strict=True)
-        },
+        )
     )
 
 
@@ -50,16 +42,6 @@ def records():
         [*range(points), *([None] if NULLABLE[name] else [])] for name, points in POINTS.items()
     ]
     return [dict(zip(POINTS, codes, strict=True)) for codes in product(*domains)]
-
-
-def passes(condition, record):
-    if isinstance(condition, Leaf):
-        code = record[condition.column]
-        if code is None:
-            return condition.missing
-        return any(low <= code <= high for low, high in condition.codes)
-    combine = all if isinstance(condition, All) else any
-    return combine(passes(part, record) for part in condition.parts)
 
 
 @st.composite
@@ -104,9 +86,9 @@ def test_conjunctions_hold_where_the_condition_holds(condition):
     assert terms is not None
     for record in records():
         by_terms = any(
-            all(passes(Leaf(column, *leaf), record) for column, leaf in term) for term in terms
+            all(holds(Leaf(column, *leaf), record) for column, leaf in term) for term in terms
         )
-        assert by_terms == passes(condition, record)
+        assert by_terms == holds(condition, record)
 
 
 def test_a_filter_of_too_many_conjunctions_is_not_expanded():
@@ -159,7 +141,7 @@ def test_atoms_are_too_many_exactly_where_the_fates_of_some_columns_are(conditio
     fates = [
         {
             tuple(
-                all(passes(Leaf(c, *term[c]), record) for c in columns[:k] if c in term)
+                all(holds(Leaf(c, *term[c]), record) for c in columns[:k] if c in term)
                 for term in terms
             )
             for record in records()
@@ -173,7 +155,7 @@ def test_atoms_are_too_many_exactly_where_the_fates_of_some_columns_are(conditio
 
 
 def truth(where, terms, record):
-    return passes(where, record) and all(record[column] is not None for column, _ in terms)
+    return holds(where, record) and all(record[column] is not None for column, _ in terms)
 
 
 @given(first=leaves(), second=leaves())
@@ -192,8 +174,7 @@ def test_classes_partition_a_column(first, second):
 
 
 def test_a_wide_column_is_cut_without_listing_it():
-    wide = Column("v", "private", low=Fraction(0), high=Fraction(10**12), step=Fraction(1))
-    found = classes(wide, {(((5, 10**11),), False): 1}, 0)
+    found = classes(coded("v", 10**12 + 1), {(((5, 10**11),), False): 1}, 0)
     assert [(low, high) for _, low, high, _ in found] == [(0, 10**12), (5, 10**11)]
     assert sum(size for _, _, _, size in found) == 10**12 + 1
 
@@ -226,7 +207,7 @@ def test_types_of_known_columns_leave_the_right_part_of_each_filter(conditions):
             tuple(
                 k in left
                 and any(
-                    all(passes(Leaf(column, *leaf), {"c": code}) for column, leaf in term)
+                    all(holds(Leaf(column, *leaf), {"c": code}) for column, leaf in term)
                     for term in left[k].terms
                 )
                 for code in range(POINTS["c"])
@@ -236,7 +217,7 @@ def test_types_of_known_columns_leave_the_right_part_of_each_filter(conditions):
         found.add(truths)
     expected = {
         tuple(
-            tuple(passes(where, {**record, "c": code}) for code in range(POINTS["c"]))
+            tuple(holds(where, {**record, "c": code}) for code in range(POINTS["c"]))
             for where in conditions
         )
         for record in records()
@@ -251,24 +232,16 @@ ROWS = 20
 
 
 def schema_of(rng, rows="public"):
-    return Schema(
-        "tiny",
-        {
-            name: Column(
-                name,
-                "private" if name != "d" else ("private", "public", "open")[rng.integers(3)],
-                low=Fraction(0),
-                high=Fraction(points - 1),
-                step=Fraction(1),
-                nullable=bool(rng.integers(5) == 0),
-            )
-            for name, points in PARTED_POINTS.items()
-        },
-        None,
-        1,
-        rows,
-        None if rows == "public" else ROWS,
-    )
+    columns = [
+        coded(
+            name,
+            points,
+            "private" if name != "d" else ("private", "public", "open")[rng.integers(3)],
+            nullable=bool(rng.integers(5) == 0),
+        )
+        for name, points in PARTED_POINTS.items()
+    ]
+    return coded_schema(*columns, rows=rows, most=ROWS)
 
 
 def leaf(rng, schema):

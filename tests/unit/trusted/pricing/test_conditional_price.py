@@ -8,12 +8,14 @@ import itertools
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
+from random_questions import coded as column
 
 from hartley import Agent, Column, Schema
 from hartley.engines.coded_table import CodedTable
@@ -39,6 +41,8 @@ def module(name):
 enumerator = module("enumerator")
 
 
+A = Column("a", "private", low=Fraction(1), high=Fraction(5), step=Fraction(1), nullable=True)
+
 # --- the attack of a batch about nobody ---------------------------------------------------------
 
 
@@ -56,8 +60,8 @@ def exported_cells(agent, path):
 @pytest.mark.parametrize("everybody_first", [False, True])
 def test_quantiles_of_nobody_leave_one_constant_in_the_exported_ledger(tmp_path, everybody_first):
     ages = random.Random(1).sample(range(100), 40)
-    age = Column("age", "private", low=Fraction(0), high=Fraction(99), step=Fraction(1))
-    with Agent({"age": ages}, Schema("t", {"age": age}), ledger=tmp_path / "l", budget=9) as agent:
+    schema = Schema("t", {"age": column("age", 100)})
+    with Agent({"age": ages}, schema, ledger=tmp_path / "l", budget=9) as agent:
         median = "SELECT MEDIAN(age) FROM t"
         nobody = [f"SELECT QUANTILE(age, {k}/40) FROM t WHERE FALSE" for k in range(1, 41)]
         batch = [median, *nobody] if everybody_first else [*nobody, median]
@@ -86,15 +90,7 @@ def test_quantiles_of_nobody_leave_one_constant_in_the_exported_ledger(tmp_path,
     ],
 )
 def test_what_no_record_satisfies_is_a_constant_and_costs_nothing(tmp_path, never):
-    schema = Schema(
-        "t",
-        {
-            "a": Column(
-                "a", "private", low=Fraction(1), high=Fraction(5), step=Fraction(1), nullable=True
-            ),
-            "b": Column("b", "private", low=Fraction(1), high=Fraction(5), step=Fraction(1)),
-        },
-    )
+    schema = Schema("t", {"a": A, "b": replace(A, name="b", nullable=False)})
     aggregates = "COUNT(*), SUM(a), AVG(b), VAR_POP(b), MIN(a), MEDIAN(a), QUANTILE(a + b, 0.3)"
     seen = set()
     for number, a in enumerate(([1, 2, 3], [5, None, None], [4, 4, 4])):
@@ -110,8 +106,7 @@ def test_what_no_record_satisfies_is_a_constant_and_costs_nothing(tmp_path, neve
 
 
 def test_questions_whose_column_must_be_present_and_missing_at_once_are_about_nobody(tmp_path):
-    a = Column("a", "private", low=Fraction(1), high=Fraction(5), step=Fraction(1), nullable=True)
-    with Agent({"a": [1, None]}, Schema("t", {"a": a}), ledger=tmp_path / "l", budget=9) as agent:
+    with Agent({"a": [1, None]}, Schema("t", {"a": A}), ledger=tmp_path / "l", budget=9) as agent:
         text = "SELECT MEDIAN(a), AVG(a), SUM(a), COUNT(a) FROM t WHERE a IS NULL"
         answer = agent.ask(text)
         assert answer.bits == 0
@@ -138,14 +133,8 @@ def random_schema(random_):
     columns = {}
     for letter in "ab":
         kind = random_.choice(["private", "private", "open", "private" if hidden else "public"])
-        columns[letter] = Column(
-            letter,
-            "private" if letter == "a" else kind,
-            low=Fraction(0),
-            high=Fraction(random_.randint(1, 3)),
-            step=Fraction(1),
-            nullable=random_.random() < 0.4,
-        )
+        kind, points = "private" if letter == "a" else kind, 1 + random_.randint(1, 3)
+        columns[letter] = column(letter, points, kind, nullable=random_.random() < 0.4)
     rows_per_unit = random_.choice([1, 1, 2])
     unit, most = ("who" if rows_per_unit > 1 else None), (5 if hidden else None)
     return Schema("t", columns, unit, rows_per_unit, "private" if hidden else "public", most)

@@ -7,12 +7,13 @@ from random import Random
 
 import pytest
 from hypothesis import assume, given, settings, strategies as st
+from random_questions import coded as column, coded_schema
 
-from hartley import Column, Schema
+from hartley import Schema
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.trusted.precision import PriceDesk
-from hartley.trusted.pricing import atoms, price as worst, price as worst_case
+from hartley.trusted.pricing import price as worst
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.atoms import Atom, form_atoms
 from hartley.trusted.pricing.conditional_price import conditional_price
@@ -31,14 +32,8 @@ def steps_for_bits(questions, bits, schema):
     return steps_within(questions, floor_power(bits), schema)
 
 
-def column(name, points, kind="private", **options):
-    high = Fraction(points - 1)
-    return Column(name, kind, low=Fraction(0), high=high, step=Fraction(1), **options)
-
-
 def table(*columns, r=1, rows="public"):
-    unit, most = (None if r == 1 else "who"), (None if rows == "public" else ROWS)
-    return Schema("people", {c.name: c for c in columns}, unit, r, rows, most)
+    return coded_schema(*columns, rows=rows, most=ROWS, unit=None if r == 1 else "who", per=r)
 
 
 def total(name, where=None, step=1, constant=0, statistic=Statistic.SUM):
@@ -169,10 +164,7 @@ def test_a_batch_costs_at_least_each_part_and_at_most_the_product(steps, lows, r
     questions = [total("x", at("x", low, 29), step) for step, low in zip(steps, lows, strict=False)]
     whole = price(questions, schema).cells
     singles = [price([question], schema).cells for question in questions]
-    product = 1
-    for cells in singles:
-        product *= cells
-    assert max(singles) <= whole <= product
+    assert max(singles) <= whole <= prod(singles)
 
 
 def test_too_many_kinds_of_records_are_priced_in_parts():
@@ -437,18 +429,11 @@ POINTS = {"a": 9, "b": 4, "c": 12, "d": 3, "e": 5}
 
 def schema_of(rng, rows):
     kinds = ["private", "private", "private", rng.choice(["private", "open"]), "public"]
-    columns = {
-        name: Column(
-            name,
-            kind,
-            low=Fraction(0),
-            high=Fraction(points - 1),
-            step=Fraction(1),
-            nullable=rng.random() < 0.4,
-        )
+    columns = [
+        column(name, points, kind, nullable=rng.random() < 0.4)
         for (name, points), kind in zip(POINTS.items(), kinds, strict=True)
-    }
-    return Schema("people", columns, None, 1, rows, None if rows == "public" else FEW_ROWS)
+    ]
+    return coded_schema(*columns, rows=rows, most=FEW_ROWS)
 
 
 def condition(rng, schema, depth=0):
@@ -513,27 +498,3 @@ def test_a_price_does_not_depend_on_what_was_priced_before(seed, rows):
     # Nothing is kept from a schema to another one, though it be equal.
     fresh = [price(batch, Schema(**vars(schema))).explain() for batch in reversed(batches)]
     assert [price(batch, schema).explain() for batch in batches] == fresh[::-1]
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_questions_that_all_types_ask_are_seen_to_be_beyond_the_cap(seed, monkeypatch):
-    rng = Random(seed)  # noqa: S311 - a seed is enough
-    schema = schema_of(rng, rng.choice(["public", "private"]))
-    monkeypatch.setattr(atoms, "MOST_ATOMS", rng.choice([(2, 0), (4, 1), (16, 0)]))
-    cuts = [Leaf(name, ((rng.randint(1, POINTS[name] - 1), POINTS[name]),)) for name in "abc"]
-    linked = Form((("a", 1), ("b", 1), ("c", 1)), 0, Fraction(1))
-    filters = [*cuts, All((cuts[0], Leaf("e", ((0, 0),))))]
-    batch = [Question(Statistic.COUNT, where, None, None, 0, FEW_ROWS) for where in filters]
-    batch.append(Question(Statistic.SUM, All(), linked, None, 0, FEW_ROWS * 30, Fraction(9)))
-    batch += [question(rng, schema) for _ in range(8)]
-    seen = []
-
-    def looked_at(*of):
-        seen.append(atoms.beyond_cap(*of))
-        return seen[-1]
-
-    monkeypatch.setattr(worst_case, "beyond_cap", looked_at)
-    quick = price(batch, schema)
-    monkeypatch.setattr(worst_case, "beyond_cap", lambda *_: False)
-    assert price(batch, schema) == quick
-    assert any(seen) or atoms.MOST_ATOMS != (2, 0)

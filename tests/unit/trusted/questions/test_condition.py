@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from random_questions import coded, holds
 
 from hartley import Column, Schema
 from hartley.trusted.questions.batch import All, Either, Test as Leaf
@@ -26,7 +27,7 @@ from hartley.trusted.questions.condition import (
 )
 from hartley.trusted.questions.question import parse
 
-AGE = Column("age", "private", low=Fraction(0), high=Fraction(9), step=Fraction(1), nullable=True)
+AGE = coded("age", 10, nullable=True)
 PAY = Column("pay", "private", low=Fraction(-2), high=Fraction(2), step=Fraction(1, 2))
 WARD = Column("ward", "open", values=("a", "b", "c"), other=True)
 SCHEMA = Schema("people", {"age": AGE, "pay": PAY, "ward": WARD})
@@ -183,16 +184,6 @@ RECORDS = [
     for pay in (0, 4, 8)
     for ward in (0, 3)
 ]
-
-
-def holds(condition, row):
-    if isinstance(condition, Leaf):
-        code = row[condition.column]
-        if code is None:
-            return condition.missing
-        return any(low <= code <= high for low, high in condition.codes)
-    found = [holds(part, row) for part in condition.parts]
-    return all(found) if isinstance(condition, All) else any(found)
 
 
 def is_normal(condition, above=None):

@@ -1,0 +1,599 @@
+"""The commands ``hartley ask``, ``price`` and ``plan``: here, or at a service."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from hartley.cli.output import Format, console, print_curves, print_json, say, wants_json
+from hartley.cli.reading import (
+    RolesFile,
+    given_options,
+    open_tables,
+    read_roles,
+    reads_tables,
+)
+from hartley.cli.refusals import telling_refusals
+from hartley.errors import OptionError
+from hartley.files import check_files, read_text_file
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions
+from hartley.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hartley.client.remote_agent import RemoteAgent
+    from hartley.engines.table import Table
+    from hartley.results.plan import Plan, PriceCurve
+    from hartley.results.quote import Wish
+
+
+T = TypeVar("T")
+
+Questions = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="QUESTION...",
+        help="SQL: one SELECT over the table of the schema; several questions make one batch.",
+        show_default=False,
+    ),
+]
+QuestionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help="A file of questions instead, as hartley plan writes it: SQL with wishes in comments.",
+    ),
+]
+PublicRows = Annotated[
+    int | None,
+    typer.Option(
+        "--rows",
+        metavar="N",
+        help="The public number of rows, if there is no ledger to read it from; errors depend on "
+        "it.",
+    ),
+]
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", metavar="FILE", help="The public schema of the table, in TOML.")
+]
+LocalSchema = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="The public schema of the table, in TOML; needed without --url.",
+    ),
+]
+LedgerAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE|URL",
+        help="The ledger of charges: a file or postgresql://...; needed without --url.",
+    ),
+]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="TABLE",
+        help="The private table: a Parquet or CSV file, FILE.duckdb::TABLE, or "
+        "postgresql://...::TABLE; if omitted, the coded copy of an earlier call is used.",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="BITS",
+        help="The budget in bits; needed the first time a table is used.",
+    ),
+]
+Place = Annotated[
+    str | None,
+    typer.Option(
+        "--place",
+        metavar="PLACE",
+        help="Where to keep the coded copy; default: next to the ledger file.",
+    ),
+]
+WishedError = Annotated[
+    str | None,
+    typer.Option("--error", metavar="NUMBER", help="The largest error that the answers may have."),
+]
+WishedBits = Annotated[
+    str | None,
+    typer.Option(
+        "--bits", metavar="BITS", help="The price of each question in bits, instead of --error."
+    ),
+]
+MinRows = Annotated[
+    str | None,
+    typer.Option(
+        "--min-rows",
+        metavar="N",
+        help="Keep the --error of averages and spreads if at least N rows count; needed where "
+        "their number is private.",
+    ),
+]
+Vacuous = Annotated[
+    bool,
+    typer.Option(
+        "--vacuous", help="Also accept answers that are sure to say no more than the schema."
+    ),
+]
+Analyst = Annotated[
+    str | None,
+    typer.Option("--analyst", metavar="NAME", help="The analyst who asks, if allowances are set."),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Also write a report to open in a browser."),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Also write the points of the curve as a CSV file."),
+]
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="Ask a service at this address instead, like https://agent.example.org.",
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="A file that holds the token for --url; default: the variable HARTLEY_TOKEN.",
+    ),
+]
+DatasetName = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The dataset of --url, if the account sees several."
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates",
+        metavar="FILE",
+        help="Certificates to trust for --url instead of the system's, in PEM format.",
+    ),
+]
+
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Send the token of --url without encryption, in a network that you trust.",
+    ),
+]
+
+
+@reads_tables
+def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    question: Questions = None,
+    file: QuestionFile = None,
+    schema: LocalSchema = None,
+    ledger: LedgerAddress = None,
+    table: Source = None,
+    budget: Budget = None,
+    place: Place = None,
+    error: WishedError = None,
+    bits: WishedBits = None,
+    min_rows: MinRows = None,
+    analyst: Analyst = None,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Record the table as a new version; earlier charges stay."),
+    ] = False,
+    vacuous: Vacuous = False,
+    roles: RolesFile = None,
+    reading: ReadingOptions = AS_WRITTEN,
+    url: Url = None,
+    token_file: TokenFile = None,
+    dataset: DatasetName = None,
+    certificates: Certificates = None,
+    insecure: Insecure = False,
+    json: Format = None,
+) -> None:
+    """Answer a question about a private table truthfully, if the budget covers its price.
+
+    [dim]Example: hartley ask "SELECT AVG(age) FROM people" --table people.parquet
+    --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
+    """
+    asked = _asked(question, file)
+    if url is not None:
+        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
+        others = {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
+        refuse_local(local | others | given_options(reading))
+        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
+        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
+        ask_service(remote, asked, wishes, json)
+        return
+    refuse_remote(
+        {
+            "--token-file": token_file,
+            "--dataset": dataset,
+            "--certificates": certificates,
+            "--insecure": insecure or None,
+        }
+    )
+    from hartley.agent.agent import ask  # not needed to ask a service
+
+    schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
+    data: Any = table  # with roles, the schema says which identifier stays: that of the unit
+    if table is not None and roles is None:
+        data = open_tables([table], reading, warn=False)
+    with telling_refusals(json):
+        reply: Any = ask(
+            asked,
+            schema,
+            table=data,
+            ledger=ledger,
+            budget=budget,
+            place=place,
+            update=update,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            analyst=analyst,
+            vacuous=vacuous,
+            roles=None if roles is None else read_roles(roles, reading),
+        )
+    if wants_json(json):
+        print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())
+        return
+    out = console()
+    for answer in reply:
+        if len(asked) > 1:
+            out.print(answer.text, style="dim", markup=False, highlight=False)
+        out.print(answer.reading)
+    out.print(reply[0].caption, style="dim", highlight=False)
+
+
+@reads_tables
+def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    question: Questions = None,
+    file: QuestionFile = None,
+    schema: LocalSchema = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", metavar="FILE|URL", help="Also show what would be due now."),
+    ] = None,
+    rows: PublicRows = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="TABLE",
+            help="Count the rows of this table instead; only if their number is public.",
+        ),
+    ] = None,
+    error: WishedError = None,
+    bits: WishedBits = None,
+    min_rows: MinRows = None,
+    analyst: Analyst = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the atoms and factors behind the price.")
+    ] = False,
+    vacuous: Vacuous = False,
+    curve: Annotated[
+        bool,
+        typer.Option("--curve", help="Show what more bits buy: the prices at which errors fall."),
+    ] = False,
+    html: Html = None,
+    csv: Csv = None,
+    reading: ReadingOptions = AS_WRITTEN,
+    url: Url = None,
+    token_file: TokenFile = None,
+    dataset: DatasetName = None,
+    certificates: Certificates = None,
+    insecure: Insecure = False,
+    json: Format = None,
+) -> None:
+    """Show what questions would cost, from the public schema alone; nothing is spent.
+
+    [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
+    --rows 5000 --error 0.5[/dim]
+    """
+    if url is not None:
+        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
+        others = {"--analyst": analyst, "--html": html, "--csv": csv}
+        refuse_local(local | others | given_options(reading))
+        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
+        asked = _asked(question, file)
+        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
+        price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)
+        return
+    refuse_remote(
+        {
+            "--token-file": token_file,
+            "--dataset": dataset,
+            "--certificates": certificates,
+            "--insecure": insecure or None,
+        }
+    )
+    from hartley.agent.quoting import price  # not needed to ask a service
+
+    schema = needed(schema, "--schema")
+    if table is not None and rows is None and ledger is None:
+        rows = _count_rows(open_tables([table], reading, warn=False))
+    asked = _asked(question, file)
+    options: dict[str, Any] = {"ledger": ledger, "rows": rows, "analyst": analyst}
+    options |= {"error": error, "bits": bits, "min_rows": min_rows}
+    if curve or html is not None or csv is not None:
+        with telling_refusals(json):
+            curves = [_curve(each, schema, options) for each in asked]
+            whys = [price(each, schema, **options).explanation for each in asked if explain]
+        print_curves(curves, whys, json, _written_curve(curves, html, csv))
+        return
+    with telling_refusals(json):
+        quote = price(asked, schema, vacuous=vacuous, **options)
+    if wants_json(json):
+        print_json(quote.to_dict() | ({"explanation": quote.explanation} if explain else {}))
+        return
+    out = console()
+    out.print(str(quote), markup=False)
+    if explain:
+        out.print()
+        out.print(quote.explanation, markup=False)
+
+
+def needed(value: T | None, option: str) -> T:
+    """Return an option that is needed where no service is asked."""
+    if value is None:
+        raise OptionError(
+            f"The option {option} is missing", hint="give it, or ask a service with --url"
+        )
+    return value
+
+
+def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:
+    """Return the questions of a command line, or those of a file with their wishes."""
+    if (file is None) == (not questions):
+        problem = "no question" if file is None else "questions and a file of questions"
+        raise OptionError(
+            f"The command line has {problem}",
+            hint="write one question or more, or name a file with --file",
+        )
+    if file is None:
+        return [*(questions or [])]
+    from hartley.agent.workload import read_workload
+
+    return [entry.wish for entry in read_workload(file)]
+
+
+def _curve(
+    question: str | Wish,
+    schema: Path,
+    options: Any,  # noqa: ANN401 - what price_curve takes
+) -> PriceCurve:
+    from hartley.agent.curve import price_curve
+
+    return price_curve(question, schema, **options)
+
+
+def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None) -> dict[str, str]:
+    """Write a curve; a file holds one. Return the files by their kinds."""
+    from hartley.files import check_files, write_all_or_none, write_whole
+    from hartley.reports import write_html
+
+    if len(curves) > 1 and (html is not None or csv is not None):
+        raise OptionError(
+            f"A report is of one question, and {len(curves)} were asked",
+            hint="leave out --html and --csv, or write one report per question",
+        )
+    check_files({"report": html, "table of points": csv}, {})
+    written: dict[str, str] = {}
+    with write_all_or_none():
+        if html is not None:
+            written["html"] = str(write_html(curves[0], html))
+        if csv is not None:
+            written["csv"] = str(write_whole(csv, curves[0].csv()))
+    return written
+
+
+def _count_rows(table: Table) -> int:
+    from hartley.tables.view import run
+
+    rows: int = run(table, table.expression.count().to_pyarrow).as_py()
+    return rows
+
+
+def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS",
+            help="A file of SQL statements, with wishes in comments: -- bits=2, -- error=0.5, "
+            "-- min_rows=100, -- weight=3.",
+        ),
+    ],
+    schema: SchemaFile,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="BITS",
+            help="The bits that the batch may cost; questions without a wish share them.",
+        ),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger",
+            metavar="FILE|URL",
+            help="Take into account what your account asked before and has left.",
+        ),
+    ] = None,
+    rows: PublicRows = None,
+    error: Annotated[
+        str | None,
+        typer.Option(
+            "--error", metavar="NUMBER", help="The largest error for questions without a wish."
+        ),
+    ] = None,
+    bits: Annotated[
+        str | None,
+        typer.Option("--bits", metavar="BITS", help="The price of each question without a wish."),
+    ] = None,
+    min_rows: MinRows = None,
+    absolute: Annotated[
+        bool,
+        typer.Option(
+            "--absolute", help="Compare errors as numbers, not as shares of what the schema allows."
+        ),
+    ] = False,
+    analyst: Analyst = None,
+    vacuous: Vacuous = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the batch, ready for hartley ask --file."
+        ),
+    ] = None,
+    json: Format = None,
+) -> None:
+    """Plan a workload: its price as one batch and one by one, and how to share a budget.
+
+    [dim]Example: hartley plan questions.sql --schema people.toml --rows 5000 --budget 16
+    --out batch.sql[/dim]
+    """
+    from hartley.agent.planning import plan
+    from hartley.files import write_whole
+
+    check_files({"batch": out}, {"file of questions": [questions], "schema": [schema]})
+    with telling_refusals(json):
+        planned: Plan = plan(
+            questions,
+            schema,
+            budget=budget,
+            ledger=ledger,
+            rows=rows,
+            analyst=analyst,
+            error=error,
+            bits=bits,
+            min_rows=min_rows,
+            absolute=absolute,
+            vacuous=vacuous,
+        )
+        written = None if out is None else str(write_whole(out, planned.to_sql()))
+    if wants_json(json):
+        content: dict[str, Any] = planned.to_dict()
+        print_json(content | ({} if written is None else {"batch_file": written}))
+        return
+    say(str(planned))
+    if written is not None:
+        say(f"Batch: {written}")
+
+
+TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def connected(
+    url: str,
+    token_file: Path | None,
+    dataset: str | None,
+    certificates: Path | None,
+    *,
+    insecure: bool,
+) -> RemoteAgent:
+    """Connect to the dataset that the options name."""
+    from hartley.client.remote_agent import connect
+
+    token = _token(token_file)
+    return connect(url, token=token, dataset=dataset, certificates=certificates, insecure=insecure)
+
+
+def refuse_local(options: Mapping[str, object]) -> None:
+    """Raise an error for options that the service decides on."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise OptionError(
+            f"The service decides on {listed(given)}", hint="leave that out, or leave out --url"
+        )
+
+
+def refuse_remote(options: Mapping[str, object]) -> None:
+    """Raise an error for options that only make sense with --url."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise OptionError(
+            f"There is no service for {listed(given)}", hint="give its address with --url"
+        )
+
+
+def _token(file: Path | None) -> str:
+    """Return the token; it is never an option, since others can see a command line."""
+    if file is not None:
+        return read_text_file(file, what="token file").strip()
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        raise OptionError(
+            "There is no token for the service",
+            hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
+        )
+    return token
+
+
+def ask_service(
+    remote: RemoteAgent,
+    asked: Sequence[object],
+    wishes: dict[str, Any],
+    json: bool | None,
+) -> None:
+    """Ask a service, and print the answers as ``hartley ask`` does."""
+    with remote, telling_refusals(json):
+        reply: Any = remote.ask(asked[0] if len(asked) == 1 else list(asked), **wishes)
+    if wants_json(json):
+        print_json(reply.to_dict())
+        return
+    out = console()
+    answers = [reply] if len(asked) == 1 else list(reply)
+    for answer in answers:
+        if len(answers) > 1:
+            out.print(answer.text, style="dim", markup=False, highlight=False)
+        out.print(answer.reading)
+    out.print(answers[0].caption, style="dim", highlight=False)
+
+
+def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
+    remote: RemoteAgent,
+    asked: Sequence[object],
+    wishes: dict[str, Any],
+    json: bool | None,
+    *,
+    explain: bool,
+    curve: bool,
+) -> None:
+    """Show prices of a service, and print them as ``hartley price`` does."""
+    bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
+    if curve:
+        with remote, telling_refusals(json):
+            curves = [remote.curve(each, **bounds) for each in asked]
+            explanations = [remote.explain(each, **bounds) for each in asked if explain]
+        print_curves(curves, explanations, json)
+        return
+    with remote, telling_refusals(json):
+        quote = remote.price(list(asked), **wishes)
+        explanation = remote.explain(list(asked), **bounds) if explain else None
+    if wants_json(json):
+        more = {} if explanation is None else {"explanation": explanation}
+        print_json(quote.to_dict() | more)
+        return
+    out = console()
+    out.print(str(quote), markup=False)
+    if explanation is not None:
+        out.print()
+        out.print(explanation, markup=False)
