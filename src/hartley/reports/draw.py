@@ -295,9 +295,10 @@ def _draw_series(
     if series.low and series.high:
         ends = zip(series.y, series.low, series.high, strict=True)
         reach = [(max(y - low, 0), max(high - y, 0)) for y, low, high in ends]
+        edge = INK if series.kind == "bars" else colour
         axes.errorbar(
             at, series.y, yerr=list(zip(*reach, strict=True)), fmt="none", capsize=2.5,
-            ecolor=INK if series.kind == "bars" else colour, elinewidth=1,
+            color=edge, ecolor=edge, elinewidth=1,
         )  # fmt: skip
 
 

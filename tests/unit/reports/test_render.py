@@ -25,7 +25,6 @@ from hartley.reports.render import (
     page,
     plain_text,
     report_of,
-    table_csv,
 )
 
 NAME = "<b>[bold]$x$"
@@ -209,11 +208,6 @@ def test_the_first_picture_is_drawn():
     assert figure_svg(plot(REPORT)).startswith("<svg")
     with pytest.raises(OptionError, match="there is nothing to draw"):
         plot(Report("Test", "Nothing."))
-
-
-def test_a_file_has_the_values_of_cells():
-    table = Grid((Heading("a"), Heading("b, c")), ((Cell("½", value=0.5), "x"),))
-    assert table_csv(table) == 'a,"b, c"\n0.5,x\n'
 
 
 @pytest.mark.parametrize("other", [None, "audit.html", {"age": [1]}, 3.5, hartley.AuditReport])
