@@ -162,8 +162,8 @@ class CutBox:
 
     def _extreme(self, chosen: Callable[[list[Fraction]], Fraction]) -> Volume:
         """Return the smallest (min) or the largest (max) volume of an output."""
-        found = self._measured(self._candidates(smallest=chosen is min))
-        low, high = chosen([v.low for v in found]), chosen([v.high for v in found])
+        volumes = self._measured(self._candidates(smallest=chosen is min))
+        low, high = chosen([v.low for v in volumes]), chosen([v.high for v in volumes])
         return Volume.between(low, high, gap=self.gap, whole=self.total)
 
     def _measured(self, cells: tuple[int, ...]) -> list[Volume]:

@@ -394,11 +394,9 @@ def _round(surface: list[Point]) -> Ball:
     products = matrix * matrix.transpose()
     squares = flint.fmpq_mat(len(edges), 1, [products[i, i] / 2 for i in range(len(edges))])
     shift = [fraction(by) for by in (products.solve(squares).transpose() * matrix).entries()]
-    return tuple(o + s for o, s in zip(origin, shift, strict=True)), _dot(shift, shift)
-
-
-def _dot(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
+    return tuple(o + s for o, s in zip(origin, shift, strict=True)), sum(
+        (s * s for s in shift), Fraction(0)
+    )
 
 
 def _square_distance(point: Point, from_point: Point) -> Fraction:
