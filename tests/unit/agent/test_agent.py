@@ -19,7 +19,7 @@ import pytest
 
 import hartley
 from hartley import Agent, Answer, BatchAnswer, Schema, Wish, open_ledger
-from hartley.agent import agent as opening_agent
+from hartley.agent import quoting
 from hartley.agent.replay import verify_prices
 from hartley.engines import coded_table as copying
 from hartley.errors import HartleyError, InputError, OptionError, Refused
@@ -749,7 +749,7 @@ def test_what_is_no_ledger_is_refused_with_a_sentence(ledger):
 
 
 def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_path, monkeypatch):
-    plan, make_quote, used = PriceDesk.plan, opening_agent.quote, []
+    plan, make_quote, used = PriceDesk.plan, quoting.quote, []
 
     def replaced_meanwhile(desk, *about):
         used.append(desk)
@@ -762,7 +762,7 @@ def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_pat
         return make_quote(desk, *about, **more)
 
     monkeypatch.setattr(PriceDesk, "plan", replaced_meanwhile)
-    monkeypatch.setattr(opening_agent, "quote", noted)
+    monkeypatch.setattr(quoting, "quote", noted)
     with Agent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
         old = agent.desk
         agent.price("SELECT AVG(age) FROM people", bits=2)

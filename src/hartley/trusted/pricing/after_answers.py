@@ -507,18 +507,11 @@ class PartPricing:
 
     def _of_publics(self) -> PublicParts | None:
         resolved = self._resolve()
-        publics = None if resolved is None else resolved.public_types()
-        if resolved is None or publics is None:
+        if resolved is None:
             return None
-        cuts, listed = publics
-        cells: dict[KnownType, int] = {}
-        for public in listed:
-            if public not in cells:
-                most = self._most(resolved, resolved.refine(public, ("open",)))
-                if most is None:
-                    return None
-                cells[public] = most
-        return PublicParts.of(cuts, tuple([cells[public] for public in listed]))
+        return resolved.by_public(
+            lambda public: self._most(resolved, resolved.refine(public, ("open",)))
+        )
 
     def _largest(self) -> int | None:
         resolved = self._resolve()

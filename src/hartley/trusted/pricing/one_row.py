@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.trusted.pricing.atoms import Asked, Atom, bits_of, classes, direction_of, segments
 from hartley.trusted.pricing.regions import (
+    PublicParts,
     crossings,
     crossings_of_hull,
     crossings_with_zero,
@@ -27,11 +28,11 @@ from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES, SUM
 from hartley.trusted.questions.condition import possible_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from hartley.schema.schema import Schema
     from hartley.trusted.pricing.atoms import Atoms, CodeClass, Direction, IntRange
-    from hartley.trusted.pricing.regions import CellGrid, Cuts, Vector
+    from hartley.trusted.pricing.regions import CellGrid, Vector
     from hartley.trusted.questions.batch import Question, Statistic
     from hartley.trusted.questions.condition import Conjunction, Leaf
 
@@ -587,11 +588,10 @@ class Resolved:
             states = refined
         return list(states.values())
 
-    def public_types(self) -> tuple[Cuts, list[KnownType]] | None:
-        """Return every type of the public columns that questions tell apart; None if too many.
+    def by_public(self, price: Callable[[KnownType], int | None]) -> PublicParts | None:
+        """Return the price of every type of the public columns; None if one is None or too many.
 
-        Each used column is cut into runs of codes that all filters treat alike. The types are in
-        the order of ``PublicParts``.
+        Each used column is cut into runs of codes that all filters treat alike.
         """
         listed, several = [], 1
         for column in sorted(self._used(("public",))):
@@ -600,14 +600,21 @@ class Resolved:
             if several > MOST_PUBLIC:
                 return None
             listed.append((column, runs))
-        moves, types = [self._moved(column) for column, _ in listed], []
+        moves = [self._moved(column) for column, _ in listed]
+        cells: dict[KnownType, int] = {}
+        by_type = []
         for chosen in product(*[runs for _, runs in listed]):
             known = self.start()
             for (_, possible, low, high), moved in zip(chosen, moves, strict=True):
                 known = _narrowed(known, possible, moved, low, high)
-            types.append(known)
+            if known not in cells:
+                priced = price(known)
+                if priced is None:
+                    return None
+                cells[known] = priced
+            by_type.append(cells[known])
         cuts = tuple([(name, tuple([run[0] for run in runs])) for name, runs in listed])
-        return cuts, types
+        return PublicParts.of(cuts, tuple(by_type))
 
     def _runs(self, column: str) -> list[tuple[int, int, int, int]]:
         """Cut a column into runs: the first code of each, its terms, and the range of its codes."""

@@ -122,25 +122,18 @@ class Pricer:
 
     def by_public(self, grids: Sequence[CellGrid]) -> PublicParts | None:
         """Return the price for every type of the public columns; None beyond a cap."""
-        publics = self._resolved.public_types()
-        if publics is None:
-            return None
-        cuts, listed = publics
         blind = prod([self._blind(n, grids[n]) for n in self._resolved.opaque])
-        cells: dict[KnownType, int] = {}
         named: dict[object, int] = {}
         priced: _Priced = {}
         several = self.schema.rows_per_unit > 1
-        for public in listed:
-            if public in cells:
-                continue
+
+        def cells_of(public: KnownType) -> int | None:
             types = self._resolved.refine(public, ("open",), apart=several)
             if types is None:
                 return None
             if several:
-                cells[public] = self._of_types(types, grids).cells
-                continue
-            cells[public] = 1
+                return self._of_types(types, grids).cells * blind
+            most = 1
             for known in types:
                 members = independent(self._resolved.asked(known))
                 groups = [self._group(each) for each in members]
@@ -148,8 +141,10 @@ class Pricer:
                 key = tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
                 if key not in named:
                     named[key] = self._of_type(groups, grids, priced).cells
-                cells[public] = max(cells[public], named[key])
-        return PublicParts.of(cuts, tuple([cells[public] * blind for public in listed]))
+                most = max(most, named[key])
+            return most * blind
+
+        return self._resolved.by_public(cells_of)
 
     # --- one row per person ---------------------------------------------------------------------
 
