@@ -101,7 +101,7 @@ class Ordering(codec.Result):
 
 
 BEST_ORDER = codec.Codec(
-    lambda content: replace(Ordering.read(content), best=as_truth(content["proved"])),
+    lambda content: replace(Ordering.codec().read(content), best=as_truth(content["proved"])),
     lambda order: order.to_dict() | {"proved": order.best},
 )
 
@@ -146,14 +146,14 @@ class PlannedQuestion(codec.Result):
         return self.entry.wish.text
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a question of a reply; its wish is written in texts."""
         wished = {name: content[name] for name in WISHED}
         each(or_none(as_error))([*wished.values()])  # texts of exact numbers
         wish = Wish(as_text(content["question"]), **wished)
-        return super().read(content, entry=WorkloadEntry(wish, as_error(content["weight"])))
+        return super()._read(content, entry=WorkloadEntry(wish, as_error(content["weight"])))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require both errors of the same numbers."""
         require(dict(self.errors).keys() == dict(self.full_errors).keys())
 
@@ -291,7 +291,7 @@ class Plan(codec.Result):
         entries = [self.questions[place].entry for place in self.best.places]
         return head + "".join(entry.to_sql() for entry in entries)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require that both orders are of all questions."""
         places = list(range(len(self.questions)))
         for order in (self.given, self.best):
@@ -456,15 +456,15 @@ class PricePoint(codec.Result):
         return bits_for(self.limit)
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a price of a reply."""
         wish = as_text(content["wish_bits"])
         require(len(wish) < LONGEST_WISH and as_error(wish) <= MOST_WISHED)
-        point = super().read(content, limit=floor_power(wish))
+        point = super()._read(content, limit=floor_power(wish))
         vars(point)["wish"] = wish  # which takes long to find
         return point
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require all errors of the same numbers, and no more to be due than the price alone."""
         labels = {*dict(self.errors)}
         require(labels == {*dict(self.full_errors)} >= {*self.vacuous})
@@ -533,10 +533,10 @@ class PriceCurve(codec.Result, Readable):
         return f"Next useful price after {now}: {end}."
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a curve of a reply, of a sensible size."""
         require(len(content["points"]) <= MOST_POINTS)
-        return super().read(content)
+        return super()._read(content)
 
     def csv(self) -> str:
         """Return one line per price and number: text for a spreadsheet."""

@@ -253,11 +253,11 @@ class Quote(codec.Result):
         return None if self.affordable is None else self.bits
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a reply; ``explanation`` is empty unless the reply has one."""
-        return super().read(content, explanation=as_text(content.get("explanation", "")))
+        return super()._read(content, explanation=as_text(content.get("explanation", "")))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require one price, promised for these questions, and numbers that the errors name."""
         codec.check_same(bits_at_least(self.cells), self.bits_alone)
         promised = self.certificate.parameters
