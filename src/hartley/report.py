@@ -334,14 +334,16 @@ class Chart:
         """Return the numbers of the picture as a table with six digits, folded on a page."""
         names, *lines = self.lines()
         columns = [
-            Heading(
-                str(name),
-                "number" if all(not isinstance(v, str) or not v for v in column) else "text",
-            )
+            (str(name), column)
             for name, *column in zip(names, *lines, strict=True)
+            if any(value != "" for value in column)
         ]
+        headings = (
+            Heading(name, "text" if any(isinstance(v, str) and v for v in column) else "number")
+            for name, column in columns
+        )
         rows = (
             tuple(value if isinstance(value, str) else f"{value:.6g}" for value in line)
-            for line in lines
+            for line in zip(*(column for _, column in columns), strict=True)
         )
-        return Grid(tuple(columns), tuple(rows), folded="The numbers")
+        return Grid(tuple(headings), tuple(rows), folded="The numbers")

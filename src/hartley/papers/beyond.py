@@ -27,7 +27,7 @@ from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.dynamics import FiniteSystem
 from hartley.report import Chart, Panel, Series
-from hartley.studies.look.microaggregation import mdav
+from hartley.studies.release.microaggregation import mdav
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from hartley.papers.figure import Claim, Figure, series_of, unwatched
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.gaussian.bound import mutual_information_bound, quadratic_gaussian_bound
 from hartley.report import Chart, Panel, Series
-from hartley.studies.look.microaggregation import mdav, mu_approx
+from hartley.studies.release.microaggregation import mdav, mu_approx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.papers.figure import Progress
-    from hartley.studies.look.microaggregation import Microaggregation
+    from hartley.studies.release.microaggregation import Microaggregation
 
     Floats = NDArray[np.float64]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Key:
-    """One value of a column, or one bin, that a group stands for; from the schema alone."""
+    """The value of a column, or the bin, of one group; from the schema alone."""
 
     value: str | int | bool | Fraction | dt.date | None
     """The value; None for missing values, and for values that are not declared."""

@@ -86,7 +86,7 @@ def perhaps(codec: Codec) -> Codec:
 
 
 def ratio_bits(due: Fraction) -> float:
-    """Return what is due in bits; it need not be a whole number of cells (docs/accountant.md)."""
+    """Return a charge in bits; it need not be a whole number of cells (docs/accountant.md)."""
     return bits_at_least(*due.as_integer_ratio())
 
 

@@ -96,7 +96,7 @@ class Ordering(codec.Result):
 
     @property
     def total(self) -> Fraction:
-        """The product of what is due."""
+        """The product of the charges."""
         return prod(self.cells, start=Fraction(1))
 
 
@@ -239,7 +239,7 @@ class Plan(codec.Result):
 
     @property
     def bits(self) -> float:
-        """What is due for the batch, in bits."""
+        """The charge for the batch, in bits."""
         return ratio_bits(self.batch)
 
     @property
@@ -500,7 +500,7 @@ class PriceCurve(codec.Result, Readable):
     """The cells that the wish of the question costs: the price to compare with."""
 
     def at(self, bits: object) -> PricePoint | None:
-        """Return the finest answer that a wish for so many bits gives; None if there is none.
+        """Return the finest answer that a wish for some bits gives; None if there is none.
 
         What is free is given for any wish.
         """
@@ -508,7 +508,7 @@ class PriceCurve(codec.Result, Readable):
         return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> PricePoint | None:
-        """Return the next useful price above a wish for so many bits; None at the end."""
+        """Return the next useful price above a wish for some bits; None at the end."""
         return self._above(floor_power(bits, what="price"))
 
     @property
@@ -628,7 +628,7 @@ def _now_words(point: PricePoint) -> str:
 
 
 def bits_for(cells: int) -> str:
-    """Return the shortest decimal number of bits that buys exactly so many cells.
+    """Return the shortest decimal number of bits that buys exactly a number of cells.
 
     The smallest number with the fewest decimals among those with floor(2^bits) = cells.
 

@@ -60,7 +60,7 @@ Errors: TypeAlias = tuple[tuple[str, Fraction], ...]
 
 
 class ErrorsAtRows(NamedTuple):
-    """The errors of numbers that depend on a private number of rows, if so many rows count."""
+    """The errors of numbers that depend on a private number of rows, if at least ``rows`` count."""
 
     rows: int
     errors: Errors
@@ -295,7 +295,7 @@ class Quote(codec.Result):
         ]
 
     def _if_rows(self, text: int, label: str) -> str:
-        """Say which error a number has if at least so many rows count."""
+        """Say which error a number has if a certain number of rows count."""
         words = [
             f"{number(error, round='up')} if {'' if place else 'at least '}{some.rows:,}"
             f"{'' if place else ' rows count'}"

@@ -56,7 +56,8 @@ def attack_homogeneity(  # noqa: PLR0913 - each is one choice of the user's
         confidential: The confidential columns.
         roles: the confirmed roles, which name the columns that are not given.
         near: Treat confidential numbers that are this close together as equal.
-        hierarchy: CSV file; each line has a confidential value and its groups, from narrow to wide.
+        hierarchy: A CSV file: each line has a confidential value and its groups, from narrow to
+            wide.
         times: Count a value as skewed if it is this many times as likely as in the table.
 
     Example:
@@ -319,7 +320,7 @@ def attack_uniqueness(  # noqa: PLR0913 - each is one choice of the user's
         table: a table, in all forms that ``open_table`` takes, or one already open.
         columns: The released columns; default: those of the policy, or the keys of the roles.
         roles: the confirmed roles, which name the columns that are not given.
-        policy: Release the readings by this policy file.
+        policy: Release the records by this policy file.
         grid: Release this coordinate in floor(2^(bits/2)) equal cells; needs --bits.
         bits: The budget in bits of a point with two coordinates.
         person: The column that identifies the person of each row.

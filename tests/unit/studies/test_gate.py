@@ -193,7 +193,7 @@ def test_every_attack_stops_above_a_limit(folder, attack, monkeypatch):
         "table": {"name": "t"},
         "columns": {"age": {"kind": "private", "range": [0, 3], "step": 1}},
     }
-    for old in [*folder.glob("ledger.db"), *folder.glob("*.head")]:
+    for old in [*folder.glob("ledger.db"), *folder.glob("*.head"), *folder.glob("b.*")]:
         old.unlink()
     with hartley.Agent({"age": [3]}, schema, budget=4, ledger=folder / "ledger.db") as agent:
         agent.ask("SELECT SUM(age) FROM t", error=0)

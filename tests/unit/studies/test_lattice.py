@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hartley.policies.hierarchy import key_levels
-from hartley.studies.look import generalisation as lattice
-from hartley.studies.look.generalisation import KeyPoints, search_lattice
+from hartley.studies.release import generalisation as lattice
+from hartley.studies.release.generalisation import KeyPoints, search_lattice
 
 
 def table_of(seed):

@@ -231,10 +231,10 @@ def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
         ({"columns": "job", "retain": 0.5, "lam": 1}, "Both retain and lam give a matrix"),
         ({"columns": "job"}, "No matrix is given"),
         ({"retain": 0.5}, "No column to perturb"),
-        ({"rules": JOB, "columns": "job"}, "already names the columns and matrices"),
-        ({"rules": JOB, "invariant": True}, "already names the columns and matrices"),
-        ({"rules": JOB, "certificate": "c.json"}, "No certificate can be written"),
-        ({"rules": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
+        ({"policy": JOB, "columns": "job"}, "already names the columns and matrices"),
+        ({"policy": JOB, "invariant": True}, "already names the columns and matrices"),
+        ({"policy": JOB, "certificate": "c.json"}, "No certificate can be written"),
+        ({"policy": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
     ],
 )
 def test_a_contradiction_is_refused_before_anything_is_written(people, tmp_path, options, problem):

@@ -116,7 +116,7 @@ def test_rows_without_a_confidential_value_count_for_the_estimates(tmp_path):
     ("options", "sentence"),
     [
         ({"columns": "age", "retain": "0.8", "invariant": True}, "exclude each other"),
-        ({"rules": JOB}, "already names the columns"),
+        ({"policy": JOB}, "already names the columns"),
         (
             {"columns": "age", "retain": "0.8", "certificate": "c.json", "policy_out": "p.toml"},
             "No certificate covers estimates",

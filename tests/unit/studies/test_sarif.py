@@ -85,7 +85,8 @@ def test_a_report_follows_the_standard(number):
     assert len(run["results"]) == number
     for result, (_, file, line, _, _) in zip(run["results"], FINDINGS, strict=False):
         assert rules[result["ruleIndex"]] == result["ruleId"]
-        assert result["level"] in {"none", "note", "warning", "error"}
+        assert type(result["ruleIndex"]) is int
+        assert result["level"] == ("warning" if result["ruleId"] == "hartley/open" else "error")
         assert result["message"]["text"].isprintable()
         (location,) = result["locations"]
         assert location["physicalLocation"]["region"]["startLine"] == max(line, 1)
@@ -99,27 +100,3 @@ def test_a_report_follows_the_standard(number):
 
 def test_every_kind_of_finding_is_a_rule():
     assert {rule for rule, *_ in FINDINGS} == set(RULES)
-
-
-def test_what_code_hosts_need_has_the_types_of_the_standard():
-    findings = tuple(GateFinding(rule, "A message.", "a.csv", 2, "north") for rule in RULES)
-    log = json.loads(sarif_text("audit", [GateCase("a.csv", "a.csv", findings)]))
-    assert log["version"] == "2.1.0"
-    assert isinstance(log["runs"], list)
-    for run in log["runs"]:
-        driver = run["tool"]["driver"]
-        assert driver["name"] == "hartley"
-        assert isinstance(driver["version"], str)
-        assert all(isinstance(rule["id"], str) for rule in driver["rules"])
-        assert len(run["results"]) == len(RULES)
-        for result in run["results"]:
-            assert type(result["ruleIndex"]) is int
-            assert 0 <= result["ruleIndex"] < len(driver["rules"])
-            assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-            assert result["level"] == ("warning" if result["ruleId"] == "hartley/open" else "error")
-            assert isinstance(result["message"]["text"], str)
-            for location in result["locations"]:
-                physical = location["physicalLocation"]
-                assert isinstance(physical["artifactLocation"]["uri"], str)
-                assert type(physical["region"]["startLine"]) is int
-                assert physical["region"]["startLine"] >= 1

@@ -471,14 +471,9 @@ class PartPricing:
         return {entry.row for entry in (*self._filters, *self._sums)}
 
     @property
-    def filters(self) -> list[Question]:
-        """The earlier filters that are looked at."""
-        return [entry.question for entry in self._filters]
-
-    @property
-    def sums(self) -> list[Question]:
-        """The earlier sums that are looked at."""
-        return [entry.question for entry in self._sums]
+    def told_of(self) -> tuple[int, int]:
+        """How many earlier filters and sums are looked at."""
+        return len(self._filters), len(self._sums)
 
     def cells(self) -> int | None:
         """Return the price; None where the batch cannot be taken apart with what was told."""
@@ -501,15 +496,14 @@ class PartPricing:
         return None
 
     def _resolve(self) -> Resolved | None:
-        told_of = len(self._filters), len(self._sums)
+        told_of = self.told_of
         if self._resolved is None or self._resolved[0] != told_of:
-            self._resolved = told_of, self._resolve_all()
+            earlier = [entry.question for entry in (*self._filters, *self._sums)]
+            questions = [*self.asked, *earlier]
+            resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
+            opaque = any(number < len(self.asked) for number in resolved.opaque)
+            self._resolved = told_of, None if opaque else resolved
         return self._resolved[1]
-
-    def _resolve_all(self) -> Resolved | None:
-        questions = [*self.asked, *self.filters, *self.sums]
-        resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
-        return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
 
     def _of_publics(self) -> PublicParts | None:
         resolved = self._resolve()
