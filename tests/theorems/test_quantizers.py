@@ -13,14 +13,17 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from brute_force import set_partitions
-from hartley import Relation, maximin_information, nonstochastic_leakage
-from hartley.boxes.box import Box
-from hartley.errors import OptionError
-from hartley.policies.categories import CategoryMerging
-from hartley.policies.optimal import optimal_quantizer
-from hartley.policies.quantized_column import allocate_bits
-from hartley.policies.quantizer import (
+from hartley import (
+    Box,
+    OptionError,
+    Relation,
     UniformQuantizer,
+    maximin_information,
+    nonstochastic_leakage,
+    optimal_quantizer,
+)
+from hartley.policies import CategoryMerging, allocate_bits
+from hartley.policies.quantizer import (
     cells_per_person,
     levels_for_bits,
     levels_for_indistinguishability,

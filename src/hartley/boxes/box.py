@@ -182,7 +182,7 @@ class Box:
         """The variables, in order."""
         return tuple(self.sides)
 
-    @cached_property
+    @cached_property  # the product of thousands of sides, which every volume in the box asks for
     def volume(self) -> Fraction:
         """The Lebesgue measure of the box."""
         product = Fraction(1)

@@ -80,7 +80,7 @@ class Zonotope:
         """How many queries there are."""
         return len(self.start)
 
-    @cached_property
+    @cached_property  # every cell and every query asks for it
     def sides(self) -> tuple[Interval, ...]:
         """The range of every query."""
         return tuple(
@@ -96,7 +96,7 @@ class Zonotope:
         """Whether every combination of values of the queries is possible."""
         return all(sum(map(bool, move)) == 1 for move in self.generators)
 
-    @cached_property
+    @property
     def volume(self) -> Fraction | None:
         r"""The volume, \sum |det| over all sets of as many generators as queries; None of many.
 

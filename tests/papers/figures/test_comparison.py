@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from figures import failed, sources
-from hartley.attacks.membership import MembershipGame
-from hartley.datasets.catalogue import dataset
+from hartley import UniformQuantizer, dataset
+from hartley.attacks import MembershipGame
 from hartley.papers import beyond
 from hartley.papers.beyond import (
     GAUSSIAN,
@@ -27,7 +27,6 @@ from hartley.papers.beyond import (
     noise_scale,
     play,
 )
-from hartley.policies.quantizer import UniformQuantizer
 
 fig1 = beyond.fig1()
 

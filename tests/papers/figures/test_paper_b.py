@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from figures import REAL, failed, sources
-from hartley.datasets.catalogue import dataset
-from hartley.errors import TableError
+from hartley import TableError, UniformQuantizer, dataset
 from hartley.papers import b
-from hartley.policies.quantizer import UniformQuantizer
 
 fig3, fig4, fig5, fig6 = b.fig3(), b.fig4(), b.fig5(), b.fig6()
 

@@ -8,9 +8,8 @@ from itertools import product
 import pytest
 
 from figures import REAL, failed, sources
-from hartley.datasets.catalogue import dataset
+from hartley import BlurringPolicy, StretchPolicy, dataset
 from hartley.papers import d
-from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy
 
 fig4, fig5, fig6, fig7, fig8 = d.fig4(), d.fig5(), d.fig6(), d.fig7(), d.fig8()
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley import Box, Interval
+from hartley import Box, Interval, OptionError
 from hartley.boxes import Volume, parse_expression, variables, volume
 from hartley.boxes.expression import Expression
 from hartley.boxes.volumes import exact_share, half_space, invert, series_share, slab_share
-from hartley.errors import OptionError
 from queries import queries
 
 SQUARE = Box.cube(0, 1, size=2)
