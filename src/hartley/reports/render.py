@@ -292,7 +292,7 @@ def notebook(report: Report) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def write_html(result: Reported | Report, path: str | os.PathLike[str]) -> Path:
+def write_html(report: Reported | Report, path: str | os.PathLike[str]) -> Path:
     """Write a result as one self-contained HTML file for a browser, a phone or a printer.
 
     The file is written completely or not at all. At its end stands when, by which version and, for
@@ -306,7 +306,7 @@ def write_html(result: Reported | Report, path: str | os.PathLike[str]) -> Path:
         ...     print(write_html(report, f"{folder}/audit.html").stat().st_size > 1000)
         True
     """
-    return write_whole(path, page(result, page_evidence(path)))
+    return write_whole(path, page(report, page_evidence(path)))
 
 
 # --- the page -------------------------------------------------------------------------------------
