@@ -209,7 +209,7 @@ def test_what_does_not_add_up_is_named(tmp_path):
 
 def test_a_report_without_values_holds_none(pair):
     report = check(*pair, spec=TWO)
-    text = str(report.to_dict(values=False)["statistics"])
+    text = str(report.to_dict(show_values=False)["statistics"])
     assert "outer" not in text
     assert "exactly" not in text
 

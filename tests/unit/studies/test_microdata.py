@@ -34,8 +34,8 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
     "options",
     [
         {"method": "mondrian"},
-        {"hierarchies": {"age": [5, 10, 50]}},
-        {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.1},
+        {"hierarchy": {"age": [5, 10, 50]}},
+        {"hierarchy": {"age": [5, 10, 50]}, "suppress": 0.1},
     ],
 )
 @pytest.mark.parametrize("k", [1, 4, 30])
@@ -81,9 +81,9 @@ def test_every_method_is_found_by_its_name(method):
 
 
 def test_units_are_asked_about_only_where_they_count():
-    raw = microaggregate(people(200), 4, ["age", "height"], standardise=False)
+    raw = microaggregate(people(200), 4, ["age", "height"], raw=True)
     assert raw.released.equals(mdav(people(200), 4, ["age", "height"], standardise=False).released)
     with pytest.raises(OptionError, match="make no difference to the univariate optimum"):
-        microaggregate(people(200), 4, "age", method="univariate", standardise=False)
+        microaggregate(people(200), 4, "age", method="univariate", raw=True)
     with pytest.raises(OptionError, match="The method 'best' is unknown"):
         microaggregate(people(200), 4, "age", method="best")

@@ -191,7 +191,7 @@ def certificate(tmp_path, text, **options):
 @pytest.mark.parametrize("text", [TABLE_24, ROWS, "g,n\nA1,x\nA2,x\nA,8\nB,15\nTotal,23\n"])
 @pytest.mark.parametrize("rules", [RULES, ["homogeneous"]])
 def test_a_certificate_states_an_untested_reading(tmp_path, text, rules):
-    path, report, saved = certificate(tmp_path, text, rules=rules)
+    path, report, saved = certificate(tmp_path, text, rule=rules)
     proved = verify_tables([path], saved)
     assert {name: proved.counts[name] for name in ("disclosed", "open", "protected")} == {
         name: report.counts[name] for name in ("disclosed", "open", "protected")
@@ -245,7 +245,7 @@ def claimed(before, after):
     ],
 )
 def test_a_certificate_whose_reading_is_changed_is_refused(tmp_path, change):
-    path, _, saved = certificate(tmp_path, TABLE_24, rules=RULES)
+    path, _, saved = certificate(tmp_path, TABLE_24, rule=RULES)
     verify_tables([path], saved)
     forged(saved, change)
     with pytest.raises(CertificateError):
