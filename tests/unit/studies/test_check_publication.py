@@ -340,7 +340,7 @@ def test_what_a_ledger_says_may_itself_be_disclosed(ledger, run):
 
 
 @pytest.mark.parametrize(
-    "place", ["hartley.reports.render.page", "hartley.studies.check.gate.junit_text"]
+    "place", ["hartley.reports.render.render_page", "hartley.studies.check.gate.junit_text"]
 )
 def test_a_crash_before_the_booking_books_nothing(ledger, run, monkeypatch, place):
     def crash(*_, **__):
