@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 import threading
 from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
 import pytest
@@ -33,6 +34,36 @@ def serving(app, **options):
     finally:
         server.should_exit = True
         thread.join(60)
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers every request by ``answer(body)``, and writes no log."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.answer(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+
+    do_POST = do_GET  # noqa: N815 - as http.server names it
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def answering(handler, **state):
+    """Serve with a handler of requests in a thread; yield the server, which has this state."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    vars(server).update(state, url=f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @contextmanager

@@ -70,7 +70,6 @@ _HOMES = {
     "hartley.policies.distortion.model": ("PrivacyDistortion",),
     "hartley.policies.document": ("PolicyDocument",),
     "hartley.policies.gaussian.bound": ("quadratic_gaussian_bound",),
-    "hartley.studies.look.generalisation": ("AnonymizedTable", "anonymize"),
     "hartley.policies.hypotheses.hypothesis": ("Hypothesis",),
     "hartley.policies.hypotheses.lines": ("BlurringPolicy", "StretchPolicy", "Threshold"),
     "hartley.policies.hypotheses.meeting": ("MeetPolicy",),
@@ -94,12 +93,13 @@ _HOMES = {
     "hartley.studies.check.gate": ("assert_safe",),
     "hartley.studies.look.anonymity": ("anonymity", "AnonymityReport"),
     "hartley.studies.look.audit": ("AuditReport", "audit"),
-    "hartley.studies.look.microaggregation": ("Microaggregation", "microaggregate"),
     "hartley.studies.look.scan": ("scan", "ScanReport"),
     "hartley.studies.look.special_uniques": ("special_uniques",),
     "hartley.studies.release.curve": ("CurveReport", "curve"),
     "hartley.studies.release.design": ("Design", "design"),
     "hartley.studies.release.gaussian": ("gaussian", "GaussianReport"),
+    "hartley.studies.release.generalisation": ("AnonymizedTable", "anonymize"),
+    "hartley.studies.release.microaggregation": ("Microaggregation", "microaggregate"),
     "hartley.studies.release.pram": ("PramReport", "estimate", "pram"),
     "hartley.studies.release.release": ("ReleaseReport", "release"),
     "hartley.studies.release.specification": ("Specification",),
@@ -380,14 +380,6 @@ if TYPE_CHECKING:
         anonymity as anonymity,
     )
     from hartley.studies.look.audit import AuditReport as AuditReport, audit as audit
-    from hartley.studies.look.generalisation import (
-        AnonymizedTable as AnonymizedTable,
-        anonymize as anonymize,
-    )
-    from hartley.studies.look.microaggregation import (
-        Microaggregation as Microaggregation,
-        microaggregate as microaggregate,
-    )
     from hartley.studies.look.scan import ScanReport as ScanReport, scan as scan
     from hartley.studies.look.special_uniques import special_uniques as special_uniques
     from hartley.studies.release.curve import CurveReport as CurveReport, curve as curve
@@ -395,6 +387,14 @@ if TYPE_CHECKING:
     from hartley.studies.release.gaussian import (
         GaussianReport as GaussianReport,
         gaussian as gaussian,
+    )
+    from hartley.studies.release.generalisation import (
+        AnonymizedTable as AnonymizedTable,
+        anonymize as anonymize,
+    )
+    from hartley.studies.release.microaggregation import (
+        Microaggregation as Microaggregation,
+        microaggregate as microaggregate,
     )
     from hartley.studies.release.pram import (
         PramReport as PramReport,

@@ -7,7 +7,7 @@ import io
 import math
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,8 +47,6 @@ class Cell:
     """Between 0 and 1: how much of a bar below it is filled."""
     good: bool | None = None
     """Whether it is a good or a bad verdict."""
-    value: object = None
-    """What a CSV file says instead of the text."""
     hint: str = ""
     """What a page says of it to those who point at it."""
 
@@ -107,6 +105,13 @@ class Report:
     sections: tuple[Section, ...] = ()
     small_print: str = ""
     """What stands at the end of a page."""
+
+
+class Reported(Protocol):
+    """Whatever has a report."""
+
+    def report(self) -> Report:
+        """Return what it says, in sections."""
 
 
 class Readable:
@@ -334,14 +339,16 @@ class Chart:
         """Return the numbers of the picture as a table with six digits, folded on a page."""
         names, *lines = self.lines()
         columns = [
-            Heading(
-                str(name),
-                "number" if all(not isinstance(v, str) or not v for v in column) else "text",
-            )
+            (str(name), column)
             for name, *column in zip(names, *lines, strict=True)
+            if any(value != "" for value in column)
         ]
+        headings = (
+            Heading(name, "text" if any(isinstance(v, str) and v for v in column) else "number")
+            for name, column in columns
+        )
         rows = (
             tuple(value if isinstance(value, str) else f"{value:.6g}" for value in line)
-            for line in lines
+            for line in zip(*(column for _, column in columns), strict=True)
         )
-        return Grid(tuple(columns), tuple(rows), folded="The numbers")
+        return Grid(tuple(headings), tuple(rows), folded="The numbers")

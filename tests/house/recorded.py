@@ -250,12 +250,13 @@ def came_out(line: str, form: str, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def parts(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield what is recorded of an output: of a page its texts, and a digest of all of it.
+    """Yield what is recorded of an output: of a page its texts, and a digest of all but its style.
 
     In the digest numbers count to one decimal: the pictures have more than every processor shares.
     """
     if name.endswith(".html"):
-        rough = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.1f}", text)
+        rough = re.sub(r"<style>.*?</style>", "", text, count=1, flags=re.DOTALL)
+        rough = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.1f}", rough)
         rough = re.sub(r"\b[a-z][0-9a-f]{10}\b", "name", rough)  # made of such numbers
         yield f"{name}, digest", digest_of(rough)
         text = page_text(text)

@@ -5,21 +5,23 @@ from fractions import Fraction
 
 import pytest
 
-from hartley.boxes.box import Box, Interval, IntervalUnion
-from hartley.boxes.cut_box import CutBox
-from hartley.boxes.expression import mean, variables
-from hartley.measures.estimation import (
+from hartley import (
+    Box,
+    CutBox,
+    Interval,
+    maximin_information,
+    nonstochastic_leakage,
+    smallest_error,
+)
+from hartley.boxes import IntervalUnion, variables
+from hartley.boxes.expression import mean
+from hartley.measures import (
+    analyse_intervals,
     best_estimator,
     largest_error,
     largest_error_bound,
-    smallest_error,
-    smallest_error_bound,
-)
-from hartley.measures.hypothesis import analyse_intervals
-from hartley.measures.leakage import (
-    maximin_information,
     nonstochastic_information,
-    nonstochastic_leakage,
+    smallest_error_bound,
 )
 
 

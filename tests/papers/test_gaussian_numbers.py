@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from hartley.measures.leakage import mutual_information
+from hartley import JointDistribution, mutual_information, quadratic_gaussian_bound
+from hartley.policies import GaussianRule, mutual_information_bound
 from hartley.policies.distortion.problem import gaussian_joint
-from hartley.policies.gaussian.bound import mutual_information_bound, quadratic_gaussian_bound
-from hartley.policies.gaussian.rule import GaussianRule
-from hartley.ranges.distribution import JointDistribution
 
 RHO = 0.95
 ROWS = [(0.25, 0.564858, 0.716066), (0.5, 0.300056, 1.216066), (0.75, 0.127850, 1.716066)]

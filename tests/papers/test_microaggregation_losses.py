@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hartley.studies.look.microaggregation import mdav, mu_approx
+from hartley.studies import mdav, mu_approx
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "sdc"
 CENSUS, TARRAGONA = FOLDER / "CASCrefmicrodata.csv", FOLDER / "Tarragona.csv"

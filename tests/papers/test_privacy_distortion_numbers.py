@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from hartley import PrivacyDistortion
 from hartley.policies.distortion.curve import gaussian_limit
-from hartley.policies.distortion.model import PrivacyDistortion
 
 ORACLE = [
     # points, lambda, distortion, risk, cost, released values that stay

@@ -19,7 +19,7 @@ from hartley.policies.gaussian.rule import GaussianRule
 from hartley.policies.random.matrix import guessing_gain
 from hartley.policies.random.pram import Pram
 from hartley.policies.random.reconstruction import reconstruct
-from hartley.studies.look.microaggregation import mdav
+from hartley.studies.release.microaggregation import mdav
 
 DISTANCES = {
     "squared": lambda x, y: (Fraction(x) - Fraction(y)) ** 2,

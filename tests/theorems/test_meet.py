@@ -8,22 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hartley.boxes.box import Box, Interval
-from hartley.boxes.expression import parse_expression
-from hartley.boxes.volumes import volume
-from hartley.measures import analyse_hypothesis
-from hartley.policies.hypotheses.hypothesis import LatticeColumn
-from hartley.policies.hypotheses.lines import best_line, best_lines, rank_line
-from hartley.policies.hypotheses.meeting import MeetPolicy
-from hartley.policies.hypotheses.open_records import (
-    ball,
-    count_coverable,
+from hartley import Box, Interval, MeetPolicy, Relation, analyse_hypothesis
+from hartley.boxes import parse_expression, volume
+from hartley.policies import (
+    LatticeColumn,
+    best_line,
+    best_lines,
     count_open,
     coverable,
     most_pairs,
+    rank_line,
 )
+from hartley.policies.hypotheses.open_records import ball, count_coverable
 from hartley.policies.hypotheses.sides import IntegerForm
-from hartley.ranges.relation import Relation
 
 BMI = "w >= 30*(h/100)**2"
 

@@ -14,11 +14,12 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from hartley import Pram
-from hartley.attacks.policy import PolicyInversion
+from hartley import PolicyDocument, Pram, UniformQuantizer
+from hartley.attacks import PolicyInversion
+from hartley.boxes import parse_expression
 from hartley.boxes.box import SteppedRange
-from hartley.boxes.expression import parse_expression
 from hartley.policies import (
+    ColumnPolicy,
     CutColumn,
     KeptColumn,
     LineColumn,
@@ -26,10 +27,8 @@ from hartley.policies import (
     MergedColumn,
     QuantizedColumn,
 )
-from hartley.policies.column import ColumnPolicy, HiddenSide, Output
-from hartley.policies.document import PolicyDocument
+from hartley.policies.column import HiddenSide, Output
 from hartley.policies.kinds import KINDS, kind_of
-from hartley.policies.quantizer import UniformQuantizer
 from hartley.tables.release_rules import Formula
 from hartley.tables.writing import release_rows
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+import brute_force
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.distortion.newton import solve_second
 from hartley.policies.distortion.problem import (
@@ -22,15 +23,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def random_problem(seed, *, lam=None, largest=6):
-    rng = np.random.default_rng(seed)
-    secrets, keys, released = rng.integers(2, largest + 1, 3)
-    joint = rng.random((secrets, keys)) ** rng.choice([1, 3])
-    if rng.random() < 0.3:
-        joint *= rng.random((secrets, keys)) < 0.6
-    joint[:, joint.sum(axis=0) == 0] += 0.1
-    joint[joint.sum(axis=1) == 0] += 0.1
-    joint /= joint.sum()
-    return joint, rng.random((keys, released)), lam or float(10 ** rng.uniform(-2, 1)), rng
+    joint, d, rng = brute_force.random_problem(seed, largest)
+    return joint, d, lam or float(10 ** rng.uniform(-2, 1)), rng
 
 
 def blahut_arimoto(p, d, lam, rounds=20_000):

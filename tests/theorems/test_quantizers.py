@@ -12,14 +12,18 @@ from itertools import pairwise, product
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from hartley import Relation, maximin_information, nonstochastic_leakage
-from hartley.boxes.box import Box
-from hartley.errors import OptionError
-from hartley.policies.categories import CategoryMerging
-from hartley.policies.optimal import optimal_quantizer
-from hartley.policies.quantized_column import allocate_bits
-from hartley.policies.quantizer import (
+from brute_force import set_partitions
+from hartley import (
+    Box,
+    OptionError,
+    Relation,
     UniformQuantizer,
+    maximin_information,
+    nonstochastic_leakage,
+    optimal_quantizer,
+)
+from hartley.policies import CategoryMerging, allocate_bits
+from hartley.policies.quantizer import (
     cells_per_person,
     levels_for_bits,
     levels_for_indistinguishability,
@@ -49,22 +53,6 @@ def most_cells_met(length, reach, levels):
     edges = quantizer.edges
     places = critical([*edges, *(edge - reach for edge in edges)], Fraction(0), length - reach)
     return max(len(cells_met(quantizer, place, place + reach)) for place in places)
-
-
-def set_partitions(items):
-    """Yield all set partitions.
-
-    >>> sum(1 for _ in set_partitions(range(5)))
-    52
-    """
-    items = list(items)
-    if not items:
-        yield []
-        return
-    for smaller in set_partitions(items[1:]):
-        yield [[items[0]], *smaller]
-        for k, cell in enumerate(smaller):
-            yield [*smaller[:k], [items[0], *cell], *smaller[k + 1 :]]
 
 
 def partitions_within(values, width):

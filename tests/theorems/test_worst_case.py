@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from brute_force import random_problem
 from hartley.measures.anonymity import delta_disclosure, t_closeness
 from hartley.measures.leakage import maximal_leakage
 from hartley.policies.distortion.model import PrivacyDistortion
@@ -29,18 +30,6 @@ MEASURES = {
 }
 
 
-def random_problem(seed, largest=5):
-    rng = np.random.default_rng(seed)
-    secrets, keys, released = rng.integers(2, largest + 1, 3)
-    joint = rng.random((secrets, keys)) ** rng.choice([1, 3])
-    if rng.random() < 0.3:
-        joint *= rng.random((secrets, keys)) < 0.6
-    joint[:, joint.sum(axis=0) == 0] += 0.1
-    joint[joint.sum(axis=1) == 0] += 0.1
-    joint /= joint.sum()
-    return joint, rng.random((keys, released)), rng
-
-
 def random_multipliers(name, problem, rng):
     _, secrets, released = problem.sizes
     size = float(10 ** rng.uniform(-2, 1))
@@ -60,7 +49,7 @@ def random_rule(problem, rng):
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, OBJECTIVES)
 def test_no_rule_within_a_risk_has_less_distortion_than_any_prices_prove(seed, name):
-    joint, d, rng = random_problem(seed)
+    joint, d, rng = random_problem(seed, 5)
     problem = Problem.of(joint, d, 1.0)
     prices = LIMITS[name](problem, 1.0).prices(problem, random_multipliers(name, problem, rng))
     for _ in range(5):
@@ -74,7 +63,7 @@ def test_no_rule_within_a_risk_has_less_distortion_than_any_prices_prove(seed, n
 @given(SEEDS, OBJECTIVES)
 def test_rounding_moves_bounds_outward(seed, name):
     """Against the same formula in forty digits, the bound is never too high, nor much too low."""
-    joint, d, rng = random_problem(seed, largest=4)
+    joint, d, rng = random_problem(seed, 4)
     problem = Problem.of(joint, d, 1.0)
     multipliers = random_multipliers(name, problem, rng)
     risk = float(rng.uniform(0.01, 2))
@@ -118,7 +107,7 @@ def in_decimals(name, joint, d, multipliers, risk):
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, OBJECTIVES)
 def test_the_floor_of_an_interval_is_below_every_rule_in_it(seed, name):
-    joint, d, rng = random_problem(seed)
+    joint, d, rng = random_problem(seed, 5)
     problem = Problem.of(joint, d, 1.0)
     low, high = np.sort(rng.uniform(0.02, 1.5, 2)).tolist()
     ends = []
@@ -142,7 +131,7 @@ def test_the_floor_of_an_interval_is_below_every_rule_in_it(seed, name):
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, OBJECTIVES)
 def test_any_rule_can_be_brought_within_a_limit(seed, name):
-    joint, d, rng = random_problem(seed)
+    joint, d, rng = random_problem(seed, 5)
     problem = Problem.of(joint, d, 1.0)
     limit = LIMITS[name](problem, float(10 ** rng.uniform(-4, 0.5)))
     rule = repaired(problem, limit, random_rule(problem, rng), 1e-3)
@@ -206,7 +195,7 @@ def by_linear_programme(name, joint, d, risk):
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, OBJECTIVES)
 def test_the_least_distortion_is_that_of_another_solver(seed, name):
-    joint, d, rng = random_problem(seed, largest=4)
+    joint, d, rng = random_problem(seed, 4)
     model = PrivacyDistortion(joint, d, base=math.e, objective=name)
     top = min(model.largest_risk, 3.0)
     assume(top > 1e-3)
@@ -220,7 +209,7 @@ def test_the_least_distortion_is_that_of_another_solver(seed, name):
 @settings(max_examples=12, deadline=None)
 @given(SEEDS, OBJECTIVES)
 def test_no_random_rule_beats_what_is_certified(seed, name):
-    joint, d, rng = random_problem(seed, largest=4)
+    joint, d, rng = random_problem(seed, 4)
     model = PrivacyDistortion(joint, d, base=math.e, objective=name)
     problem = Problem.of(joint, d, 1.0)
     scale = model.constant_distortion - model.least_distortion
@@ -273,7 +262,7 @@ def test_least_risk_jumps_where_any_gain_needs_a_telling_release():
 @settings(max_examples=6, deadline=None)
 @given(SEEDS)
 def test_the_average_is_below_the_worst_value_and_that_below_the_worst_pair(seed):
-    joint, d, rng = random_problem(seed, largest=4)
+    joint, d, rng = random_problem(seed, 4)
     models = {
         name: PrivacyDistortion(joint, d, objective=name)
         for name in ("mutual_information", *LIMITS)
@@ -291,7 +280,7 @@ def test_the_average_is_below_the_worst_value_and_that_below_the_worst_pair(seed
 @settings(max_examples=6, deadline=None)
 @given(SEEDS, OBJECTIVES)
 def test_least_risk_does_not_grow_with_distortion_and_the_curve_says_so(seed, name):
-    joint, d, rng = random_problem(seed, largest=4)
+    joint, d, rng = random_problem(seed, 4)
     model = PrivacyDistortion(joint, d, objective=name)
     low, scale = model.least_distortion, model.constant_distortion - model.least_distortion
     assume(scale > 1e-3)

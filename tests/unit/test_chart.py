@@ -50,3 +50,16 @@ def test_every_line_of_synthetic_numbers_says_so():
     assert len(lines) == 3
     assert all(line.endswith(",synthetic") for line in lines[1:])
     assert "synthetic" not in Chart("t", (panel,)).csv()
+
+
+def test_the_table_of_a_picture_has_no_empty_column():
+    line = Series("a", (1.0, 2.0), (1 / 3, 4.0))
+    table = Chart("t", (Panel("x", "y", (line,)),)).grid()
+    assert [heading.name for heading in table.headings] == ["panel", "series", "x", "y"]
+    assert [heading.kind for heading in table.headings] == ["text", "text", "number", "number"]
+    assert table.rows == (("y", "a", "1", "0.333333"), ("y", "a", "2", "4"))
+    ends = Chart(
+        "t", (Panel("x", "y", (line, Series("b", (1.0,), (2.0,), low=(1.0,), high=(3.0,)))),)
+    )
+    assert ends.grid().rows[-1] == ("y", "b", "1", "2", "1", "3")
+    assert ends.grid().rows[0][-2:] == ("", "")

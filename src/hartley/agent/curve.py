@@ -209,7 +209,7 @@ def _rank(point: PricePoint) -> tuple[Any, ...]:
 
 
 def _as_good(other: PricePoint, point: PricePoint) -> bool:
-    """Whether no number of a point is better than at another one."""
+    """Return whether no number of a point is better than at another one."""
     errors = [
         zip(getattr(other, name), getattr(point, name), strict=True)
         for name in ("errors", "full_errors")

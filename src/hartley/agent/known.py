@@ -47,10 +47,7 @@ def known_words(
     Whoever was charged for an exact count knows whom it counts, and whoever was charged for a sum
     knows it up to the width of its cells (docs/accountant.md, "What was told before").
 
-    Args:
-        asked: the questions that are priced.
-        rows: the questions that each row of the ledger charged the account for.
-        schema: the public schema.
+    ``rows`` are the questions that each row of the ledger charged the account for.
 
     Example:
         >>> from hartley.trusted.questions.batch import Question, Statistic
@@ -91,12 +88,12 @@ def _first(words: list[str], most: int) -> str:
 
 
 def _tells(question: Question) -> bool:
-    """Whether a question told something: it has more than one cell."""
+    """Return whether a question told something: it has more than one cell."""
     return question.statistic is ORDER or not CellGrid.of(question).constant
 
 
 def _tells_filter(question: Question) -> bool:
-    """Whether a question told whom it counts; a sum does not (docs/accountant.md)."""
+    """Return whether a question told whom it counts; a sum does not (docs/accountant.md)."""
     exact = question.statistic is COUNT and question.step <= 1
     return exact or question.statistic is ORDER
 
@@ -118,7 +115,7 @@ class _Bearing:
         return cls(schema, _private(touched, schema), statistics)
 
     def by_filter(self, told: Question) -> bool:
-        """Whether it helps to know whom an earlier question counts."""
+        """Return whether it helps to know whom an earlier question counts."""
         private = _private(columns_named(told), self.schema)
         several = self.schema.rows_per_unit > 1
         if not _tells_filter(told) or (several and told.statistic is ORDER):
@@ -128,7 +125,7 @@ class _Bearing:
         return not private.isdisjoint(self.columns)
 
     def by_window(self, told: Question, decided: set[Condition]) -> bool:
-        """Whether it helps to know a sum, or an order statistic, up to the width of its cells."""
+        """Return whether it helps to know a sum or an order statistic up to a cell."""
         if replace(told, step=Fraction(1)) in self.statistics:
             return told.statistic is not COUNT or told.step > 1
         form = told.form
@@ -139,7 +136,7 @@ class _Bearing:
         return certain and not private.isdisjoint(self.columns) and self._narrows(told, form)
 
     def _narrows(self, told: Question, form: Form) -> bool:
-        """Whether a cell is narrower than what one person's form can vary by anyway."""
+        """Return whether a cell is narrower than the range of one person's form."""
         room = -(-told.step.numerator // told.step.denominator) - 1
         reach = sum(
             abs(times) * (self.schema.columns[column].points - 1)
@@ -171,7 +168,7 @@ class _FilterWords:
                 yield from map(self._alone, run)
 
     def _says(self, condition: Condition) -> bool:
-        """Whether a condition is about something private; where rows are, any is."""
+        """Return whether a condition is about something private; where rows are private, any is."""
         private = _private(columns_of(condition), self.schema)
         return bool(private) or self.schema.rows == "private"
 
@@ -198,7 +195,7 @@ class _FilterWords:
         return keys if all(self._listed(run, key) for key in keys) else None
 
     def _listed(self, run: Sequence[Condition], key: str) -> bool:
-        """Whether the groups of a column are those of a GROUP BY, and not a few conditions."""
+        """Return whether the groups of a column come from a GROUP BY, not from a few conditions."""
         column = self.schema.columns[key]
         tests = {_tests(condition)[key] for condition in run}
         if column.values is not None:
@@ -304,7 +301,7 @@ def _others(condition: Condition) -> tuple[Condition, ...]:
 
 
 def _apart(first: Condition, second: Condition) -> bool:
-    """Whether two conjunctions differ in tests of the same columns alone, and share no row."""
+    """Return whether two conjunctions differ in tests of the same columns and share no row."""
     tests, others = _tests(first), _tests(second)
     if tests.keys() != others.keys() or _others(first) != _others(second):
         return False

@@ -363,14 +363,13 @@ def read_backup(path: Path) -> Iterator[Entry]:
 
 
 def _pages(store: LedgerStore) -> Iterator[Entry]:
+    def page(transaction: Transaction) -> list[Entry]:
+        return list(islice(transaction.entries(start), PAGE))
+
     start = FIRST
-    while page := store.read(partial(_page, start=start)):
-        yield from page
-        start = page[-1].sequence + 1
-
-
-def _page(transaction: Transaction, start: int) -> list[Entry]:
-    return list(islice(transaction.entries(start), PAGE))
+    while rows := store.read(page):
+        yield from rows
+        start = rows[-1].sequence + 1
 
 
 def _compare(present: Iterable[Entry], backup: Iterable[Entry]) -> tuple[int, int]:
@@ -720,7 +719,7 @@ def open_ledger(address: str | os.PathLike[str], *, create: bool = True) -> Ledg
 
 
 def opened_ledger(ledger: Ledger | str | os.PathLike[str], *, create: bool) -> Ledger:
-    """Return a ledger that is open already as it is, and open one that is named."""
+    """Return an open ledger unchanged, and open a ledger that is named."""
     if isinstance(ledger, Ledger):
         return ledger
     if not isinstance(ledger, (str, os.PathLike)):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hartley.agent.agent import Agent
     from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
-    from hartley.results.plan import PriceCurve, PricePoint
+    from hartley.results.plan import PricePoint
     from hartley.schema.schema import Schema
     from hartley.trusted.ledger.state import DatasetState, Period
     from hartley.trusted.precision import PriceDesk
@@ -328,15 +328,13 @@ class _Planner:
             score = self._score(entry, selection)
             if not levels or score < levels[-1].score:
                 levels.append(_Level(score, selection, point))
-        if not levels:
-            return _Draft(entry, excluded=self._too_dear(curve, finest))
-        return _Draft(entry, tuple(levels))
-
-    def _too_dear(self, curve: PriceCurve, finest: Selection) -> str:
-        reason = "no answer within the budget says more than the schema"
+        if levels:
+            return _Draft(entry, tuple(levels))
         labels = curve.points[-1].vacuous if curve.points else finest.labels
         prices = self.desk.useful(finest, labels, 1)
-        return f"{reason}; {useful_words(prices)}" if prices else reason
+        words = f"; {useful_words(prices)}" if prices else ""
+        reason = f"no answer within the budget says more than the schema{words}"
+        return _Draft(entry, excluded=reason)
 
     def _score(self, entry: WorkloadEntry, selection: Selection) -> Fraction:
         """Return the largest weighted error of a question, if every row counts that may count."""
@@ -360,7 +358,7 @@ class _Planner:
         return _BatchCharge(charges, range(len(drafts)))
 
     def fits(self, drafts: Sequence[_Draft]) -> bool:
-        """Whether the budget and all other limits cover some questions as one batch."""
+        """Return whether the budget and all other limits cover some questions as one batch."""
         return self._covers(self._charge(drafts))
 
     def _covers(self, charge: _BatchCharge) -> bool:

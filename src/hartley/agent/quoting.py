@@ -92,11 +92,7 @@ def open_desk(
 ) -> Iterator[tuple[PriceDesk, Ledger | None]]:
     """Open what prices are computed from: a desk that knows only what is public, and the ledger.
 
-    Args:
-        schema: a ``Schema``, a dict or the path of a TOML file; or an open ``Agent``, whose own
-            desk and ledger are then used.
-        ledger: the ledger, for the number of rows and earlier charges.
-        rows: the public number of rows, if there is no ledger.
+    An open ``Agent`` has its own. Without a ledger, ``rows`` is the public number of rows.
     """
     if not isinstance(schema, (Schema, Mapping, str, os.PathLike)):
         desk = getattr(schema, "desk", None)
@@ -241,7 +237,7 @@ def _cells_alone(
 def _told_words(
     desk: PriceDesk, questions: Sequence[Question], offer: Offer | None, *, name_rows: bool = True
 ) -> list[str]:
-    """Say what the asking account was charged for before, and how that lowers what is due."""
+    """Say what the asking account was charged for before, and how that lowers the charge."""
     if offer is None:
         return []
     terms, lines = offer.terms, []
@@ -266,7 +262,7 @@ def _told_words(
 
 
 def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsAtRows, ...]:
-    """Return the errors of numbers of a private number of rows, if at least so many count."""
+    """Return the errors of averages and spreads if at least 10, 100 or 1,000 rows count."""
     if all(item.kind in UNDIVIDED for item in plan.items):
         return ()
     certain = desk.errors(plan)

@@ -379,7 +379,7 @@ class Replay:
             check_bits(content, None if before is None else before.budget)
 
     def _had(self, dataset: str, version: str) -> bool:
-        """Whether the data of a dataset had a version so far."""
+        """Return whether a version was used before for the data of a dataset."""
         past = self._past is not None and self._past.had(dataset, version)
         return past or (dataset, version) in self.versions
 
@@ -561,7 +561,7 @@ class Replay:
         return self.states[entry.dataset], self.accounts[entry.dataset, holder]
 
     def _may_be(self, entry: Entry, digest: str, answer: str) -> bool:
-        """Whether an answer is a cell of its question.
+        """Return whether an answer is a cell of its question.
 
         A question's price rests on the range that it names: outside of it, a question that was
         priced as a constant could have any answer.
@@ -833,7 +833,7 @@ def _may_total(
     bounds: tuple[int, int],
     rows: tuple[int, int],
 ) -> bool:
-    """Tell whether so many rows, with values in these reaches, can have a total within bounds."""
+    """Return whether rows with values in these ranges can have a total within bounds."""
     (low, high), (fewest, most_rows) = bounds, rows
     power = 2 if asked.statistic is Statistic.SQUARES else 1
     least = min((end**power for end, _ in reaches), default=0)

@@ -61,7 +61,7 @@ class ColumnCuts:
 
     @property
     def codes(self) -> NDArray[np.int64]:
-        """The code that stands for each piece."""
+        """One code of each piece."""
         return np.array([*self.starts, *[MISSING] * self.column.nullable], np.int64)
 
     def pieces(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -102,7 +102,7 @@ def _tests(condition: Condition) -> list[Test]:
 
 
 class Domain:
-    """All records of some columns, numbered, and possibly one that stands for an absent row."""
+    """All records of some columns, numbered; the last one may be the record of an absent row."""
 
     def __init__(self, cuts: Iterable[ColumnCuts], *, absent: bool, opened: bool = False) -> None:
         self.cuts, self.absent, self.opened = tuple(cuts), absent, opened
@@ -123,7 +123,7 @@ class Domain:
 
     @cached_property
     def multiplicity(self) -> NDArray[np.int64]:
-        """The number of records of private values that each record stands for."""
+        """How many records of private values each record represents."""
         private = [i for i, cut in enumerate(self.cuts) if cut.column.kind == "private"]
         products: NDArray[np.int64] = np.prod(self.widths[:, private], axis=1, dtype=np.int64)
         return products
@@ -193,18 +193,18 @@ class Domain:
         """Return the groups of rows that known public and open columns distinguish."""
         if truth is None or self.absent:
             return (Group(rows, np.arange(len(self.records))),)
-        types = self.types()
+        types, names = self.types(), [self.cuts[i].column.name for i in self.known]
         people: Counter[int] = Counter()
         for place in np.flatnonzero(truth).tolist():
             people[int(types[place])] += int(truth[place])
         return tuple(
-            Group(number, np.flatnonzero(types == kind), self._named(kind, types))
+            Group(
+                number,
+                np.flatnonzero(types == kind),
+                name_of_type(kind, int(types.max()) + 1, names),
+            )
             for kind, number in sorted(people.items())
         )
-
-    def _named(self, kind: int, types: NDArray[np.int64]) -> str:
-        names = [self.cuts[i].column.name for i in self.known]
-        return name_of_type(kind, int(types.max()) + 1, names)
 
     def count(self, coded: CodedTable, rows: int) -> NDArray[np.int64]:
         """Count how many rows of a table have each record, and how many are absent."""
@@ -392,11 +392,7 @@ def _parts(
 ) -> tuple[list[tuple[list[Question], list[ColumnCuts]]], int]:
     """Group questions that share unknown columns; also count those that are left out.
 
-    Args:
-        questions: the answered questions.
-        schema: the schema of the table.
-        rows: the largest possible number of rows.
-        known: the columns that are known row by row; sharing them does not link questions.
+    Sharing a column that is known row by row does not link questions.
     """
     parts: list[tuple[set[str], list[Question]]] = []
     left_out = 0

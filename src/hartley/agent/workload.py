@@ -256,7 +256,7 @@ class Charges:
         return self._known[key]
 
     def _is_near(self, row: Row, columns: frozenset[str]) -> bool:
-        """Whether a price about some private columns looks at a row.
+        """Return whether a price about some private columns looks at a row.
 
         It looks at rows with a question about one of these columns, or about no private column:
         COUNT(*) says who is in the table.

@@ -688,7 +688,7 @@ class _Part:
         if proof is None:
             return ()
         times: dict[int, Fraction] = {}
-        for statement, multiplier in proof.fractions().items():
+        for statement, multiplier in proof.statements.items():
             owner = self.owners[statement]
             times[owner] = times.get(owner, Fraction(0)) + multiplier
         answers = self.transcript.answers

@@ -29,10 +29,6 @@ class AttackEstimate:
 
     ``confidence`` is how often such an interval holds it; 1 means that the number is exact or the
     interval is certain.
-
-    Example:
-        >>> AttackEstimate(0.5, 0.4, 0.6, 0.95).covers(0.45)
-        True
     """
 
     value: float

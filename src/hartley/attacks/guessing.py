@@ -212,22 +212,13 @@ class GuessingFinding(AttackResult):
         guessed = [float(shares @ np.minimum(trials / sizes, 1.0)) for trials in at]
         plain = [min(trials / self.trials, 1.0) for trials in at]
         x = tuple(map(float, at))
-        return Chart(
-            f"Brute-force guessing of {self.secret}",
-            (
-                Panel(
-                    "trials",
-                    "share of rows found",
-                    (
-                        Series("with the release", x, tuple(guessed), tone=1),
-                        Series("without", x, tuple(plain), dash="dashed", tone=5),
-                    ),
-                    x_log=self.trials > 1,
-                    from_zero=True,
-                ),
-            ),
-            note="all values that are left being equally likely",
+        lines = (
+            Series("with the release", x, tuple(guessed), tone=1),
+            Series("without", x, tuple(plain), dash="dashed", tone=5),
         )
+        panel = Panel("trials", "share of rows found", lines, x_log=self.trials > 1, from_zero=True)
+        title = f"Brute-force guessing of {self.secret}"
+        return Chart(title, (panel,), note="all values that are left being equally likely")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, ready for JSON."""
@@ -238,11 +229,7 @@ class GuessingFinding(AttackResult):
             "rows": self.rows,
             "rows_left_out": self.rows_left_out,
             "trials_without": {"worst": self.trials, "average": float(self.average_before)},
-            "trials_with": {
-                "least": self.least,
-                "most": self.most,
-                "average": float(self.average),
-            },
+            "trials_with": {"least": self.least, "most": self.most, "average": float(self.average)},
             "trials_frequent_first": None
             if self.expected is None
             else {
@@ -376,18 +363,15 @@ class TestingFinding(AttackResult):
     def chart(self) -> Chart:
         """Return the shares of rows and of released values that are decided."""
         places = ("certainly true", "certainly false", "open")
-        series = tuple(
-            Series(
-                name, places, tuple(n / max(sum(numbers), 1) for n in numbers), "bars", tone=tone
-            )
-            for name, numbers, tone in (
-                ("rows", self.rows, 0),
-                ("released values", self.outputs, 5),
-            )
+        rows, values = (
+            tuple(n / max(sum(counts), 1) for n in counts) for counts in (self.rows, self.outputs)
         )
-        return Chart(
-            f"Testing whether {self.hypothesis}", (Panel("", "share", series, from_zero=True),)
+        series = (
+            Series("rows", places, rows, "bars", tone=0),
+            Series("released values", places, values, "bars", tone=5),
         )
+        panel = Panel("", "share", series, from_zero=True)
+        return Chart(f"Testing whether {self.hypothesis}", (panel,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain values, ready for JSON."""

@@ -386,7 +386,10 @@ class LoadMonitoring:
         signal = self.signals.total[second]
         truth = self.signals.appliances[:, second] > self.on
         shown = released(policy, signal)
-        draws = _drawn(signal.size, seed)
+        # How often each stretch is drawn: once each in the first row, then at random.
+        blocks = min(BLOCKS, signal.size)
+        drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, 2000)
+        draws: NDArray[np.float64] = np.concatenate((np.ones((1, blocks)), drawn))
         learned = released(policy, self.signals.total[: self.trained])
         choices = [self.disaggregate(seen) > 0 for seen in (signal, shown)]
         choices.append(self.trained_choice(learned, shown))
@@ -429,13 +432,6 @@ def _tally(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> NDArray[np.fl
     return np.stack([np.add.reduceat(part, at, axis=1, dtype=np.float64) for part in parts])
 
 
-def _drawn(size: int, seed: int) -> NDArray[np.float64]:
-    """Return how often each stretch is drawn: once each in the first row, then at random."""
-    blocks = min(BLOCKS, size)
-    drawn = np.random.default_rng(seed).multinomial(blocks, [1 / blocks] * blocks, 2000)
-    return np.concatenate((np.ones((1, blocks)), drawn))
-
-
 def _score(  # noqa: PLR0913, PLR0917 - an appliance, what was counted, and how to draw it
     at: int,
     name: str,
@@ -463,9 +459,7 @@ def _score(  # noqa: PLR0913, PLR0917 - an appliance, what was counted, and how 
     )
 
 
-def _with_chance(
-    counts: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _with_chance(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the f-scores of all draws, and those of equally many choices at unrelated times."""
     both, on, chosen, times = (counts[:, kind] for kind in range(4))
     totals = on.sum(axis=1), chosen.sum(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from hartley.attacks.finding import (
     readings_of,
 )
 from hartley.attacks.homogeneity import Sums, check_number, policy_words, steps_of
+from hartley.engines.table import names_of
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.report import Chart, Panel
@@ -358,7 +360,7 @@ def _peaks(codes: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def _known_strategies(strategies: Sequence[str]) -> tuple[str, ...]:
-    listed = (strategies,) if isinstance(strategies, str) else tuple(strategies)
+    listed = names_of(strategies)
     for name in listed:
         if name not in STRATEGIES:
             raise OptionError(
@@ -414,4 +416,4 @@ def _code_range(grid: ReadingGrid, ends: tuple[object, object] | None) -> tuple[
             "Some readings lie outside the range given as known to the adversary",
             hint="give a range that holds all readings",
         )
-    return low.__floor__(), high.__ceil__()
+    return math.floor(low), math.ceil(high)

@@ -97,10 +97,7 @@ class PolicyInversion:
     known_rounded: Mapping[str, object] = field(default_factory=dict)
 
     def attack(
-        self,
-        policy: PolicyDocument | str | os.PathLike[str],
-        released: object,
-        data: object = None,
+        self, policy: PolicyDocument | str | os.PathLike[str], released: object, data: object = None
     ) -> PolicyFinding:
         """Return what is left possible of every record of a released table.
 
@@ -137,7 +134,9 @@ class PolicyInversion:
             work_out = search_inputs if can_be_searched(part) else try_inputs
             possible = (work_out if part.draws is None else try_draws)(part, observed)
             columns |= {column.name: column for column in column_inversions(possible)}
-            hypotheses += hidden_hypotheses(possible, self._beyond(part))
+            moved = {name for policy in part.policies for name in policy.columns}
+            beyond = [name for name in self._known_names if name in moved]
+            hypotheses += hidden_hypotheses(possible, listed(beyond) if beyond else "")
         if underived and not columns and not hypotheses:
             unknown, reason = underived[0]
             raise OptionError(
@@ -150,11 +149,9 @@ class PolicyInversion:
             columns=tuple(columns.values()),
             hypotheses=tuple(hypotheses),
             outputs=tuple(
-                OutputCount(
-                    ", ".join(column.columns), count, count_different(table, column.columns)
-                )
-                for column in document.columns
-                if not column.is_random and (count := column.outputs().count) is not None
+                OutputCount(", ".join(c.columns), count, count_different(table, c.columns))
+                for c in document.columns
+                if not c.is_random and (count := c.outputs().count) is not None
             ),
             underived=tuple(underived),
             knowledge=self._knowledge(),
@@ -164,10 +161,13 @@ class PolicyInversion:
     def _windowed(self) -> tuple[str, ...]:
         return (*self.known_within, *self.known_rounded)
 
+    @property
+    def _known_names(self) -> tuple[str, ...]:
+        return (*self.known, *self._windowed)
+
     def _check_names(self, document: PolicyDocument) -> None:
         """Refuse knowledge about columns that the policy does not read."""
-        read = read_by(*document.columns)
-        names = [*self.known, *self._windowed]
+        read, names = read_by(*document.columns), self._known_names
         strange = [name for name in (*self.steps, *names) if name not in read]
         if strange:
             raise ColumnError(
@@ -184,7 +184,7 @@ class PolicyInversion:
         self, table: Table, released: Sequence[str], data: object, parts: Sequence[PolicyPart]
     ) -> Table:
         """Return the released table with what is known of the true one beside it."""
-        names = [*self.known, *self._windowed]
+        names = self._known_names
         if not names:
             return table
         if data is None:
@@ -195,12 +195,6 @@ class PolicyInversion:
         texts = frozenset[str]().union(*(part.text_inputs for part in parts))
         truth = as_texts(open_table(data), texts)
         return side_by_side(table, released, truth, {TRUTH + name: name for name in names})
-
-    def _beyond(self, part: PolicyPart) -> str:
-        """Say what is known about the columns that hypotheses of a part are about."""
-        moved = {name for policy in part.policies for name in policy.columns}
-        names = [name for name in (*self.known, *self._windowed) if name in moved]
-        return listed(names) if names else ""
 
     def _knowledge(self) -> tuple[str, ...]:
         said = [f"{name} is known exactly." for name in self.known]
@@ -245,8 +239,8 @@ class PolicyInversion:
             complete &= records.column(i).is_valid().to_numpy()
         rows = records.column("rows").to_numpy()
         left_out = int(rows[~complete].sum())
-        present = records.filter(complete).combine_chunks()
-        arrays = [_array(present.column(i)) for i in range(len(names))]
+        present = records.filter(complete)
+        arrays = [present.column(i).combine_chunks() for i in range(len(names))]
         place = {name: i for i, name in enumerate(names)}
         fixed = {name: arrays[place[name]] for name in as_released}
         fixed |= {name: arrays[place[TRUTH + name]] for name in truths}
@@ -304,16 +298,10 @@ class PolicyInversion:
         for name, place in places.items():
             present = counts[place]
             settled[name] = ColumnInversion(
-                name=name,
-                rows=present,
-                left_out=rows - present,
-                impossible=0,
+                *(name, present, rows - present),
                 single=present,
-                fewest=1 if present else 0,
-                typical=1 if present else 0,
-                values=None,
-                narrowest=None,
-                typical_width=None,
+                fewest=int(present > 0),
+                typical=int(present > 0),
                 released_as_is=name not in self.known,
                 known=name in self.known,
             )
@@ -338,13 +326,6 @@ def _obstacle(part: PolicyPart, observed: ObservedRecords) -> str | None:
     if inputs <= MOST_INPUTS:
         return None
     return f"{inputs:,} inputs are possible, and no more than {MOST_INPUTS:,} are tried"
-
-
-def _array(column: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
-    """Return a column of an Arrow table as one array."""
-    import pyarrow as pa
-
-    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
 
 
 def _distance(name: str, distance: object) -> Fraction:

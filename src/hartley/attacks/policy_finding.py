@@ -32,19 +32,19 @@ class ColumnInversion:
     rows: int
     """The records that were looked at; in others something is missing."""
     left_out: int
-    impossible: int
+    impossible: int = 0
     """Records that no possible input is released as."""
-    single: int
+    single: int = 0
     """Records for which one value is left."""
-    fewest: int
+    fewest: int = 0
     """The number of values left where fewest are, of records that are possible."""
-    typical: int
+    typical: int = 0
     """The number of values left for the record in the middle."""
-    values: int | None
+    values: int | None = None
     """How many values there are before the release; None of numbers without a step."""
-    narrowest: float | None
+    narrowest: float | None = None
     """The width of the interval of all that is left where it is narrowest; None of categories."""
-    typical_width: float | None
+    typical_width: float | None = None
     boundless: int = 0
     """Records for which also values that no list names are possible."""
     best_guess: float | None = None
@@ -217,12 +217,9 @@ class HiddenHypothesis(Readable):
             )
         if not self.promised:
             return how, "No record lies where the policy promises to leave it open."
-        return (
-            how,
-            (
-                "The promise is kept: it stays open for all "
-                f"{count_of(self.promised, 'record')} that the policy is to leave open."
-            ),
+        return how, (
+            "The promise is kept: it stays open for all "
+            f"{count_of(self.promised, 'record')} that the policy is to leave open."
         )
 
     def report(self) -> Report:
@@ -256,6 +253,18 @@ class OutputCount:
     def within_promise(self) -> bool:
         """Whether no more values occur than are promised."""
         return self.seen <= self.promised
+
+    @property
+    def sentence(self) -> str:
+        """How many values can be released, and how many were."""
+        name = printable(self.name)
+        if self.within_promise:
+            promised = count_of(self.promised, "value")
+            return f"{promised} of {name} can be released, and {self.seen:,} occur."
+        return (
+            f"PROMISE NOT KEPT: {self.seen:,} different values of {name} were released, and the "
+            f"policy promises {self.promised:,} at most."
+        )
 
 
 @dataclass(frozen=True)
@@ -310,11 +319,10 @@ class PolicyFinding(AttackResult):
     @property
     def headline(self) -> str:
         """What was found, in one plain sentence."""
-        warnings = [
-            "" if self.keeps_promise else "PROMISE NOT KEPT. ",
-            "" if self.fits_policy else "NOT RELEASED BY THIS POLICY. ",
-        ]
-        return "".join(warnings) + self._headline
+        broken = "" if self.keeps_promise else "PROMISE NOT KEPT. "
+        return (
+            broken + ("" if self.fits_policy else "NOT RELEASED BY THIS POLICY. ") + self._headline
+        )
 
     @property
     def _headline(self) -> str:
@@ -331,7 +339,7 @@ class PolicyFinding(AttackResult):
         said += [sentence for hypothesis in self.hypotheses for sentence in hypothesis.sentences]
         said += [column.sentence for column in self.columns]
         said += [sentence for column in self.columns for sentence in _oddities(column)]
-        said += [_output_sentence(output) for output in self.outputs]
+        said += [output.sentence for output in self.outputs]
         said += [
             f"Nothing was worked out about {listed(map(printable, names))}: {reason}."
             for names, reason in self.underived
@@ -405,17 +413,6 @@ def _oddities(column: ColumnInversion) -> list[str]:
             f"{conjugate(column.left_out, 'is')} left out of what is said about {name}."
         )
     return said
-
-
-def _output_sentence(output: OutputCount) -> str:
-    name = printable(output.name)
-    if output.within_promise:
-        promised = count_of(output.promised, "value")
-        return f"{promised} of {name} can be released, and {output.seen:,} occur."
-    return (
-        f"PROMISE NOT KEPT: {output.seen:,} different values of {name} were released, and the "
-        f"policy promises {output.promised:,} at most."
-    )
 
 
 # --- counted over all released records ------------------------------------------------------------

@@ -144,24 +144,22 @@ def try_inputs(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
         windows=windows,
         places=len(part.unknown),
     )
-    spread = _Spread(matched, observed.size)
+    spread = partial(_spread, matched, observed.size)
     least, largest = (
-        tuple(
-            _value_of(part.domains[n], spread.of(f"{end}{i}")) for i, n in enumerate(part.unknown)
-        )
+        tuple(_value_of(part.domains[n], spread(f"{end}{i}")) for i, n in enumerate(part.unknown))
         for end in ("least", "largest")
     )
     holds, fails, every, some = (
-        [spread.of(f"{flag}{i}", 0.0) > 0 for i in range(len(sides))]
+        [spread(f"{flag}{i}", 0.0) > 0 for i in range(len(sides))]
         for flag in ("max_hold", "max_fail", "min_near", "max_near")
     )
     return PossibleInputs(
         part,
         observed,
-        tuple(spread.of(f"possible{i}", 0.0) for i in range(len(part.unknown))),
+        tuple(spread(f"possible{i}", 0.0) for i in range(len(part.unknown))),
         least,
         largest,
-        spread.of("max_rest", 0.0) > 0,
+        spread("max_rest", 0.0) > 0,
         tuple(holds),
         tuple(fails),
         tuple(
@@ -215,14 +213,14 @@ def try_draws(part: PolicyPart, observed: ObservedRecords) -> PossibleInputs:
         ranges={},
         places=len(part.unknown),
     )
-    spread = _Spread(matched, observed.size)
+    spread = partial(_spread, matched, observed.size)
     nothing = np.full(observed.size, np.nan)
     with np.errstate(invalid="ignore"):
-        best = spread.of("max_chance", 0.0) / spread.of("total")
+        best = spread("max_chance", 0.0) / spread("total")
     return PossibleInputs(
         part,
         observed,
-        tuple(spread.of(f"possible{i}", 0.0) for i in range(len(part.unknown))),
+        tuple(spread(f"possible{i}", 0.0) for i in range(len(part.unknown))),
         (nothing,) * len(part.unknown),
         (nothing,) * len(part.unknown),
         np.zeros(observed.size, bool),
@@ -372,18 +370,11 @@ def _is_moved(part: PolicyPart, lists: _ListedInputs) -> NDArray[np.bool_]:
     return changed
 
 
-class _Spread:
-    """Numbers of the records that some input fits, spread over all records."""
-
-    def __init__(self, matched: Any, size: int) -> None:  # noqa: ANN401 - Arrow carries no types
-        self.matched, self.size = matched, size
-        self.at = matched.column("record").to_numpy()
-
-    def of(self, name: str, default: float = math.nan) -> NDArray[np.float64]:
-        """Return one number a record."""
-        spread = np.full(self.size, default)
-        spread[self.at] = self.matched.column(name).to_numpy().astype(np.float64)
-        return spread
+def _spread(matched: Any, size: int, name: str, default: float = math.nan) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries no types
+    """Return a number of the records that some input fits, spread over all records."""
+    spread = np.full(size, default)
+    spread[matched.column("record").to_numpy()] = matched.column(name).to_numpy()
+    return spread
 
 
 def _value_of(domain: Declared, place: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Interval:
-    """All numbers between two exact ends, each of which belongs to it or not.
+    """All numbers between two exact ends, with or without each end.
 
     Example:
         >>> reading = Interval(0, "0.5", high_closed=False)
@@ -52,7 +52,7 @@ class Interval:
 
     @classmethod
     def of(cls, ends: Any) -> Interval:  # noqa: ANN401 - an interval or two ends
-        """Return an interval as it is, or the closed one between two ends."""
+        """Return an interval unchanged, or the closed one between two ends."""
         if isinstance(ends, Interval):
             return ends
         try:
@@ -99,7 +99,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class IntervalUnion:
-    """Disjoint intervals in order, no two of which touch in a point that belongs to one of them.
+    """Disjoint intervals in order, as few as possible: where two touch, neither has the point.
 
     Example:
         >>> both = IntervalUnion.of([Interval(0, 2), Interval(1, 3), Interval(5, 6)])
@@ -182,7 +182,7 @@ class Box:
         """The variables, in order."""
         return tuple(self.sides)
 
-    @cached_property
+    @cached_property  # the product of thousands of sides, which every volume in the box asks for
     def volume(self) -> Fraction:
         """The Lebesgue measure of the box."""
         product = Fraction(1)
@@ -221,7 +221,7 @@ class CategoryList:
     """Whether no other value is possible."""
 
     def other(self) -> object | None:
-        """Return a value that stands for all that are not listed; None where there are none."""
+        """Return one value for all that are not listed; None where there are none."""
         if self.complete:
             return None
         if all(isinstance(value, bool) for value in self.values):

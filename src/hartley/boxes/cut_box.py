@@ -131,7 +131,7 @@ class CutBox:
         """The volume of the box."""
         return self.box.volume
 
-    @cached_property
+    @cached_property  # every volume asks for one of them
     def cells(self) -> tuple[Interval, ...]:
         """All cells, reached or not."""
         last = len(self.edges) - 2
@@ -140,12 +140,12 @@ class CutBox:
             for k in range(last + 1)
         )
 
-    @cached_property
+    @cached_property  # asked for by every measure
     def outputs(self) -> tuple[int, ...]:
         """The numbers of the cells that the query reaches, or may."""
         return tuple(k for k, cell in enumerate(self.cells) if cell.intersect(self.query_range))
 
-    @cached_property
+    @cached_property  # seconds to minutes, as its extremes
     def volumes(self) -> tuple[Volume, ...]:
         """The volume of every output, in the order of the outputs."""
         return tuple(self._measured(self.outputs))
@@ -162,8 +162,8 @@ class CutBox:
 
     def _extreme(self, chosen: Callable[[list[Fraction]], Fraction]) -> Volume:
         """Return the smallest (min) or the largest (max) volume of an output."""
-        found = self._measured(self._candidates(smallest=chosen is min))
-        low, high = chosen([v.low for v in found]), chosen([v.high for v in found])
+        volumes = self._measured(self._candidates(smallest=chosen is min))
+        low, high = chosen([v.low for v in volumes]), chosen([v.high for v in volumes])
         return Volume.between(low, high, gap=self.gap, whole=self.total)
 
     def _measured(self, cells: tuple[int, ...]) -> list[Volume]:

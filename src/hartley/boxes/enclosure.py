@@ -54,8 +54,8 @@ def linearise(
     Example:
         >>> from hartley.boxes.expression import parse_expression
         >>> one, two, three = (np.array([number]) for number in (1.0, 2.0, 3.0))
-        >>> found = linearise(parse_expression("x**2"), {"x": (one, three)}, {"x": (two, two)})
-        >>> [float(end[0].round(9)) for end in found.slopes["x"]]
+        >>> form = linearise(parse_expression("x**2"), {"x": (one, three)}, {"x": (two, two)})
+        >>> [float(end[0].round(9)) for end in form.slopes["x"]]
         [3.0, 5.0]
     """
 
@@ -77,26 +77,26 @@ def _slopes(node: Expression, operands: list[LinearBound], middle: Pair) -> Slop
     operation = node.operation
     if not operands:
         return {node.arguments[0]: ONE} if operation == "var" else {}
-    one = operands[0]
+    first = operands[0]
     if len(operands) == 1:
-        factor = _outer_slope(node, one, middle)
-        return {name: outward.multiply(factor, pair) for name, pair in one.slopes.items()}
-    other = operands[1]
+        factor = _outer_slope(node, first, middle)
+        return {name: outward.multiply(factor, pair) for name, pair in first.slopes.items()}
+    second = operands[1]
     if operation in ("+", "-"):
-        return _scaled_sum(one.slopes, None, other.slopes, 1 if operation == "+" else -1)
+        return _scaled_sum(first.slopes, None, second.slopes, 1 if operation == "+" else -1)
     if operation == "*":
-        return _product_slopes(one, other)
+        return _product_slopes(first, second)
     if operation == "/":  # 1/g - 1/g_m = -(g - g_m) / (g g_m)
-        turned = outward.negate(outward.multiply(other.values, other.middle))
+        turned = outward.negate(outward.multiply(second.values, second.middle))
         return _product_slopes(
-            one,
+            first,
             LinearBound(
-                outward.divide(ONE, other.middle),
-                outward.divide(ONE, other.values),
-                {name: outward.divide(pair, turned) for name, pair in other.slopes.items()},
+                outward.divide(ONE, second.middle),
+                outward.divide(ONE, second.values),
+                {name: outward.divide(pair, turned) for name, pair in second.slopes.items()},
             ),
         )
-    return _chosen(operation, one, other)
+    return _chosen(operation, first, second)
 
 
 def _product_slopes(one: LinearBound, other: LinearBound) -> Slopes:

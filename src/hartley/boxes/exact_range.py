@@ -25,6 +25,7 @@ from hartley.boxes.polynomial import (
     multiplied_out,
     quadratic_extremes,
     rational,
+    sign_between,
     slope_signs,
     whole_unit,
 )
@@ -56,8 +57,8 @@ def convex_extremes(polynomial: fmpq_mpoly, sides: Sides) -> tuple[Fraction, Fra
     A convex one is largest at a corner; all are compared. Where it is least a numerical search
     proposes, and the conditions of Karush, Kuhn and Tucker prove in exact numbers: slopes of zero
     between the ends, none that falls at a lower end and none that rises at an upper one. Convexity
-    itself is decided by exact elimination. None of other polynomials, and where the proof fails.
-    Exact. Grows as 2^d for d variables.
+    itself is decided by the signs of the characteristic polynomial. None of other polynomials, and
+    where the proof fails. Exact. Grows as 2^d for d variables.
 
     Example:
         >>> from hartley.boxes.box import Interval
@@ -114,7 +115,7 @@ def _largest_at_corners(slopes: Sequence[int], bent: Sequence[Sequence[int]]) ->
 
 
 def _least(slopes: Sequence[int], bent: Sequence[Sequence[int]]) -> Fraction | None:
-    """Return the least value of a convex b u + u H u / 2 in the unit cube, where it is proved."""
+    """Return the proved least value of a convex b u + u H u / 2 in the unit cube."""
     place = _proved_place(slopes, bent, _proposed(slopes, bent))
     if place is None:
         return None
@@ -220,7 +221,7 @@ class KnownRange:
 
     @property
     def inner(self) -> Interval:
-        """An interval all of which is attained; a single number where none is known."""
+        """An interval that is all attained; a single number where none is known."""
         if self.low.high > self.high.low:
             return Interval(self.low.high, self.low.high)
         return Interval(self.low.high, self.high.low)
@@ -260,16 +261,11 @@ def known_range(expression: Expression, box: Box) -> KnownRange:
 
 def _ends(expression: Expression, sides: Sides) -> KnownRange:
     """Return the range by the first rule that applies."""
-    known = _without_repetition(expression, sides)
-    if known is None:
-        known = _of_polynomial(expression, sides)
-    if known is None:
-        known = _of_parts(expression, sides)
-    if known is None:
-        known = _of_function(expression, sides)
-    if known is None:
-        known = _at_corners(expression, sides)
-    return _enclosed(expression, sides) if known is None else known
+    for rule in (_without_repetition, _of_polynomial, _of_parts, _of_function, _at_corners):
+        known = rule(expression, sides)
+        if known is not None:
+            return known
+    return _enclosed(expression, sides)
 
 
 def _without_repetition(expression: Expression, sides: Sides) -> KnownRange | None:
@@ -310,7 +306,7 @@ def _component_ends(part: fmpq_mpoly, sides: Sides) -> KnownRange | None:
         return KnownRange(*curve_extremes(curve, sides[names[0]]))
     if degree <= 2 and len(names) <= MOST_SIDES:
         return KnownRange(*map(Bracket.exactly, quadratic_extremes(part, sides)))
-    signs = {name: _sign(*enclosed(part.derivative(name), sides)) for name in names}
+    signs = {name: sign_between(*enclosed(part.derivative(name), sides)) for name in names}
     certain = {name: sign for name, sign in signs.items() if sign}
     if certain:
         lowest, highest = (
@@ -342,11 +338,6 @@ def _by_ends(part: fmpq_mpoly, sides: Sides) -> KnownRange | None:
 def _at(polynomial: fmpq_mpoly, values: Mapping[str, Fraction]) -> fmpq_mpoly:
     """Put numbers in for some variables."""
     return polynomial.subs({name: rational(value) for name, value in values.items()})
-
-
-def _sign(low: Fraction, high: Fraction) -> int:
-    """Return the sign of all numbers between two; 0 where they have both."""
-    return 1 if low >= 0 else -1 if high <= 0 else 0
 
 
 def _corner(signs: Mapping[str, int], sides: Sides, way: int) -> dict[str, Fraction]:

@@ -623,10 +623,10 @@ def truth_at(clause: Clause, points: Mapping[str, ExactColumn]) -> tuple[Flags, 
     if word == "not":
         (can_hold, can_fail), *_ = answers
         return can_fail, can_hold
-    every, some = (
+    both, either = (
         (np.logical_and, np.logical_or) if word == "and" else (np.logical_or, np.logical_and)
     )
     return (
-        every.reduce([can_hold for can_hold, _ in answers]),
-        some.reduce([can_fail for _, can_fail in answers]),
+        both.reduce([can_hold for can_hold, _ in answers]),
+        either.reduce([can_fail for _, can_fail in answers]),
     )

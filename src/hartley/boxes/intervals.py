@@ -308,7 +308,7 @@ def _natural_step(
         if operation == "const":
             return node.arguments[0], node.arguments[0]
         return sides[node.arguments[0]].low, sides[node.arguments[0]].high
-    if operation in _FUNCTIONS:
+    if operation in ("exp", "log", "sqrt"):
         return _monotone(operation, operands[0])
     if operation == "neg":
         return -operands[0][1], -operands[0][0]
@@ -342,13 +342,6 @@ def _natural_pair(operation: str, first: Ends, second: Ends) -> Ends | None:
     return min(corners), max(corners)
 
 
-_FUNCTIONS: dict[str, Callable[[Pair], Pair]] = {
-    "exp": exponential,
-    "log": logarithm,
-    "sqrt": square_root,
-}
-
-
 def _monotone(operation: str, argument: Ends) -> Ends | None:
     """Enclose an increasing function, exactly where its value is plain to see."""
     if (operation == "log" and argument[0] <= 0) or (operation == "sqrt" and argument[0] < 0):
@@ -358,7 +351,7 @@ def _monotone(operation: str, argument: Ends) -> Ends | None:
         value = plain_value(operation, number)
         if value is None:
             with np.errstate(all="ignore"):
-                enclosed = _FUNCTIONS[operation](constant(number))
+                enclosed = _UNARY[operation](constant(number))
             if not np.isfinite(enclosed[end][0]):
                 return None
             value = Fraction(float(enclosed[end][0]))

@@ -185,10 +185,13 @@ def slope_signs(expression: Expression, sides: Sides) -> dict[str, int]:
         >>> slope_signs(parse_expression("x*exp(y) - x**2/y"), unit)
         {'x': 1, 'y': 1}
     """
-    signs = {}
-    for name, ends in slope_ranges(expression, sides).items():
-        signs[name] = 0 if ends is None else 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else 0
-    return signs
+    ranges = slope_ranges(expression, sides)
+    return {name: 0 if ends is None else sign_between(*ends) for name, ends in ranges.items()}
+
+
+def sign_between(low: Fraction | float, high: Fraction | float) -> int:
+    """Return the sign of all numbers between two; 0 where they have both."""
+    return 1 if low >= 0 else -1 if high <= 0 else 0
 
 
 def slope_ranges(expression: Expression, sides: Sides) -> dict[str, Ends | None]:
@@ -453,8 +456,8 @@ def _critical_values(
         if factor.degree() == 1:
             roots.append((flint.fmpq(-factor[0], factor[1]), factor))
         else:
-            found = (root.real for root, _ in factor.complex_roots() if root.imag == 0)  # type: ignore[misc, has-type]  # pairs
-            roots += ((root, factor) for root in found)
+            pairs = factor.complex_roots()  # each with its multiplicity
+            roots += ((root.real, factor) for root, _ in pairs if root.imag == 0)  # type: ignore[misc, has-type]
     roots = [(x, factor) for x, factor in roots if _is_between(x, *side)]
     middles = [curve((a + b) / 2) for a, b in _isolated([x for x, _ in roots], *side)]
     heights = [fraction(height) for height in (*map(curve, side), *middles)]

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,11 +128,8 @@ def _corners(widths: list[tuple[int, int]], end: int, most: float) -> dict[int, 
 
 def _signed_binomials(size: int, last: int) -> list[int]:
     """Return the first binomial coefficients, with alternating signs."""
-    binomials = [1]
     # The division leaves no rest, so rounding down, also of negatives, changes nothing.
-    for k in range(last):
-        binomials.append(-binomials[-1] * (size - k) // (k + 1))
-    return binomials
+    return list(accumulate(range(last), lambda by, k: -by * (size - k) // (k + 1), initial=1))
 
 
 # --- the Fourier series of the tilted law ---------------------------------------------------------
@@ -428,7 +426,9 @@ def invert(
         inside += float(live.volume[whole].sum())  # powers of two, so exact down to 2^-52
         # Boxes that lie inside are added once, boxes outside are dropped: only the edge is split.
         live = live.take(~whole & (live.high > 0))
-        low, high = _sum_below(live.low, inside), _sum_above(live.high, inside)
+        # Pairwise summation of even a thousand million terms is off by less than 64 units.
+        low = max((inside + float(live.low.sum())) * (1 - 64 * outward.EPSILON), 0.0)
+        high = (inside + float(live.high.sum())) * (1 + 64 * outward.EPSILON)
         chosen = _worth_splitting(live, max(gap * low, SMALLEST_SHARE), high - low)
         if looked >= most or not chosen.any():
             return Share(low, min(high, 1.0), looked)
@@ -441,15 +441,6 @@ def invert(
 def most_boxes(sides: int) -> int:
     """Return how many boxes are looked at for one volume; fewer where each takes longer."""
     return MOST_BOXES // max(1, sides // 3)
-
-
-def _sum_below(parts: Array, start: float) -> float:
-    # Pairwise summation of even a thousand million terms is off by less than 64 units.
-    return max((start + float(parts.sum())) * (1 - 64 * outward.EPSILON), 0.0)
-
-
-def _sum_above(parts: Array, start: float) -> float:
-    return (start + float(parts.sum())) * (1 + 64 * outward.EPSILON)
 
 
 @dataclass(frozen=True)
@@ -752,10 +743,10 @@ def _arguments(
     operation, parts = expression.operation, expression.parts
     if operation == "neg":
         return parts[0], [_stretched(interval, Fraction(-1), Fraction(0))]
-    if operation == "sqrt":
-        return parts[0], _squares(interval)
-    if operation == "abs":
-        return parts[0], _mirrored(interval)
+    if operation in ("sqrt", "abs"):
+        values = interval.intersect(Interval(Fraction(0), max(interval.high, Fraction(0))))
+        invert_values = _squares if operation == "sqrt" else _mirrored
+        return parts[0], [] if values is None else invert_values(values)
     if operation in ("+", "-", "*", "/"):
         return _without_number(operation, parts, interval)
     return None
@@ -791,23 +782,17 @@ def _stretched(interval: Interval, by: Fraction, shift: Fraction) -> Interval:
     return Interval(ends[0], ends[1], closed[0], closed[1])
 
 
-def _squares(interval: Interval) -> list[Interval]:
-    """Return where a number must lie for its square root to lie in an interval."""
-    positive = interval.intersect(Interval(Fraction(0), max(interval.high, Fraction(0))))
-    if positive is None:
-        return []
-    return [Interval(positive.low**2, positive.high**2, positive.low_closed, positive.high_closed)]
+def _squares(roots: Interval) -> list[Interval]:
+    """Return where a number must lie for its square root to lie in an interval from 0 on."""
+    return [Interval(roots.low**2, roots.high**2, roots.low_closed, roots.high_closed)]
 
 
-def _mirrored(interval: Interval) -> list[Interval]:
-    """Return where a number must lie for its absolute value to lie in an interval."""
-    positive = interval.intersect(Interval(Fraction(0), max(interval.high, Fraction(0))))
-    if positive is None:
-        return []
-    low, high, closed = positive.low, positive.high, positive.high_closed
-    if low == 0 and positive.low_closed:
+def _mirrored(sizes: Interval) -> list[Interval]:
+    """Return where a number must lie for its absolute value to lie in an interval from 0 on."""
+    low, high, closed = sizes.low, sizes.high, sizes.high_closed
+    if low == 0 and sizes.low_closed:
         return [Interval(-high, high, closed, closed)]
-    return [positive, Interval(-high, -low, closed, positive.low_closed)]
+    return [sizes, Interval(-high, -low, closed, sizes.low_closed)]
 
 
 def _extreme_share(

@@ -80,7 +80,7 @@ class Zonotope:
         """How many queries there are."""
         return len(self.start)
 
-    @cached_property
+    @cached_property  # every cell and every query asks for it
     def sides(self) -> tuple[Interval, ...]:
         """The range of every query."""
         return tuple(
@@ -96,7 +96,7 @@ class Zonotope:
         """Whether every combination of values of the queries is possible."""
         return all(sum(map(bool, move)) == 1 for move in self.generators)
 
-    @cached_property
+    @property
     def volume(self) -> Fraction | None:
         r"""The volume, \sum |det| over all sets of as many generators as queries; None of many.
 
@@ -394,11 +394,9 @@ def _round(surface: list[Point]) -> Ball:
     products = matrix * matrix.transpose()
     squares = flint.fmpq_mat(len(edges), 1, [products[i, i] / 2 for i in range(len(edges))])
     shift = [fraction(by) for by in (products.solve(squares).transpose() * matrix).entries()]
-    return tuple(o + s for o, s in zip(origin, shift, strict=True)), _dot(shift, shift)
-
-
-def _dot(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
+    return tuple(o + s for o, s in zip(origin, shift, strict=True)), sum(
+        (s * s for s in shift), Fraction(0)
+    )
 
 
 def _square_distance(point: Point, from_point: Point) -> Fraction:

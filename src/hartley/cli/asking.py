@@ -145,7 +145,7 @@ Url = Annotated[
     typer.Option(
         "--url",
         metavar="URL",
-        help="Ask a service at this address instead, like https://hartley.example.org.",
+        help="Ask a service at this address instead, like https://agent.example.org.",
     ),
 ]
 TokenFile = Annotated[

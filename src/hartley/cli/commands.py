@@ -247,7 +247,7 @@ COMMANDS = {
         progress={"count": "Counting rows", "release": "Releasing rows"},
     ),
     "anonymize": Command(
-        "hartley.studies.look.generalisation:anonymize",
+        "hartley.studies.release.generalisation:anonymize",
         RELEASE,
         "Coarsen the keys of a TABLE until everybody shares theirs with K - 1 others.",
         "A column that is neither a key nor named with --keep or --confidential is not released.",
@@ -260,7 +260,7 @@ COMMANDS = {
         writes={"out": "file", "html": "html"},
     ),
     "microaggregate": Command(
-        "hartley.studies.look.microaggregation:microaggregate",
+        "hartley.studies.release.microaggregation:microaggregate",
         RELEASE,
         "Replace the records of a TABLE with averages over groups of at least K similar records.",
         example="hartley microaggregate people.parquet --k 5 --columns age,height,weight "

@@ -214,7 +214,7 @@ class _Derived:
 
     def __init__(self, name: str, command: Command) -> None:
         self.name, self.command = name, command
-        self.function = _named(command.home)
+        self.function = named(command.home)
         self.signature = inspect.signature(self.function)
         self.kinds: dict[str, InputKind] = {}
         for key, each in self.signature.parameters.items():
@@ -421,7 +421,7 @@ class _Derived:
         elif key in ("junit", "sarif"):
             write_whole(path, getattr(import_module(GATE), f"{key}_text")(self.name, cases))
         elif key in self.command.savers:
-            _named(self.command.savers[key])(result, path)
+            named(self.command.savers[key])(result, path)
         else:
             method = result.write if key == "out" else getattr(result, f"write_{key}")
             table = {"table": known.get(self._subject)}
@@ -447,11 +447,12 @@ class _Derived:
             print_report(_call(each.report, given), console())
             if getattr(each, "certificate", None) is not None:
                 print_certificate(each.certificate, console())
+        lines = LINES | ({"html": "Page"} if self.command.files else {})
         for name, path in told.items():
-            say(f"{LINES.get(name, name.capitalize())}: {path}")
+            say(f"{lines.get(name, name.capitalize())}: {path}")
 
 
-def _named(home: str) -> Any:  # noqa: ANN401 - a function
+def named(home: str) -> Any:  # noqa: ANN401 - a function
     """Import what a module and a name in it stand for."""
     module, _, attribute = home.partition(":")
     return getattr(import_module(module), attribute)

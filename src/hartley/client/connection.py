@@ -14,7 +14,7 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from hartley.errors import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
 
+T = TypeVar("T")
 JSON = "application/json"
 LARGEST_REPLY = 64 * 2**20
 """Bytes of a reply that are read."""
@@ -162,7 +163,7 @@ class ServiceConnection:
     def __repr__(self) -> str:
         return f"<connection to {self.host}>"
 
-    def get(self, *path: str, read: Callable[[Any], Any] = as_it_is, **query: object) -> Any:  # noqa: ANN401 - what ``read`` returns
+    def get(self, *path: str, read: Callable[[Any], T] = as_it_is, **query: object) -> T:
         """Return what is read from the reply to a GET; what cannot be read raises ReplyError."""
         chosen = {name: str(value) for name, value in query.items() if value is not None}
         words = f"?{urlencode(chosen)}" if chosen else ""
@@ -172,10 +173,10 @@ class ServiceConnection:
         self,
         *path: str,
         body: Mapping[str, Any],
-        read: Callable[[Any], Any] = as_it_is,
+        read: Callable[[Any], T] = as_it_is,
         key: str | None = None,
         text: str | None = None,
-    ) -> Any:  # noqa: ANN401 - what ``read`` returns
+    ) -> T:
         """Return what is read from the reply to a POST; a refusal points into the question."""
         headers = {} if key is None else {"Idempotency-Key": key}
         return self._reply("POST", _path(path), json.dumps(body).encode(), headers, read, text)
@@ -195,9 +196,9 @@ class ServiceConnection:
         path: str,
         body: bytes | None,
         headers: dict[str, str],
-        read: Callable[[Any], Any],
+        read: Callable[[Any], T],
         text: str | None = None,
-    ) -> Any:  # noqa: ANN401 - what ``read`` returns
+    ) -> T:
         for attempts_left in reversed(range(self._attempts)):
             waited = 0.1 * 2 ** (self._attempts - attempts_left - 1)
             try:
@@ -282,7 +283,7 @@ class ServiceConnection:
             raise ValueError
         return reply
 
-    def _result(self, content: bytes, kind: str, read: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - what ``read`` returns
+    def _result(self, content: bytes, kind: str, read: Callable[[Any], T]) -> T:
         try:
             return read(self._read(content, kind))
         except UNREADABLE:

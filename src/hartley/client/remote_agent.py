@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from hartley.client.connection import ServiceConnection
 from hartley.errors import InputError, OptionError
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from hartley.results.answer import Reading
 
+T = TypeVar("T")
 WISHES = ("error", "bits", "min_rows")
 PAGE = 200
 """Rows of the history in one request."""
@@ -91,8 +92,7 @@ class RemoteSchema:
             require(reply["name"] == self.name)
             return _fields(reply, ABOUT)
 
-        about: dict[str, Any] = self._connection.get("datasets", self.name, read=read)
-        return about
+        return self._connection.get("datasets", self.name, read=read)
 
     @property
     def rows(self) -> int | None:
@@ -113,7 +113,7 @@ class RemoteSchema:
 
     def to_toml(self) -> str:
         """Return the schema as the text of a file that ``Schema.read`` reads."""
-        return str(self._connection.get("datasets", self.name, "schema", read=_read_schema))
+        return self._connection.get("datasets", self.name, "schema", read=_read_schema)
 
     def dummy_data(self, n: int = 1000, seed: int = 0) -> Any:  # noqa: ANN401 - a pyarrow table, untyped
         """Return an Arrow table of invented rows over the schema's domain, to write queries on."""
@@ -213,7 +213,7 @@ class RemoteAgent:
             content = {"bits": reply["bits"], "answers": [reply]} if alone else reply
             return _read_answers(content, _wishes(body), most_bits)
 
-        batch: BatchAnswer = self._post("ask", body, read, key=key)
+        batch = self._post("ask", body, read, key=key)
         return batch[0] if alone else batch
 
     def curve(
@@ -227,8 +227,7 @@ class RemoteAgent:
     ) -> PriceCurve:
         """Return the prices of a question at which some error becomes smaller, up to some bits."""
         body = _asked(question, error, bits, min_rows) | {"curve": True, "most": _number(most)}
-        curve: PriceCurve = self._post("price", body, partial(_read_curve, asked=_wishes(body)))
-        return curve
+        return self._post("price", body, partial(_read_curve, asked=_wishes(body)))
 
     def plan(
         self,
@@ -254,8 +253,7 @@ class RemoteAgent:
         if weights is not None:
             body["weights"] = [_number(weight) for weight in weights]
         read = partial(_read_plan, asked=_wishes(body), budget=body.get("budget"))
-        planned: Plan = self._post("plan", body, read)
-        return planned
+        return self._post("plan", body, read)
 
     def explain(
         self,
@@ -270,16 +268,15 @@ class RemoteAgent:
         return self._price(body).explanation
 
     def _price(self, body: dict[str, Any]) -> Quote:
-        quote: Quote = self._post("price", body, partial(_read_quote, body=body))
-        return quote
+        return self._post("price", body, partial(_read_quote, body=body))
 
     def _post(
         self,
         verb: str,
         body: dict[str, Any],
-        read: Callable[[Any], Any],
+        read: Callable[[Any], T],
         key: str | None = None,
-    ) -> Any:  # noqa: ANN401 - what ``read`` returns
+    ) -> T:
         text = body.get("question")
         path = ("datasets", self.dataset, verb)
         return self._connection.post(*path, body=body, read=read, key=key, text=text)
@@ -326,8 +323,7 @@ class RemoteAgent:
             return _read_answers({"bits": 0.0, "answers": answers}, asked, 0.0)
 
         path = ("datasets", self.dataset, "answers", row)
-        batch: BatchAnswer | None = self._connection.get(*path, read=read)
-        return batch
+        return self._connection.get(*path, read=read)
 
     def _budget(self) -> dict[str, Any]:
         """Return the account's balance: allowance and cap exactly, the rest in bits."""
@@ -338,8 +334,7 @@ class RemoteAgent:
             require(reply["dataset"] == self.dataset and both <= budget["allowance_bits"])
             return budget
 
-        budget: dict[str, Any] = self._connection.get("datasets", self.dataset, "budget", read=read)
-        return budget
+        return self._connection.get("datasets", self.dataset, "budget", read=read)
 
     def _of_budget(self, name: str) -> float:
         return float(self._budget()[name])

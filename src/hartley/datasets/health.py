@@ -14,7 +14,6 @@ from hartley.datasets.people import (
     factor_normals,
     random_numbers,
     shares,
-    synthetic_source,
     whole,
 )
 from hartley.datasets.source import Dataset, Source, read_csv, typed
@@ -186,10 +185,7 @@ def _read(source: Source, file: Path) -> Dataset:
     table = read_csv(file, source.title, names=HEART_COLUMNS, types=written, member="*.data")
     types = {name: pa.int64() if name in WHOLE else pa.float64() for name in HEART_COLUMNS}
     table = typed(table, types, file, source.title)
-    origin = f"{source.origin}."
-    return Dataset(
-        source.name, table, synthetic=False, source=origin, units=HEART_UNITS, notes=NOTES
-    )
+    return Dataset.of(source, table, units=HEART_UNITS, notes=NOTES)
 
 
 def _make(hospital: _Hospital, rows: int, seed: int) -> Dataset:
@@ -225,16 +221,16 @@ def _make(hospital: _Hospital, rows: int, seed: int) -> Dataset:
             for name in HEART_COLUMNS
         }
     )
-    origin = synthetic_source(hospital.source.title, "no patient exists")
-    name = hospital.source.name
-    return Dataset(name, table, synthetic=True, source=origin, units=HEART_UNITS, notes=NOTES)
+    why = "no patient exists"
+    return Dataset.of(hospital.source, table, why=why, units=HEART_UNITS, notes=NOTES)
 
 
 def _bounded(
     normal: NDArray[np.float64], shape: tuple[float, float, int, int]
 ) -> NDArray[np.float64]:
     mean, deviation, low, high = shape
-    return _cut(mean + deviation * normal, low, high)
+    values: NDArray[np.float64] = np.rint((mean + deviation * normal).clip(low, high))
+    return values
 
 
 def _skewed(
@@ -244,7 +240,8 @@ def _skewed(
     mean, deviation, low, high = shape
     spread = float(np.sqrt(np.log1p((deviation / mean) ** 2)))
     values = mean * np.exp(spread * normal - spread**2 / 2)
-    return _cut(values, low, high)
+    bounded: NDArray[np.float64] = np.rint(values.clip(low, high))
+    return bounded
 
 
 def _read_off(
@@ -254,11 +251,6 @@ def _read_off(
     choice = random.random(values.size)
     step = np.where(choice < tens, 10.0, np.where(choice < tens + fives, 5.0, 2.0))
     return step * np.rint(values / step)
-
-
-def _cut(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    whole_numbers: NDArray[np.float64] = np.rint(values.clip(low, high))
-    return whole_numbers
 
 
 # --- young people ---------------------------------------------------------------------------------
@@ -335,8 +327,7 @@ def read_young_people(file: Path) -> Dataset:
 
     types = {name: pa.string() if name in TEXTS else pa.int64() for name in COLUMNS}
     table = typed(read_csv(file, YOUNG_PEOPLE.title), types, file, YOUNG_PEOPLE.title)
-    origin = f"{YOUNG_PEOPLE.origin}."
-    return Dataset("young_people", table, synthetic=False, source=origin, units=UNITS)
+    return Dataset.of(YOUNG_PEOPLE, table, units=UNITS)
 
 
 def make_young_people(rows: int = 1010, *, seed: int = SEED) -> Dataset:
@@ -361,8 +352,8 @@ def make_young_people(rows: int = 1010, *, seed: int = SEED) -> Dataset:
             columns[name] = pa.array(words[name], mask=missing)
         else:
             columns[name] = whole(measured[name] if name in MEASURED else answers[name], missing)
-    origin = synthetic_source(YOUNG_PEOPLE.title, "nobody gave these answers")
-    return Dataset("young_people", pa.table(columns), synthetic=True, source=origin, units=UNITS)
+    why = "nobody gave these answers"
+    return Dataset.of(YOUNG_PEOPLE, pa.table(columns), why=why, units=UNITS)
 
 
 def _bodies(random: np.random.Generator, male: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.datasets.people import SEED, random_numbers, synthetic_source
+from hartley.datasets.people import SEED, random_numbers
 from hartley.datasets.source import (
     HALF_HOURS,
     Dataset,
@@ -126,9 +126,7 @@ def read_redd(labels: Path, *, period: int = 60) -> Dataset:
     table = _table(
         time[measured], total[measured], {name: v[measured] for name, v in columns.items()}
     )
-    return Dataset(
-        "redd", table, synthetic=False, source=origin, units=_units(columns), notes=NOTES
-    )
+    return Dataset.of(REDD, table, source=origin, units=_units(columns), notes=NOTES)
 
 
 def _check_period(period: int) -> None:
@@ -202,9 +200,8 @@ def make_redd(days: int = 28, *, period: int = 60, seed: int = SEED) -> Dataset:
     slow = np.repeat(random.normal(95, 12, steps * STEP // 3600 + 1), 3600 // STEP)[:steps]
     total += slow + random.normal(0, 4, steps)
     time = FIRST_SECOND + np.arange(steps // fold) * period
-    origin = synthetic_source(REDD.title, "no house exists")
     table = _table(time, total.reshape(-1, fold).mean(axis=1), columns)
-    return Dataset("redd", table, synthetic=True, source=origin, units=_units(columns), notes=NOTES)
+    return Dataset.of(REDD, table, why="no house exists", units=_units(columns), notes=NOTES)
 
 
 def _power(random: np.random.Generator, appliance: _Appliance, steps: int) -> NDArray[np.float64]:
@@ -291,9 +288,7 @@ def read_solar_homes(file: Path) -> Dataset:
         if table.column("date").null_count:
             notes += ("These are mean profiles, not the readings of days.",)
     origin += f", read from {file.name}."
-    return Dataset(
-        "solar_homes", table, synthetic=False, source=origin, units=SOLAR_UNITS, notes=notes
-    )
+    return Dataset.of(SOLAR_HOMES, table, source=origin, units=SOLAR_UNITS, notes=notes)
 
 
 def _types() -> dict[str, Any]:
@@ -389,9 +384,8 @@ def make_solar_homes(
         }
         columns = dict(zip(HALF_HOURS, np.ascontiguousarray(flat.T), strict=True))
         parts.append(pa.table(head | columns))
-    origin = synthetic_source(SOLAR_HOMES.title, "no home exists")
     table = pa.concat_tables(parts)
-    return Dataset("solar_homes", table, synthetic=True, source=origin, units=SOLAR_UNITS)
+    return Dataset.of(SOLAR_HOMES, table, why="no home exists", units=SOLAR_UNITS)
 
 
 def _consumption(
@@ -620,8 +614,7 @@ def make_taxi(trips: int = 100_000, *, seed: int = SEED) -> Dataset:
     table = pa.table(
         {COLUMNS[0]: seconds, **dict(zip(PLACES, np.concatenate(places), strict=True))},
     )
-    origin = synthetic_source(TAXI.title, "no trip was made")
-    return Dataset("taxi", table, synthetic=True, source=origin, units=UNITS)
+    return Dataset.of(TAXI, table, why="no trip was made", units=UNITS)
 
 
 def _places(

@@ -179,8 +179,3 @@ def whole(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Any
     import pyarrow as pa
 
     return pa.array(np.rint(values).astype(np.int64), mask=missing)
-
-
-def synthetic_source(title: str, why: str = "no row belongs to anybody") -> str:
-    """Return the sentence that is shown with every result from synthetic data."""
-    return f"Synthetic, drawn by a seeded generator after the {title}: {why}."

@@ -65,10 +65,7 @@ class Source:
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder that keeps downloads.
-
-    This is the given folder, or the one in ``HARTLEY_DATA``, or the user's cache, in this order.
-    """
+    """Return the folder of downloads: the given one, that in HARTLEY_DATA, or the user's cache."""
     named = cache if cache is not None else os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named).expanduser()
@@ -305,6 +302,16 @@ class Dataset:
     """The unit of each column that has one."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """Sentences that a reader of the numbers must know."""
+
+    @classmethod
+    def of(cls, source: Source, table: Any, /, *, why: str = "", **more: Any) -> Dataset:  # noqa: ANN401 - its fields
+        """Return the table of a source; ``why`` says that a synthetic one is about nobody."""
+        origin = f"Synthetic, drawn by a seeded generator after the {source.title}: {why}."
+        known: dict[str, Any] = {
+            "synthetic": bool(why),
+            "source": origin if why else f"{source.origin}.",
+        }
+        return cls(source.name, table, **known | more)
 
     @property
     def title(self) -> str:

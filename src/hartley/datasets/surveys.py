@@ -14,7 +14,6 @@ from hartley.datasets.people import (
     factor_normals,
     random_numbers,
     shares,
-    synthetic_source,
     whole,
 )
 from hartley.datasets.source import (
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- adult ----------------------------------------------------------------------------------------
-# Census records of adults and whether they earn more than 50,000 dollars (UCI Adult).
+# --- adults and whether they earn more than 50,000 dollars (UCI Adult) ----------------------------
 
 ADULT = Source(
     name="adult",
@@ -109,7 +107,7 @@ def read_adult(file: Path) -> Dataset:
     if not set(pc.unique(table.column("income")).to_pylist()) <= {"<=50K", ">50K"}:
         raise not_the_file(file, ADULT.title)
     origin = f"{ADULT.origin}, read from {file.name}."
-    return Dataset("adult", table, synthetic=False, source=origin, units=UNITS, notes=NOTES)
+    return Dataset.of(ADULT, table, source=origin, units=UNITS, notes=NOTES)
 
 
 def make_adult(rows: int = 32_561, *, seed: int = SEED) -> Dataset:
@@ -154,8 +152,7 @@ def make_adult(rows: int = 32_561, *, seed: int = SEED) -> Dataset:
             for name in COLUMNS
         }
     )
-    origin = synthetic_source(ADULT.title, "nobody in it exists")
-    return Dataset("adult", table, synthetic=True, source=origin, units=UNITS, notes=NOTES)
+    return Dataset.of(ADULT, table, why="nobody in it exists", units=UNITS, notes=NOTES)
 
 
 def _hours(
@@ -369,8 +366,8 @@ def _dataset(source: Source, drawn: dict[str, Any], columns: tuple[str, ...]) ->
     import pyarrow as pa
 
     table = pa.table({name: whole(drawn[name]) for name in columns})
-    origin = synthetic_source(source.title)
-    return Dataset(source.name, table, synthetic=True, source=origin, units=_units(source, columns))
+    why = "no row belongs to anybody"
+    return Dataset.of(source, table, why=why, units=_units(source, columns))
 
 
 def _read(source: Source, file: Path, columns: tuple[str, ...]) -> Dataset:
@@ -381,9 +378,7 @@ def _read(source: Source, file: Path, columns: tuple[str, ...]) -> Dataset:
     table = table.rename_columns([name.strip().replace(" ", ".") for name in table.column_names])
     table = typed(table, dict.fromkeys(columns, pa.int64()), file, source.title)
     origin = f"{source.title}; {source.licence}, from {source.page}."
-    return Dataset(
-        source.name, table, synthetic=False, source=origin, units=_units(source, columns)
-    )
+    return Dataset.of(source, table, source=origin, units=_units(source, columns))
 
 
 def _units(source: Source, columns: tuple[str, ...]) -> dict[str, str]:

@@ -239,10 +239,7 @@ def is_whole(table: Table, name: str) -> bool:
 
 
 def put_into_cells(table: Table, cells: Mapping[str, UniformCells | CutCells]) -> Any:
-    """Return the rows of a table with the cell of every value, under the names of the cells.
-
-    Values outside are clamped, NULL and NaN are in no cell.
-    """
+    """Return rows with the cell of every clamped value, by name; NULL and NaN are in no cell."""
     named = cells.items()
     rows = table.expression.mutate(
         **{f"v_{name}": as_doubles(table, rule.column) for name, rule in named}
@@ -393,10 +390,7 @@ class EqualCellGrid:
 
 
 def cell_steps(table: Table, rule: UniformCells | CutCells, value: str, result: str) -> Steps:
-    """Put clamped numbers into cells, in the fastest way that an engine has.
-
-    The lists of ``cut_lists`` stand in columns named after the result.
-    """
+    """Put clamped numbers into cells, in the fastest way that an engine has."""
     if isinstance(rule, UniformCells):
         return uniform_steps(table.dialect, rule, value, result)
     edges = [float(edge) for edge in rule.edges]

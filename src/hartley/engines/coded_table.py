@@ -271,8 +271,8 @@ class CopyJob:
     rows: Any
     """The Ibis expression of the codes."""
     codings: tuple[ColumnCoding, ...]
-    checks: Callable[[Store], str] = lambda _: ""
-    """Checks the codes: raises an error, or returns the note that is stored with them."""
+    check: Callable[[Store], str] = lambda _: ""
+    """Raises an error for codes that the schema does not allow, or returns the note about them."""
     ledger: str = ""
     """The random name of the ledger that the copy is made for, which an unfinished one carries."""
     seeds: Seeds = field(default_factory=draw_seeds)
@@ -293,21 +293,14 @@ class CopyJob:
         self.rows.limit(0).to_pyarrow()  # so that Ibis registers the lists of categories
         return str(self.table.backend.compile(self.rows))
 
-    def check(self, copy: Store) -> str:
-        """Raise an error for codes that the schema does not allow; return the note about them."""
-        return self.checks(copy)
-
-    def sums_query(self, relation: str, copy: Store) -> str:
+    def sums_query(self, relation: str, copy: Store, dialect: Dialect | None = None) -> str:
         """Return the statement that adds up the rows of the table, to be compared with a copy."""
-        portable = self.source is not copy.dialect
-        return row_sums_query(self.codings, relation, self.seeds, self.source, portable=portable)
+        portable, dialect = self.source is not copy.dialect, dialect or self.source
+        return row_sums_query(self.codings, relation, self.seeds, dialect, portable=portable)
 
     def sums_of(self, copy: Store) -> RowSums:
         """Add up the rows of a copy."""
-        portable = self.source is not copy.dialect
-        relation, dialect = relation_of(copy), copy.dialect
-        text = row_sums_query(self.codings, relation, self.seeds, dialect, portable=portable)
-        return read_sums(copy.fetch_row(text))
+        return read_sums(copy.fetch_row(self.sums_query(relation_of(copy), copy, copy.dialect)))
 
     def compare(self, expected: Sequence[object], copy: Store) -> None:
         """Raise an error if a copy does not hold the rows of the coding statement."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.cells import MOST_COMPARED, CutCells, UniformCells, put_into_cells
-from hartley.engines.dialect import null_unless, number, relation_of
+from hartley.engines.dialect import TINY, null_unless, number, relation_of
 from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import Kind, Table
 from hartley.errors import ColumnError, InputError
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from hartley.engines.dialect import Dialect, Place
 
 
-TINY = 1e-200
-"""Numbers closer to zero are replaced by this or zero; PostgreSQL would refuse to scale them."""
 UNKNOWN = -1
 """The code of a category that is not listed; it is refused later."""
 UNIT = "hartley_unit"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +22,9 @@ from hartley.errors import EngineError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from hartley.engines.coded_table import CopyJob
+    from hartley.engines.table import Table
+
     Place: TypeAlias = str | os.PathLike[str]
     """The place of a coded copy: a file, a folder or the name of a table."""
 
@@ -29,6 +33,9 @@ STOPPED = ("interrupt", "cancel", "timeout", "timed out")
 """Words in an engine's errors that mean that a user or a limit ended a statement."""
 LONGEST_NAME = 63 - len("_about_owner")
 """PostgreSQL cuts longer names off."""
+LARGEST_DOUBLE = sys.float_info.max
+TINY = 1e-200
+"""Numbers closer to zero count as next to it; PostgreSQL would refuse to scale them."""
 AGAIN_SECONDS = 0.02
 """After this time a statement is ended once more: an engine forgets what came before its start."""
 
@@ -80,18 +87,6 @@ def as_declared(batch: Any, declared: Any) -> Any:
 # --- engines, their tables and copies as the others see them --------------------------------------
 
 
-class Holder(Protocol):
-    """A table as dialects see it: its connection, and the lock of that connection."""
-
-    @property
-    def backend(self) -> Any:
-        """The Ibis connection."""
-
-    @property
-    def lock(self) -> threading.RLock:
-        """One connection serves one thread at a time."""
-
-
 class Store(Protocol):
     """The store of a coded copy."""
 
@@ -108,42 +103,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the connection and other resources."""
-
-
-class Job(Protocol):
-    """A copy to be made: the table, and the checks before the copy counts."""
-
-    @property
-    def table(self) -> Holder:
-        """The table that is copied."""
-
-    @property
-    def source(self) -> Dialect:
-        """The dialect of its engine."""
-
-    @property
-    def rows(self) -> Any:
-        """The Ibis expression of the codes."""
-
-    @property
-    def integers(self) -> tuple[str, ...]:
-        """The narrowest type of every column of codes."""
-
-    @property
-    def ledger(self) -> str:
-        """The random name of the ledger that the copy is made for."""
-
-    def query(self) -> str:
-        """Return the statement that computes the codes."""
-
-    def sums_query(self, relation: str, copy: Store) -> str:
-        """Return the statement that adds up the rows of the table, to be compared with a copy."""
-
-    def compare(self, expected: Sequence[object], copy: Store) -> None:
-        """Refuse a copy whose rows do not have the sums of the table's."""
-
-    def check(self, copy: Store) -> str:
-        """Raise an error for codes that the schema does not allow; return the note about them."""
 
 
 class Dialect:
@@ -343,7 +302,7 @@ class Dialect:
 
     # --- coded copies ---
 
-    def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
+    def make_copy(self, job: CopyJob, place: Place | None) -> tuple[Store | None, str]:
         """Make a copy; return its store (None for a file) and the note about it.
 
         If the copy does not hold exactly the rows of the table, it is removed and an error raised.
@@ -351,17 +310,17 @@ class Dialect:
         del job, place
         self.refuse_copies()
 
-    def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
+    def open_copy(self, place: Place, near: Table | None) -> tuple[Store, str]:
         """Open a copy, with the note about it."""
         del place, near
         self.refuse_copies()
 
-    def holds_copy(self, place: Place, near: Holder | None) -> bool:
+    def holds_copy(self, place: Place, near: Table | None) -> bool:
         """Tell whether a place holds a finished copy."""
         del place, near
         self.refuse_copies()
 
-    def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
+    def drop_copy(self, place: Place, near: Table | None, *, seconds: int = 0) -> None:
         """Remove a copy, waiting a number of seconds for its readers; 0 is no limit."""
         del place, near, seconds
         self.refuse_copies()
@@ -370,12 +329,12 @@ class Dialect:
         """Return the place of the copy of one version, which a mark names."""
         return f"{str(place).rstrip('/')}_{mark}"
 
-    def copy_marks(self, place: Place, near: Holder | None, mark: str) -> set[str]:
+    def copy_marks(self, place: Place, near: Table | None, mark: str) -> set[str]:
         """Return the marks, each matching a pattern, of all copies at a place, finished or not."""
         del place, near, mark
         self.refuse_copies()
 
-    def copy_ledger(self, place: Place, near: Holder | None) -> str | None:
+    def copy_ledger(self, place: Place, near: Table | None) -> str | None:
         """Return the note that names the ledger of an unfinished copy; None if there is none."""
         del place, near
         return None

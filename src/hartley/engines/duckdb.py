@@ -24,7 +24,9 @@ from hartley.files import PrivateFolder, sync_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hartley.engines.dialect import Holder, Job, Place
+    from hartley.engines.coded_table import CopyJob
+    from hartley.engines.dialect import Place
+    from hartley.engines.table import Table
 
 OLDEST, FIRST_UNTRIED = (1, 4), (1, 5)
 """The tested versions; a test compares them with pyproject.toml."""
@@ -181,7 +183,7 @@ class DuckDB(Dialect):
 
     # --- coded copies ---
 
-    def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
+    def make_copy(self, job: CopyJob, place: Place | None) -> tuple[Store | None, str]:
         """Stream the codes into a database of their own, from where nothing else can be reached."""
         import duckdb
 
@@ -221,7 +223,7 @@ class DuckDB(Dialect):
             raise unwritable(target) from None
         return None, note
 
-    def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
+    def open_copy(self, place: Place, near: Table | None) -> tuple[Store, str]:
         """Open a file that nothing can write to or leave, with the note about it."""
         import duckdb
 
@@ -237,12 +239,12 @@ class DuckDB(Dialect):
             raise
         return store, str(note)
 
-    def holds_copy(self, place: Place, near: Holder | None) -> bool:
+    def holds_copy(self, place: Place, near: Table | None) -> bool:
         """Tell whether there is a file: it gets its name when it is finished."""
         del near
         return Path(place).exists()
 
-    def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
+    def drop_copy(self, place: Place, near: Table | None, *, seconds: int = 0) -> None:
         """Remove a file; processes that have it open can still read it."""
         del near, seconds
         Path(place).unlink(missing_ok=True)
@@ -252,7 +254,7 @@ class DuckDB(Dialect):
         path = Path(place)
         return str(path.with_name(f"{path.stem}.{mark}{path.suffix}"))
 
-    def copy_marks(self, place: Place, near: Holder | None, mark: str) -> set[str]:
+    def copy_marks(self, place: Place, near: Table | None, mark: str) -> set[str]:
         """Return the marks of all files of a place."""
         del near
         path = Path(place)
@@ -376,7 +378,7 @@ class EmbeddedStore(Store):
         self._connection.close()
 
 
-def _fill(connection: Any, job: Job) -> str:
+def _fill(connection: Any, job: CopyJob) -> str:
     copy = EmbeddedStore(connection)
     with _computed(job) as (relation, rows):
         text = job.sums_query(relation, copy)
@@ -392,7 +394,7 @@ def _fill(connection: Any, job: Job) -> str:
 
 
 @contextmanager
-def _computed(job: Job) -> Iterator[tuple[str, Any]]:
+def _computed(job: CopyJob) -> Iterator[tuple[str, Any]]:
     """Yield the codes that the table's engine computes, to be added up and to be streamed."""
     # DuckDB computes them once, into a temporary table; a server is asked twice, on one snapshot.
     query, backend = job.query(), job.table.backend

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator, Sequence
 
-    from hartley.engines.dialect import Holder, Job, Place
+    from hartley.engines.coded_table import CopyJob
+    from hartley.engines.dialect import Place
+    from hartley.engines.table import Table
 
 
 class PostgreSQL(Dialect):
@@ -83,7 +85,7 @@ class PostgreSQL(Dialect):
 
     # --- coded copies ---
 
-    def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
+    def make_copy(self, job: CopyJob, place: Place | None) -> tuple[Store | None, str]:
         """Make a table with its note in one transaction."""
         table = job.table
         parts = (f"hartley_{secrets.token_hex(8)}",) if place is None else name_parts(place, most=2)
@@ -106,7 +108,7 @@ class PostgreSQL(Dialect):
             raise
         return PostgresStore(table.backend, parts, table.lock), note
 
-    def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
+    def open_copy(self, place: Place, near: Table | None) -> tuple[Store, str]:
         """Open a table of codes, with its note."""
         assert near is not None
         parts = name_parts(place, most=2)
@@ -115,7 +117,7 @@ class PostgreSQL(Dialect):
             (note,) = near.backend.con.execute(query).fetchone()
         return PostgresStore(near.backend, parts, near.lock), note
 
-    def holds_copy(self, place: Place, near: Holder | None) -> bool:
+    def holds_copy(self, place: Place, near: Table | None) -> bool:
         """Tell whether there is a note, which is made with the rows."""
         assert near is not None
         name = sql_name(name_parts(place, most=2), more="_about")
@@ -123,7 +125,7 @@ class PostgreSQL(Dialect):
             (known,) = near.backend.con.execute("SELECT to_regclass(%s)", [name]).fetchone()
         return known is not None
 
-    def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
+    def drop_copy(self, place: Place, near: Table | None, *, seconds: int = 0) -> None:
         """Remove a table and its note."""
         assert near is not None
         parts = name_parts(place, most=2)
@@ -133,7 +135,7 @@ class PostgreSQL(Dialect):
             near.backend.con.execute(f"SET LOCAL lock_timeout = '{seconds}s'")
             near.backend.con.execute(f"DROP TABLE IF EXISTS {names}")
 
-    def copy_marks(self, place: Place, near: Holder | None, mark: str) -> set[str]:
+    def copy_marks(self, place: Place, near: Table | None, mark: str) -> set[str]:
         """Return the marks of all tables of a place."""
         assert near is not None
         name_parts(place, most=2)

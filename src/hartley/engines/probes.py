@@ -162,32 +162,21 @@ def expression_questions(dialect: Dialect) -> tuple[Any, dict[str, tuple[Any, in
     real = n.cast("float64")
     half = dialect.floor(dialect.divide(real, double("2.0")))
     case = ibis.cases((n < 0, 300), (n == 0, 2), else_=-1).cast("int16")
-    parsed = rows.w.cast("decimal(38, 6)")
+    tenth = dialect.divide(real, double("10.0"))
+    read, parsed = rows.w.cast("float64"), dialect.as_doubles(rows.w.cast("decimal(38, 6)"))
     asked = {
         "sums beyond 64 bits": (dialect.exact_sum(rows.big), 2**64),
         "sums of decimals": (dialect.exact_sum(rows.wide), 4 * (10**18 - 1)),
         "sums of small numbers": (n.sum(where=n <= 0), -7),
         "-7 divided by 2 and rounded down": (half.cast("int64").min(), -4),
-        "quotients rounded once": (
-            (dialect.divide(real, double("10.0")) == double("-0.7")).sum(),
-            1,
-        ),
-        "products rounded once": (
-            ((real * double("0.1")) == double("0.7000000000000001")).sum(),
-            1,
-        ),
+        "quotients rounded once": ((tenth == double("-0.7")).sum(), 1),
+        "products rounded once": ((real * double("0.1") == double("0.7000000000000001")).sum(), 1),
         "large doubles as whole numbers": (
             dialect.floor(real.fill_null(0.0) + double("9007199254740984.0")).cast("int64").max(),
             2**53 - 1,
         ),
-        "doubles read from text": (
-            (rows.w.cast("float64") == double("0.70000000000000001")).sum(),
-            1,
-        ),
-        "decimals as doubles": (
-            (dialect.as_doubles(parsed) == double("9007199254740992.0")).sum(),
-            1,
-        ),
+        "doubles read from text": ((read == double("0.70000000000000001")).sum(), 1),
+        "decimals as doubles": ((parsed == double("9007199254740992.0")).sum(), 1),
         "NaN is found": (x.isnan().sum(), 1),
         "NaN is above all numbers": ((x > double("1e308")).sum(), 1),
         "-0.0 is 0.0": ((x == double("0.0")).sum(), 2),

@@ -9,6 +9,7 @@ from hartley.engines.polars import POLARS
 from hartley.engines.postgres import POSTGRESQL
 from hartley.engines.spark import SPARK
 from hartley.errors import EngineError, OptionError
+from hartley.text import listed
 
 if TYPE_CHECKING:
     import os
@@ -28,8 +29,8 @@ def dialect_of(backend: Any) -> Dialect:
     if dialect is None:
         raise EngineError(
             f"The engine {backend.name} is not one that Hartley was tried with",
-            hint=f"the engines are {listed()}; hand over the rows as a data frame, or as a Parquet "
-            "or CSV file, to have DuckDB read them",
+            hint=f"the engines are {listed(known.title for known in DIALECTS)}; hand over the rows "
+            "as a data frame, or as a Parquet or CSV file, to have DuckDB read them",
         )
     return dialect
 
@@ -55,9 +56,3 @@ def dialect_at(address: str | os.PathLike[str]) -> Dialect | None:
         (DuckDB(), None)
     """
     return next((dialect for dialect in DIALECTS if dialect.claims(address)), None)
-
-
-def listed() -> str:
-    """Name the engines."""
-    *first, last = (dialect.title for dialect in DIALECTS)
-    return f"{', '.join(first)} and {last}"

@@ -20,7 +20,9 @@ from hartley.engines.dialect import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hartley.engines.dialect import Holder, Job, Place
+    from hartley.engines.coded_table import CopyJob
+    from hartley.engines.dialect import Place
+    from hartley.engines.table import Table
 
 ROWS = 100_000
 """Rows that are fetched at a time where memory must not grow with their number."""
@@ -75,7 +77,7 @@ class Spark(Dialect):
 
     # --- coded copies: a folder of Parquet files, a table, or a checkpoint of the session ---
 
-    def make_copy(self, job: Job, place: Place | None) -> tuple[Store | None, str]:
+    def make_copy(self, job: CopyJob, place: Place | None) -> tuple[Store | None, str]:
         """Check, then write the codes, then the note: without it a copy cannot be opened."""
         session = session_of(job.table.backend)
         query = job.query()
@@ -103,14 +105,14 @@ class Spark(Dialect):
             _write(session.createDataFrame([(note,)], "content string"), place, "about")
         return store, note
 
-    def open_copy(self, place: Place, near: Holder | None) -> tuple[Store, str]:
+    def open_copy(self, place: Place, near: Table | None) -> tuple[Store, str]:
         """Open a folder or a table of codes, with its note."""
         assert near is not None
         session = session_of(near.backend)
         (note,) = part_of_copy(session, place, "about").first()
         return _view(session, part_of_copy(session, place, "rows")), note
 
-    def holds_copy(self, place: Place, near: Holder | None) -> bool:
+    def holds_copy(self, place: Place, near: Table | None) -> bool:
         """Tell whether there is a note, which is written last."""
         assert near is not None
         session = session_of(near.backend)
@@ -124,7 +126,7 @@ class Spark(Dialect):
             raise
         return True
 
-    def drop_copy(self, place: Place, near: Holder | None, *, seconds: int = 0) -> None:
+    def drop_copy(self, place: Place, near: Table | None, *, seconds: int = 0) -> None:
         """Remove a folder or tables."""
         del seconds
         assert near is not None
@@ -135,7 +137,7 @@ class Spark(Dialect):
         for part in ("about", "rows", "about_owner"):
             session_of(near.backend).sql(f"DROP TABLE IF EXISTS {_table_name(place, part)}")
 
-    def copy_marks(self, place: Place, near: Holder | None, mark: str) -> set[str]:
+    def copy_marks(self, place: Place, near: Table | None, mark: str) -> set[str]:
         """Return the marks of all folders or tables of a place."""
         assert near is not None
         text = os.fspath(place).rstrip("/")
@@ -150,7 +152,7 @@ class Spark(Dialect):
             names = [str(row["tableName"]) for row in listed.collect()]
         return marks_among(names, name, mark)
 
-    def copy_ledger(self, place: Place, near: Holder | None) -> str | None:
+    def copy_ledger(self, place: Place, near: Table | None) -> str | None:
         """Return the ledger's name, written before the rows so that an unfinished copy has it."""
         assert near is not None
         (name,) = part_of_copy(session_of(near.backend), place, "about_owner").first()
@@ -197,7 +199,7 @@ def _table_name(place: Place, part: str) -> str:
     return ".".join(name_parts(place, most=3)) + ("" if part == "rows" else f"_{part}")
 
 
-def _make_private_folder(table: Holder, place: Place) -> None:
+def _make_private_folder(table: Table, place: Place) -> None:
     """Make the folder of a copy so that only its owner may enter it, before rows are in it."""
     files, folder = _files(table, os.fspath(place))
     permission = session_of(table.backend)._jvm.org.apache.hadoop.fs.permission.FsPermission  # noqa: SLF001 - see _files
@@ -216,7 +218,7 @@ def _write(frame: Any, place: Place, part: str) -> None:
         raise
 
 
-def _files(near: Holder, path: str) -> tuple[Any, Any]:
+def _files(near: Table, path: str) -> tuple[Any, Any]:
     """Return the file system that holds a path of Spark, and the path as it knows it."""
     session = session_of(near.backend)
     folder = session._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001 - Spark offers no other way to its files

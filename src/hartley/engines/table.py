@@ -248,10 +248,7 @@ def full_disk(error: BaseException) -> OSError | None:
 
 
 def lack_of_room(error: BaseException, who: str, place: str) -> EngineError | None:
-    """Return the error for a full disk or a lack of memory, None for any other failure.
-
-    Engines have their own types and texts for these; the texts may contain private values.
-    """
+    """Return the error for a full disk or a lack of memory, None for any other failure."""
     text, kind, full = str(error).lower(), type(error).__name__, full_disk(error)
     # A quota or a file size limit is left to the caller, which knows the place.
     if (full is not None and full.errno == errno.ENOSPC) or "no space left" in text:

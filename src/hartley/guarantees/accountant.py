@@ -56,11 +56,11 @@ class ChargedBudget:
 
     @property
     def remaining(self) -> float:
-        """What is left, in bits, rounded down: a wish of so many bits is covered."""
+        """What is left, in bits, rounded down, so that a wish for it is covered."""
         return bits_at_most(self.room)
 
     def covers(self, cells: int) -> bool:
-        """Whether a charge leaves the product within the budget."""
+        """Return whether a charge leaves the product within the budget."""
         return self.charged * cells <= self.limit
 
     def charge(self, cells: int) -> ChargedBudget:

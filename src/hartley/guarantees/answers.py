@@ -116,7 +116,6 @@ def promise_answers(  # noqa: PLR0913 - what is known of the answers beside thei
             + (answers[0].accuracy if len(answers) == 1 else accuracy or "")
         ),
         value=bits,
-        unit="bits",
         theorem=f"{B}, Theorem 8",
         rule="printed" if printed else "corrected",
         sound=keeps_budget,
@@ -279,7 +278,6 @@ def certify_partial_query(  # noqa: PLR0913 - what a promise is made of
             + ReleasedAnswerClaim("", quantizer, Fraction(0)).accuracy
         ),
         value=bits_at_least(telling),
-        unit="bits",
         theorem=f"{D}, Theorem 5",
         rule=quantizer.rule,
         sound=budget is None or telling <= floor_power(budget),

@@ -76,7 +76,7 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
     together: Together = (),
     more: tuple[Consequence, ...] = (),
 ) -> Promise:
-    """Certify that a record has at most so many releases: the product over its columns.
+    """Certify how many releases a record can have: the product over its columns.
 
     Farokhi 2019 (Noiseless Privacy), Definition 2, with Theorem 6 over the columns. Exact. Columns
     that release one query several times count together; ``lengths`` are those of the declared
@@ -112,7 +112,6 @@ def promise_records(  # noqa: PLR0913 - what is known of a record beside its out
             )
         ),
         value=bits,
-        unit="bits",
         theorem=f"{B}, Definition 2",
         rule="printed",
         sound=budget is None or outputs <= floor_power(budget),
@@ -157,7 +156,7 @@ def _estimation(
 def _promise_nothing(
     sizes: Mapping[str, int | None], assumptions: tuple[str, ...], parameters: dict[str, Any]
 ) -> Promise:
-    """Certify that nothing is promised, since some column is released as it is."""
+    """Certify that nothing is promised, since some column is released unchanged."""
     rest = [size for size in sizes.values() if size is not None]
     beside = (
         f" Beside that, the release of a record is one of at most {math.prod(rest):,} values."
@@ -169,7 +168,6 @@ def _promise_nothing(
         kind="local noiseless privacy",
         claim=f"{nothing_promised(unbounded)}.{beside}",
         value=math.inf,
-        unit="bits",
         theorem=f"{B}, Definition 2",
         rule="printed",
         sound=False,
@@ -244,7 +242,6 @@ def promise_leakage(
             f"{bits_up(bits)}.{_budget_kept(budget, keeps=keeps_budget)}"
         ),
         value=bits,
-        unit="bits",
         theorem=f"{A}, equation 6",
         rule="printed",
         sound=keeps_budget,
@@ -330,7 +327,6 @@ def promise_perturbation(document: PolicyDocument, budget: object) -> Promise:
         kind="stochastic maximal leakage",
         claim=_category_claim(gain, bits, unbounded, budget, keeps_budget=keeps_budget),
         value=bits,
-        unit="bits",
         theorem=THEOREM,
         rule="printed",
         sound=keeps_budget,
@@ -437,7 +433,6 @@ def promise_open(opened: OpenHypothesis) -> Promise:
         kind="hypothesis privacy",
         claim=claim,
         value=counts.bits,
-        unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,
@@ -599,7 +594,6 @@ def promise_line(policy: LinePolicy) -> Promise:
             + ("" if band.reached else f" More may be hidden, up to {most} %: {ROUGH}.")
         ),
         value=left_open,
-        unit="bits",
         theorem=f"{D}, Theorem 4",
         rule="corrected",
         sound=True,

@@ -61,7 +61,7 @@ class Promise:
     kind: str
     claim: str
     value: float
-    unit: str
+    unit: str = field(default="bits", kw_only=True)
     theorem: str
     rule: Literal["corrected", "printed"]
     """Whether the theorem is used as a paper prints it, or as it was corrected."""
@@ -90,7 +90,7 @@ class Promise:
 
     @property
     def unbounded(self) -> tuple[str, ...]:
-        """The columns that can take any value and are released as they are: nothing is promised."""
+        """The columns that can take any value and are released unchanged: nothing is promised."""
         listed = self.parameters.get("gains") or self.parameters.get("outputs") or {}
         return tuple(name for name, count in listed.items() if count is None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.kernels.sums import FAR
-from hartley.knowledge.table_system import LOW
+from hartley.knowledge.table_system import LOW, whole_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -158,7 +157,8 @@ class ProofRows:
         if not self.cell.size:
             return []
         # The guard itself must not overflow: it uses Python's whole numbers where words are short.
-        fit = all(map(_fit_into_words, (self.numerator, self.denominator)))
+        both = self.numerator, self.denominator
+        fit = all(_largest(values) * (values.size + 1) < FAR // 2 for values in both)
         weights = np.abs(self.numerator.astype(np.int64 if fit else object))
         sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights)])
         per_row = sums[self.start[1:]] - sums[self.start[:-1]] + self.denominator
@@ -183,10 +183,10 @@ class ProofRows:
             for r, y in zip(self.relation[mine].tolist(), self.numerator[mine], strict=True)
         }
         end = system.bound(int(self.cell[i]), multipliers, side := int(self.side[i]))
-        return end if end is None else math.ceil(end) if side == LOW else math.floor(end)
+        return None if end is None else whole_end(end, side)
 
     def _together(self, system: LinearSystem, chosen: NDArray[np.int64]) -> list[int | None]:
-        r"""Compute d = e_j - y A for many ends at once, and the ends of d x over the bounds."""
+        r"""Compute d = e_j - y A for many ends at once, and the ends of d x."""
         if not chosen.size:
             return []
         below = self.denominator[chosen].astype(np.int64)
@@ -215,11 +215,6 @@ class ProofRows:
 def _largest(values: WholeNumbers) -> int:
     """Return the largest magnitude; in Python's numbers, since -2**63 has none in a word."""
     return max(int(values.max(initial=0)), -int(values.min(initial=0)))
-
-
-def _fit_into_words(values: WholeNumbers) -> bool:
-    """Tell whether sums of some of the numbers fit into half a word."""
-    return _largest(values) * (values.size + 1) < FAR // 2
 
 
 def _rows(
@@ -280,7 +275,7 @@ class Witnesses:
         return not (touched & unknown).any() and not sums[~unknown].any()
 
     def _changes_add_up(self, system: LinearSystem) -> bool:
-        """Tell whether every change leaves all sums as they are, and has no cell twice."""
+        """Return whether every change leaves all sums unchanged and has no cell twice."""
         if not self.cell.size:
             return True
         move = np.repeat(np.arange(self.start.size - 1), np.diff(self.start))

@@ -494,7 +494,7 @@ def _recompute(content: bytes, path: str | os.PathLike[str], budget: object) -> 
 
 
 def _compare(certificate: Certificate, promise: Promise) -> None:
-    """Refuse a certificate of which a field comes out differently when it is computed again."""
+    """Raise CertificateError if a field comes out differently when it is computed again."""
     saved, recomputed = certificate.to_dict(), Certificate.of(promise).to_dict()
     for name in (field.name for field in fields(Promise)):
         before, now = (json.dumps(each[name], sort_keys=True) for each in (saved, recomputed))

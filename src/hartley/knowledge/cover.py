@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,10 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.errors import InputError, OptionError, TableError
-from hartley.exact import over_one_denominator
 from hartley.files import one_line
 from hartley.kernels.sums import FAR
-from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits
+from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits, whole_end
 from hartley.tables.crosstab import TIMES
 
 if TYPE_CHECKING:
@@ -102,7 +100,7 @@ class CoverAxis:
 
         return tuple(below(node) for node in range(len(self.nodes)))
 
-    @cached_property
+    @property
     def leaves(self) -> tuple[int, ...]:
         """The places of the categories that are sums of no others."""
         return tuple(sorted(self.leaves_below[0]))
@@ -185,12 +183,12 @@ class Cover:
     ruled_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """The cells that no record can be in, whatever is published."""
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, ...]:
         """How many categories and totals each dimension has."""
         return tuple(len(axis.nodes) for axis in self.axes)
 
-    @cached_property
+    @property
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions."""
         return tuple(axis.name for axis in self.axes)
@@ -299,10 +297,8 @@ def cover(
 ) -> Cover:
     """Lay published tables of one statistic over each other.
 
-    Args:
-        tables: the tables, in units of the same last digit.
-        trees: which categories are sums of others.
-        selections: how the conditions of the tables lie to each other.
+    Their numbers are in units of the same last digit; trees say which categories are sums of
+    others, selections how the conditions of the tables lie to each other.
 
     Example:
         >>> from hartley.tables.crosstab import Crosstab, PublishedCell
@@ -379,15 +375,12 @@ def _state(
         raise _contradiction(frame, table, cell)
     stated = list(zip(repeat(number), range(number_of_cells), index.tolist(), strict=False))
     for missing in _absent(frame, table, np.unique(index[inside]).size):
-        zero = frame.cell(dict(zip(table.dims, missing, strict=True)) | _selected(table))
+        where = {SELECTION: table.where} if table.where else {}
+        zero = frame.cell(dict(zip(table.dims, missing, strict=True)) | where)
         low[zero], high[zero] = max(low[zero], 0), min(high[zero], 0)
         if low[zero] > high[zero]:
             raise _contradiction(frame, table, zero)
     return stated
-
-
-def _selected(table: Crosstab) -> dict[str, str | None]:
-    return {SELECTION: table.where} if table.where else {}
 
 
 def _contradiction(frame: Cover, table: Crosstab, cell: int) -> InputError:
@@ -595,10 +588,7 @@ def combination_range(
     and the best y, which a linear programme proposes, is that of all linear combinations of
     the relations at once. Parts of the system that share no relation are looked at one by one.
 
-    Args:
-        inference: the system, and what is known about it.
-        weights: what each number counts with.
-        search: whether to search whole tables for ends that no vertex of a programme attains.
+    With ``search``, whole tables are searched for ends that no vertex of a programme attains.
 
     Example:
         >>> from hartley.kernels.sums import FAR
@@ -621,8 +611,7 @@ def combination_range(
     for side in (LOW, HIGH):
         bounds = [part.outer[side] for part in sums]
         known = [end for end in bounds if end is not None]
-        whole = settled + sum(known, Fraction(0))
-        end = math.ceil(whole) if side == LOW else math.floor(whole)
+        end = whole_end(settled + sum(known, Fraction(0)), side)
         outer.append(end if len(known) == len(bounds) else None)
         used = {r: y for part in sums for r, y in part.multipliers[side].items()}
         proofs.append(inference.bounds.proof(weights, side, used))
@@ -692,12 +681,7 @@ class _PartSum:
         if proposal.multipliers is None or not np.isfinite(proposal.multipliers).all():
             return
         now = inference.bounds.low, inference.bounds.high
-        for numerators, denominator in over_one_denominator(sign * proposal.multipliers):
-            proposed = {
-                int(r): Fraction(y, denominator)
-                for r, y in zip(self.component.relations, numerators, strict=True)
-                if y
-            }
+        for proposed in self.component.combinations(sign * proposal.multipliers):
             self.prove(side, inference.system.bound(self.weights, proposed, side, now), proposed)
             if self.reached(side):
                 break
@@ -715,7 +699,7 @@ class _PartSum:
         end = self.outer[side]
         if not self.tables or end is None:
             return False
-        return self.inner[side] == (math.ceil(end) if side == LOW else math.floor(end))
+        return self.inner[side] == whole_end(end, side)
 
     def attain(self, table: NDArray[np.int64]) -> bool:
         """Let a table that fits widen what is attained; tell whether it does."""

@@ -122,10 +122,7 @@ def known_union(
 ) -> tuple[list[int], Fraction] | None:
     """Return the atoms whose sum a combination of relations tells, and the sum; None if it is none.
 
-    Args:
-        joint: the cells.
-        settled: what is known of them exactly, as ``exact_sums_alone`` returns it.
-        multipliers: the combination.
+    ``settled`` is what is known of the cells exactly, as ``exact_sums_alone`` returns it.
     """
     rest = settled.differences({}, multipliers)  # these weights make zero of every table
     weights: dict[int, Fraction] = {}
@@ -270,7 +267,6 @@ class TableHull:
             self.base[cells],
             np.append(np.zeros_like(cells), -free),
             np.append(np.full(cells.size, FAR), free),
-            FAR,
         )
         found = {}
         for cell in wanted:
@@ -492,13 +488,11 @@ class OneTable:
         if not targets or self._find(targets, attackers):
             return
         if len(targets) > 1:
-            half = len(targets) // 2
-            self._ask(targets[:half], attackers)
-            self._ask(targets[half:], attackers)
+            for half in _halves(targets):
+                self._ask(half, attackers)
         elif len(attackers) > 1:
-            half = len(attackers) // 2
-            self._ask(targets, attackers[:half])
-            self._ask(targets, attackers[half:])
+            for half in _halves(attackers):
+                self._ask(targets, half)
         else:
             self.answers[targets[0], attackers[0]] = OPEN
 
@@ -573,7 +567,6 @@ class OneTable:
             part.right,
             np.append(low, np.zeros_like(soft)),
             np.append(np.where(want > low, want, high), more),
-            FAR,
         )
         cost = np.append(np.where(want > low, -1.0, 0.0), np.zeros(soft.size))
         proposal = programme.solve(cost)
@@ -606,3 +599,8 @@ class OneTable:
             if self.holdings.proves(self.system, self.targets[t], tight):
                 return tight
         return None
+
+
+def _halves(places: list[int]) -> tuple[list[int], list[int]]:
+    half = len(places) // 2
+    return places[:half], places[half:]

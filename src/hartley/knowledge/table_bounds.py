@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hartley.errors import InputError
-from hartley.exact import lifted, over_one_denominator
+from hartley.exact import lifted
 from hartley.kernels.sums import FAR, PRIME, combination, eliminate, kernel_vector
 from hartley.knowledge.cover import SELECTION
 from hartley.knowledge.table_system import (
@@ -22,6 +21,7 @@ from hartley.knowledge.table_system import (
     NoTableFits,
     TableWindow,
     components,
+    whole_end,
 )
 from hartley.tables.described import contributions
 
@@ -112,15 +112,11 @@ class Inference:
         most_unknowns: int = MOST_UNKNOWNS,
         narrow: bool = True,
     ) -> None:
-        """Find out what follows by the cheap ways.
+        """Find out what follows by the cheap ways; ``truth`` is a whole table that fits.
 
-        Args:
-            system: the numbers and their relations.
-            truth: a whole table that fits.
-            axes: the dimensions of the table.
-            most_unknowns: components of more unknown numbers get no programme for every end.
-            narrow: whether to follow bounds and to eliminate. A programme finds the same bounds
-                without them, from what was stated, so its multipliers are the whole proof.
+        Components of more than ``most_unknowns`` numbers get no programme for every end. Without
+        ``narrow``, a programme finds the same bounds from what was stated, so its multipliers are
+        the whole proof.
         """
         self.system = system
         self._frame = BoxFrame(tuple(axes)) if axes else None
@@ -228,16 +224,8 @@ class Inference:
 
     # --- programmes ---------------------------------------------------------------------------
 
-    def widen(  # noqa: C901 - the ways to an end, in order
-        self, cells: Iterable[int], *, exact: bool = False, nodes: int = NODES
-    ) -> None:
-        """Find both ends of some cells.
-
-        Args:
-            cells: which.
-            exact: whether to search whole tables for ends that a programme leaves open.
-            nodes: the most nodes of each such search.
-        """
+    def widen(self, cells: Iterable[int], *, exact: bool = False) -> None:  # noqa: C901 - the ways to an end, in order
+        """Find both ends of some cells; ``exact`` searches whole tables for what is left open."""
         wanted: dict[int, list[int]] = {}
         for cell in cells:
             if self.component_of[cell] >= 0:
@@ -256,17 +244,11 @@ class Inference:
                 for cell in mine:
                     for side in (LOW, HIGH):
                         if not self._reached(cell, side) and (exact or not component.tables):
-                            self._search(component, cell, side, nodes)
+                            self._search(component, cell, side)
         self._follow()
 
-    def reach(self, cell: int, least: int, *, exact: bool = False) -> bool:
-        """Tell whether some table that fits has at least a number in a cell; search if needed.
-
-        Args:
-            cell: which.
-            least: the number.
-            exact: whether to search whole tables where a programme leaves it open.
-        """
+    def reach(self, cell: int, least: int) -> bool:
+        """Tell whether some table that fits has at least a number in a cell; search if needed."""
         if self.most[cell] >= least:
             return True
         if self.component_of[cell] >= 0 and self.outer_high[cell] >= least:
@@ -276,8 +258,6 @@ class Inference:
                 self._move_box(component, cell, least - self._first(component, cell))
             if self.most[cell] < least and component.programme is not None:
                 self._solve(component, cell, HIGH)
-                if exact and self.most[cell] < least <= self.outer_high[cell]:
-                    self._search(component, cell, HIGH, NODES)
             elif self.most[cell] < least and component.tables:
                 self._move_window(component, cell, 1)
         return bool(self.most[cell] >= least)
@@ -446,32 +426,26 @@ class Inference:
         if self._reached(cell, side) or proposal.multipliers is None:
             return
         prices = proposal.multipliers if side == LOW else -proposal.multipliers
-        for numerators, denominator in over_one_denominator(prices):
-            multipliers = {
-                int(r): Fraction(y, denominator)
-                for r, y in zip(component.relations, numerators, strict=True)
-                if y
-            }
+        outer = (self.outer_low, self.outer_high)[side]
+        for multipliers in component.combinations(prices):
             now = self.bounds.low, self.bounds.high
             bound = self.system.bound(cell, multipliers, side, now)
             if bound is None:
                 continue
-            if side == LOW and math.ceil(bound) > self.outer_low[cell]:
-                self.outer_low[cell] = self._narrowed[cell, side] = math.ceil(bound)
-                self.proofs[cell, side] = multipliers
-            if side == HIGH and math.floor(bound) < self.outer_high[cell]:
-                self.outer_high[cell] = self._narrowed[cell, side] = math.floor(bound)
+            end = whole_end(bound, side)
+            if end > outer[cell] if side == LOW else end < outer[cell]:
+                outer[cell] = self._narrowed[cell, side] = end
                 self.proofs[cell, side] = multipliers
             if self._reached(cell, side):
                 break
         if self.outer_low[cell] > self.outer_high[cell]:
             raise NoTableFits(int(component.relations[0]))
 
-    def _search(self, component: TableComponent, cell: int, side: int, nodes: int) -> None:
+    def _search(self, component: TableComponent, cell: int, side: int) -> None:
         assert component.programme is not None
         cost = np.zeros(component.cells.size)
         cost[self.place_in[cell]] = 1.0 if side == LOW else -1.0
-        point = component.programme.solve_whole(cost, nodes)
+        point = component.programme.solve_whole(cost, NODES)
         if point is not None:
             self._harvest_point(component, point)
 
@@ -727,13 +701,8 @@ def read_contributors(  # noqa: PLR0913 - the cells, and the microdata behind th
 ) -> Contributors:
     """Add up the microdata for every cell of a cover, and list who contributes to it.
 
-    Args:
-        joint: the cells of all outputs.
-        table: one of the outputs: the statistic and its last digit.
-        selections: the conditions of the outputs.
-        data: the microdata.
-        contributor: the column that names who contributes; without one, every row is another.
-        signed: whether contributions may be negative.
+    The statistic and its last digit are those of ``table``. Without a column that names who
+    contributes, every row is another contributor; ``signed`` ones may be negative.
     """
     dims = [dim for dim in joint.dims if dim != SELECTION]
     value = None if table.statistic == "count" else table.statistic[4:-1]

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from hartley.errors import InputError
+from hartley.exact import over_one_denominator
 from hartley.kernels.classes import find_cuboid
 from hartley.kernels.sums import EMPTY, FAR, follow_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -148,14 +149,7 @@ class LinearSystem:
         side: int,
         ends: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     ) -> Fraction | None:
-        """Return the bound that multipliers prove; None is none.
-
-        Args:
-            target: the number, or a weighted sum of numbers.
-            multipliers: a rational for each relation that is used.
-            side: ``LOW`` or ``HIGH``.
-            ends: bounds of all numbers; without them, the stated ones.
-        """
+        """Return the bound that multipliers prove from ends, or the stated ones; None is none."""
         low, high = (self.low, self.high) if ends is None else ends
         wanted = weights_of(target)
         if not multipliers:
@@ -193,6 +187,11 @@ class LinearSystem:
         if (table < self.low).any() or (table > self.high).any():
             return False
         return not weighted_sums(self.start, self.column, self.factor, table).any()
+
+
+def whole_end(bound: Fraction, side: int) -> int:
+    """Return the end of a whole number that is bounded from one side."""
+    return math.ceil(bound) if side == LOW else math.floor(bound)
 
 
 Target: TypeAlias = "int | Mapping[int, int]"
@@ -334,11 +333,7 @@ class Bounds:
     ) -> Multipliers:
         """Return one combination of relations that proves a bound from what was stated.
 
-        Args:
-            target: the number, or a weighted sum of numbers.
-            side: ``LOW`` or ``HIGH``.
-            multipliers: a combination that uses the bounds as they are now; without one, the
-                last steps for these bounds.
+        ``multipliers`` use the bounds as they are now; without them, the last steps count.
         """
         self._read_steps()
         total: Multipliers = {}
@@ -393,13 +388,12 @@ class TableProgramme:
     simplex method starts from the last vertex. Otherwise scipy's HiGHS solves every programme anew.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of a programme
+    def __init__(
         self,
         rows: Any,  # noqa: ANN401 - a sparse matrix of scipy's, untyped
         right: NDArray[np.int64],
         low: NDArray[np.int64],
         high: NDArray[np.int64],
-        far: int,
         *,
         steps: int | None = None,
     ) -> None:
@@ -407,10 +401,10 @@ class TableProgramme:
         self.steps = steps
         # A cell without an end gets one that is out of the way: an unbounded programme has no
         # vertex to harvest. No bound is proved from it, since proofs use the stated bounds.
-        ends = np.abs(low[low > -far]).sum() + np.abs(right).sum()
+        ends = np.abs(low[low > -FAR]).sum() + np.abs(right).sum()
         beyond = min(2.0 * float(ends) + BEYOND, FARTHEST)
-        self.low = np.where(low <= -far, -beyond, low.astype(np.float64))
-        self.high = np.where(high >= far, beyond, high.astype(np.float64))
+        self.low = np.where(low <= -FAR, -beyond, low.astype(np.float64))
+        self.high = np.where(high >= FAR, beyond, high.astype(np.float64))
         self._model: Any = _warm_model(self) if find_spec("highspy") else None
         self._cost = np.zeros(low.size)
 
@@ -463,7 +457,7 @@ class TableProgramme:
             self._model.changeColBounds(place, *ends)
 
     def solve_whole(self, cost: NDArray[np.float64], nodes: int) -> NDArray[np.float64] | None:
-        """Return a whole point of small cost, found within so many nodes; None without one."""
+        """Return a whole point of small cost, found within a number of nodes; None without one."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         solved: Any = milp(
@@ -544,9 +538,15 @@ class TableComponent:
             shape=(self.relations.size, self.cells.size),
         )
 
+    def combinations(self, prices: NDArray[np.float64]) -> Iterator[Multipliers]:
+        """Yield exact multipliers near the prices that a solver proposes."""
+        for numerators, denominator in over_one_denominator(prices):
+            pairs = zip(self.relations.tolist(), numerators, strict=True)
+            yield {r: Fraction(y, denominator) for r, y in pairs if y}
+
     def make_programme(self, steps: int | None = None) -> TableProgramme:
         """Return the programme over its cells; with a limit, it may stop without a vertex."""
-        return TableProgramme(self.matrix, self.right, self.low, self.high, FAR, steps=steps)
+        return TableProgramme(self.matrix, self.right, self.low, self.high, steps=steps)
 
     def witness_table(self, point: NDArray[np.float64]) -> NDArray[np.int64] | None:
         """Return a point of a solver's as a whole table that fits; None where it is none."""
@@ -701,7 +701,7 @@ class BoxFrame:
 
 
 class TableWindow:
-    """The unknown cells near one cell; all others stay as they are in a table that fits."""
+    """The unknown cells near one cell of a table that fits; all other cells stay unchanged."""
 
     def __init__(
         self,
@@ -752,7 +752,7 @@ class TableWindow:
         # The unknowns are the changes: no sum may change, and every bound moves with the table.
         low = self.low[cells] - self.table[cells]
         high = np.where(self.high[cells] >= FAR, FAR, self.high[cells] - self.table[cells])
-        programme = TableProgramme(matrix, np.zeros(rows.size, np.int64), low, high, FAR)
+        programme = TableProgramme(matrix, np.zeros(rows.size, np.int64), low, high)
         cost = np.zeros(cells.size)
         cost[0] = -float(sign)
         proposal = programme.solve(cost)

@@ -313,12 +313,7 @@ class KindLines:
 
     @classmethod
     def of(cls, block: Block, more: NDArray[np.int64] | None = None) -> KindLines:
-        """Find the lines of a block, along the number that varies most.
-
-        Args:
-            block: its kinds.
-            more: a further number of each kind, for which it must hold too.
-        """
+        """Find the lines of a block, along the number that varies most; ``more`` is one more."""
         columns = [part for part in (block.weights, block.numbers, more) if part is not None]
         numbers = np.column_stack(columns)
         size = len(numbers)
@@ -361,7 +356,7 @@ class KindLines:
         return rows, np.add.reduceat(ordered * place, self.first)
 
     def expand(self, rows: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many rows have each kind, for so many rows and steps of each line."""
+        """Return how many rows have each kind, given the rows and the steps of each line."""
         each = np.where(rows > 0, steps // np.maximum(rows, 1), 0)
         over = steps - each * rows
         counts = np.zeros(self.order.size, np.int64)
@@ -409,14 +404,7 @@ class RecordEquations:
         high: NDArray[np.int64],
         more: Sequence[NDArray[np.int64]] | None = None,
     ) -> RecordEquations:
-        """Write down all relations.
-
-        Args:
-            blocks: the rows.
-            low: the smallest that the total of each statement can be.
-            high: the largest.
-            more: a further number of each kind that a total is asked of.
-        """
+        """Write down all relations; ``more`` is a further number that a total is asked of."""
         lines = tuple(
             KindLines.of(block, None if more is None else more[b]) for b, block in enumerate(blocks)
         )
@@ -542,11 +530,7 @@ def possible_records(
     A record is possible where some choice of records for all rows fulfils every answer. Row by
     row, all vectors of totals that can still lead to the answers are followed; rows of a group
     are alike, so one of each is looked at. Exact, in whole numbers. Grows with the number of
-    different vectors of totals, which is at most exponential in rows.
-
-    Args:
-        transcript: what was told.
-        most: the most steps from a vector of totals to the next.
+    different vectors of totals, which is at most exponential in rows, up to ``most`` steps.
 
     Example:
         >>> from fractions import Fraction
@@ -662,14 +646,14 @@ class OneRow:
     """How many different answers all of them together would have got."""
 
 
-def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneRow]:
+def one_row_left(transcript: Transcript) -> list[OneRow]:
     r"""Return what the answers leave of one row, all others being known.
 
     .. math:: |\{x' : a(x', v) = a(x, v)\}|, \qquad |\{a(x', v) : x' \in [X]\}|
 
     The second number is what an accountant promises to stay within the charge (Farokhi 2020,
     Definition 1, of all answers together). Exact. Grows with the number of different true
-    records times that of all records; beyond ``most`` pairs only some true records are looked at.
+    records times that of all records; of too many pairs only some true records are looked at.
 
     Example:
         >>> from fractions import Fraction
@@ -692,7 +676,7 @@ def one_row_left(transcript: Transcript, *, most: int = MOST_PAIRS) -> list[OneR
     for number in listed:
         mine = np.flatnonzero((types == number) | (types == ANY_TYPE))
         true = mine[truth[mine] > 0]
-        room = max(most * true.size // max(size, 1) // max(mine.size, 1), 1)
+        room = max(MOST_PAIRS * true.size // max(size, 1) // max(mine.size, 1), 1)
         every = true[:: max(-(-true.size // room), 1)]
         rows_left += [
             OneRow(number, int(truth[record]), *_compare(transcript, truth, mine, record))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import numpy as np
 from hartley.errors import InputError
 from hartley.knowledge.cover import combination_range
 from hartley.knowledge.table_bounds import Inference
-from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits
+from hartley.knowledge.table_system import HIGH, LOW, LinearSystem, NoTableFits, whole_end
 from hartley.knowledge.transcript import (
     FAR,
     LEAST_STEPS,
@@ -25,7 +24,6 @@ from hartley.knowledge.transcript import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -65,13 +63,7 @@ class Derivation:
     def end(self) -> int | None:
         """The whole number that the multipliers prove, added up anew; None is no bound."""
         bound = self.system.bound(self.target, self.multipliers, self.side)
-        if bound is None:
-            return None
-        return math.ceil(bound) if self.side == LOW else math.floor(bound)
-
-    def fractions(self) -> dict[int, Fraction]:
-        """Return the statements that are used, each with its multiplier."""
-        return dict(self.statements)
+        return None if bound is None else whole_end(bound, self.side)
 
 
 @dataclass(frozen=True)
@@ -124,7 +116,7 @@ class Statements:
         >>> blocks = tuple(Block(1, np.hstack(weights)) for weights in (eve, ann, bob))
         >>> totals = np.array([83, 32, 14])  # of all, of Ann, of Bob
         >>> sums = Statements(blocks, totals, totals).reach([pay[:, 0], nobody[:, 0], nobody[:, 0]])
-        >>> sums.low, sums.high, [str(y) for y in sums.below.fractions().values()]
+        >>> sums.low, sums.high, [str(y) for y in sums.below.statements.values()]
         (37, 37, ['1', '-1', '-1'])
     """
 
@@ -160,12 +152,10 @@ class Statements:
     def reach(
         self, costs: Sequence[NDArray[np.int64]], *, steps: int = 0, search: bool = True
     ) -> Reach:
-        """Return what the total of a whole number a row can be.
+        """Return what the total of a whole number a row can be, by the numbers of all kinds.
 
-        Args:
-            costs: the number of each kind of each block.
-            steps: how many steps following all tables one by one may take; see ``all_totals``.
-            search: whether to search whole tables that reach the ends.
+        ``steps`` is how many steps following all tables one by one may take; ``search`` looks for
+        whole tables that reach the ends.
         """
         plain = self.plain(costs)
         totals = self._followed(costs, steps)
@@ -174,7 +164,8 @@ class Statements:
         if possible == plain:  # nothing beyond it needs a proof
             return Reach(*plain, None, None, *possible, values)
         try:
-            known = self._known_for(costs)
+            apart = self.known.equations.target(costs) is None
+            known = _KnownEquations(self, costs) if apart else self.known
             proved = known.range(costs, search=search and totals is None)
         except NoTableFits:
             raise _no_table() from None
@@ -197,12 +188,6 @@ class Statements:
             *possible,
             1 if low == high else values,
         )
-
-    def _known_for(self, costs: Sequence[NDArray[np.int64]]) -> _KnownEquations:
-        """Return the relations in which a cost can be written as a sum."""
-        if self.known.equations.target(costs) is not None:
-            return self.known
-        return _KnownEquations(self, costs)
 
     def seen(self, costs: Sequence[NDArray[np.int64]]) -> tuple[int | None, int | None]:
         """Return the smallest and the largest total cost of the tables found so far."""
@@ -349,12 +334,7 @@ class Relaxation:
         )
 
     def with_one_row(self, group: int, own_kinds: NDArray[np.int64]) -> Statements:
-        """Return what was told, with one row of a group as a block of its own, the first.
-
-        Args:
-            group: which.
-            own_kinds: the kinds that the row can have, by their numbers.
-        """
+        """Return what was told, with one row of a group, of some kinds, as the first block."""
         kind = self.kinds[group]
         own_block = Block(1, kind.weights[own_kinds], kind.values[own_kinds], kind.types[own_kinds])
         others = list(self.statements.blocks)
@@ -392,16 +372,10 @@ class Relaxation:
             self.statements.tables.append(tuple(others))
 
     def bound_one_row(self, group: int, numbers: NDArray[np.int64]) -> tuple[int, int] | None:
-        """Bound a whole number of one row of a group.
+        """Bound a whole number of one row of a group; None where no record of it has one.
 
-        Args:
-            group: which.
-            numbers: the number of each record of the group; records below 0 have none, and the
-                row is taken to have one.
-
-        Returns:
-            the smallest and the largest, never narrower than the truth; None where no record of
-            the group has a number.
+        A record with a number below 0 has none, and the row is taken to have one. The bounds are
+        never narrower than the truth.
         """
         kind, have = self.kinds[group], numbers >= 0
         if not have.any():
@@ -414,11 +388,8 @@ class Relaxation:
         if not self.small or not self.transcript.bounds:
             return int(numbers[have].min()), int(numbers[have].max())
         statements = self.with_one_row(group, own_kinds)
-        return self._reach(statements, least[own_kinds]).low, self._reach(
-            statements, most[own_kinds]
-        ).high
-
-    @staticmethod
-    def _reach(statements: Statements, cost: NDArray[np.int64]) -> Reach:
         nothing = [np.zeros(len(block.weights), np.int64) for block in statements.blocks[1:]]
-        return statements.reach([cost, *nothing], search=False)
+        low, high = (
+            statements.reach([ends[own_kinds], *nothing], search=False) for ends in (least, most)
+        )
+        return low.low, high.high

@@ -13,14 +13,13 @@ from hartley.boxes.cut_box import CutBox
 from hartley.boxes.expression import mean, parse_expression, variables
 from hartley.measures.estimation import smallest_error
 from hartley.measures.leakage import maximin_information, nonstochastic_leakage
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, unwatched
+from hartley.papers.figure import Claim, Figure, unwatched
 from hartley.policies.optimal import CutQuantizer, optimal_quantizer
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.report import Chart, Heat, Panel, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from hartley.papers.figure import Progress
     from hartley.policies.optimal import Objective
@@ -126,9 +125,7 @@ def _shares_panel(cuts: Cuts, names: Sequence[str], ways: str) -> Panel:
 # --- figure 1: the regions of the best policy for the mean of two numbers ----------------------
 
 
-def _compute1(
-    data: str | Path = SYNTHETIC, *, progress: Progress = unwatched, points: int = 96
-) -> Cuts:
+def _compute1(*, progress: Progress = unwatched, points: int = 96) -> Cuts:
     query, uneven = "(x1 + x2)/2", Fraction(11, 5)
     return Cuts(
         fewest=_best_regions(query, Fraction(2), "maximin"),
@@ -203,7 +200,6 @@ AREAS = (
 
 
 def _compute2(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     points: int = 120,
@@ -244,7 +240,7 @@ def _arcs(value: float) -> list[tuple[tuple[float, ...], ...]]:
     begin = inside.index(False) if False in inside else 0  # no piece goes on over the end
     around = places[begin:] + places[1 : begin + 1]
     runs = groupby(around, lambda place: max(map(abs, place)) <= 2)
-    return [tuple(zip(*run, strict=True)) for kept, run in runs if kept]
+    return [tuple(zip(*run, strict=True)) for within, run in runs if within]
 
 
 def _claims2(numbers: Cuts) -> Iterator[Claim]:
@@ -327,7 +323,6 @@ class A3Numbers:
 
 
 def _compute3(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     points: int = 100,

@@ -146,7 +146,7 @@ def _compute3(  # noqa: PLR0913 - sizes, all with defaults
         return tuple(_played(readings, *at, CORRECTED, top, games, seed) for at in POINTS)
 
     number, length = daily.shape
-    lengths = [*(some for some in fewer_days if some < length), length]
+    lengths = [*(fewer for fewer in fewer_days if fewer < length), length]
     by_range = {top: at_points(daily, top) for top in tops}
     by_days = {n: at_points(daily[:, :n], fuse) for n in lengths}
     progress(1.0)
@@ -641,7 +641,7 @@ def _claims5(numbers: B5Numbers) -> Iterator[Claim]:
 
 
 def fig5() -> Figure[B5Numbers]:
-    """Return the figure of where trips begin, as it is and in boxes of several budgets.
+    """Return the figure of where trips begin, on a fine map and in boxes of several budgets.
 
     ``budgets`` are in bits for a point; the fine map has ``points`` along a side.
     """

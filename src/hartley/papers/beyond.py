@@ -27,7 +27,7 @@ from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.ranges.dynamics import FiniteSystem
 from hartley.report import Chart, Panel, Series
-from hartley.studies.look.microaggregation import mdav
+from hartley.studies.release.microaggregation import mdav
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ def textbook_noise(
 
 
 def _strength(method: str, moved: float) -> tuple[str, float]:
-    """Return the promise of noise if a person moves a number by so many scales: ε, or ρ of zCDP."""
+    """Return the promise of noise if a person moves a number by some scales: ε, or ρ of zCDP."""
     strength = moved if method == LAPLACE else moved**2 / 2
     return f"{'ε' if method == LAPLACE else 'ρ'} = {strength:.2g}", strength
 
@@ -209,8 +209,8 @@ def play(
     advantages = {}
     for name, (first, second) in zip(STRATEGIES, scores, strict=True):
         coin = random.random(seen.shape[0]) < 0.5
-        said = np.where(np.isclose(first, second, rtol=1e-12, atol=0), coin, second > first)
-        advantages[name] = advantage(int((said == drawn.second).sum()), said.size)
+        guesses = np.where(np.isclose(first, second, rtol=1e-12, atol=0), coin, second > first)
+        advantages[name] = advantage(int((guesses == drawn.second).sum()), guesses.size)
     return advantages
 
 
@@ -333,8 +333,8 @@ def attack_trips(points: Floats, sides: tuple[int, ...], random: np.random.Gener
             scale = noise_scale(method, error)
             noisy = points + textbook_noise(method, scale, points.shape, random)
             promise, strength = _strength(method, widest / scale)
-            said = f"scale {scale:.3g} km", error, error, f"{promise} a coordinate", strength
-            rows.append(Row(LINKAGE, method, *said, linked(points, noisy, sure=False)))
+            of_noise = f"scale {scale:.3g} km", error, error, f"{promise} a coordinate", strength
+            rows.append(Row(LINKAGE, method, *of_noise, linked(points, noisy, sure=False)))
     for k in KS:
         averages = grouped(points, k)
         off = np.abs(points - averages)
@@ -574,7 +574,6 @@ class Beyond2Numbers:
 
 
 def _compute2(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     places: int = 24,

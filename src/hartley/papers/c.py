@@ -65,9 +65,7 @@ class C1Numbers:
     votes: tuple[Vote, ...]
 
 
-def _compute1(
-    data: str | Path = SYNTHETIC, *, progress: Progress = unwatched, most_voters: int = 12
-) -> C1Numbers:
+def _compute1(*, progress: Progress = unwatched, most_voters: int = 12) -> C1Numbers:
     votes = []
     for voters in range(1, most_voters + 1):
         cast = product((0, 1), repeat=voters)
@@ -199,7 +197,7 @@ class Curve:
         return next(point for point in self.points if point.step == step)
 
     def doubled(self) -> list[HeartPoint]:
-        """Return steps each of which doubles the last: every bin is a union of earlier ones."""
+        """Return the steps that double: every bin is a union of earlier ones."""
         return [point for point in self.points if point.step.bit_count() == 1]
 
     def line(self, measure: str, label: str = "", **look: object) -> Series:

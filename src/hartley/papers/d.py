@@ -102,7 +102,6 @@ class D4Numbers:
 
 
 def _compute4(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     accuracies: tuple[Fraction, ...] = ACCURACIES,
@@ -495,7 +494,6 @@ def _corrected(privacy: float) -> float:
 
 
 def _compute6(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     points: int = 120,
@@ -618,7 +616,6 @@ class D7Numbers:
 
 
 def _compute7(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     people: tuple[int, ...] = (5, 20, 100),
@@ -755,7 +752,6 @@ class D8Numbers:
 
 
 def _compute8(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     most_people: int = 30,

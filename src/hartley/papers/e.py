@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hartley.papers.figure import SYNTHETIC, Claim, Figure, series_of, unwatched
+from hartley.papers.figure import Claim, Figure, series_of, unwatched
 from hartley.policies.distortion.model import PrivacyDistortion
 from hartley.policies.gaussian.bound import mutual_information_bound, quadratic_gaussian_bound
 from hartley.report import Chart, Panel, Series
-from hartley.studies.look.microaggregation import mdav, mu_approx
+from hartley.studies.release.microaggregation import mdav, mu_approx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from hartley.papers.figure import Progress
-    from hartley.studies.look.microaggregation import Microaggregation
+    from hartley.studies.release.microaggregation import Microaggregation
 
     Floats = NDArray[np.float64]
 
@@ -102,7 +101,6 @@ class E6Numbers:
 
 
 def _compute6(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     points: int = 31,
@@ -234,7 +232,6 @@ class E7Numbers:
 
 
 def _compute7(
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     points: int = 51,
@@ -432,7 +429,6 @@ class GroupsNumbers:
 def _aggregate(  # noqa: PLR0913 - a method, and sizes
     method: Callable[..., Microaggregation],
     name: str,
-    data: str | Path = SYNTHETIC,
     *,
     progress: Progress = unwatched,
     people: int = 2**15,

@@ -48,8 +48,8 @@ class Figure(Generic[N]):
     """One figure: what it shows, and how to compute, draw and check it.
 
     ``compute(data, progress=..., **sizes)`` returns frozen numbers; ``data`` is "synthetic" or the
-    path of a file or a folder, ignored by a figure that needs none. ``plot(numbers)`` returns the
-    chart.
+    path of a file or a folder, and a figure that needs none does not take it. ``plot(numbers)``
+    returns the chart.
 
     Example:
         >>> figure = load_figure("A/3")
@@ -206,7 +206,8 @@ def _outcome(name: str, data: str | Path, progress: Progress) -> Reproduced:
     problem = ""
     progress(0.0)
     try:
-        numbers = figure.compute(data, progress=progress)
+        source = () if figure.data is None else (data,)
+        numbers = figure.compute(*source, progress=progress)
         chart, claims = figure.plot(numbers), figure.findings(numbers)
     except HartleyError as error:
         problem = str(error)

@@ -9,18 +9,9 @@ from hartley.lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        "categories": (
-            "CategoryMerging",
-            "MergedColumn",
-        ),
-        "column": (
-            "ColumnPolicy",
-            "KeptColumn",
-        ),
-        "distortion.curve": (
-            "TradeoffCurve",
-            "TradeoffResult",
-        ),
+        "categories": ("CategoryMerging", "MergedColumn"),
+        "column": ("ColumnPolicy", "KeptColumn"),
+        "distortion.curve": ("TradeoffCurve", "TradeoffResult"),
         "gaussian.bound": (
             "GaussianBound",
             "WaterFilling",
@@ -29,10 +20,7 @@ __getattr__, __dir__, __all__ = exports(
         ),
         "gaussian.rule": ("GaussianRule",),
         "hierarchy": ("read_hierarchy",),
-        "hypotheses.hiding_columns": (
-            "LineColumn",
-            "MeetColumn",
-        ),
+        "hypotheses.hiding_columns": ("LineColumn", "MeetColumn"),
         "hypotheses.hypothesis": ("LatticeColumn",),
         "hypotheses.lines": (
             "LineTable",
@@ -49,39 +37,13 @@ __getattr__, __dir__, __all__ = exports(
             "coverable",
             "most_pairs",
         ),
-        "hypotheses.tables": (
-            "BoxTable",
-            "best_box",
-            "TablePolicy",
-        ),
-        "kinds": (
-            "read_column",
-            "register",
-        ),
-        "quantized_column": (
-            "Allocation",
-            "CutColumn",
-            "QuantizedColumn",
-            "allocate_bits",
-        ),
-        "random.estimates": (
-            "FrequencyEstimate",
-            "estimable",
-            "LeastLeaking",
-            "least_leaking",
-        ),
-        "random.pram": (
-            "PramLeakage",
-            "pram_leakage",
-        ),
-        "random.reconstruction": (
-            "ReconstructedRelease",
-            "reconstruct",
-        ),
-        "vector": (
-            "CellBounds",
-            "cells_needed",
-        ),
+        "hypotheses.tables": ("BoxTable", "best_box", "TablePolicy"),
+        "kinds": ("read_column", "register"),
+        "quantized_column": ("Allocation", "CutColumn", "QuantizedColumn", "allocate_bits"),
+        "random.estimates": ("FrequencyEstimate", "estimable", "LeastLeaking", "least_leaking"),
+        "random.pram": ("PramLeakage", "pram_leakage"),
+        "random.reconstruction": ("ReconstructedRelease", "reconstruct"),
+        "vector": ("CellBounds", "cells_needed"),
     },
 )
 

@@ -501,10 +501,8 @@ class CategoryMerging:
             labels, groups = tuple(str(place) for place, _ in cut), [group for _, group in cut]
         else:
             apart = read_distances(secrets.categories, distance)
-            small = len(secrets.categories) <= EXACT_UP_TO
-            groups = (
-                best_groups(secrets, least, apart) if small else join_nearest(secrets, least, apart)
-            )
+            find = best_groups if len(secrets.categories) <= EXACT_UP_TO else join_nearest
+            groups = find(secrets, least, apart)
         sizes = [secrets.size(group) for group in groups]
         assert min(sizes) >= least
         return cls(

@@ -27,7 +27,6 @@ from hartley.text import count_of, exact_text, listed, plural
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     """The group of every value, or its groups from narrow to wide; or the widths of nested bins."""
 
 
-EVERYTHING = HIDDEN = "*"
-"""The label of the group that holds all values, and what stands for a hidden character."""
 MOST_VALUES = 1_000_000
 """Distinct values that a rule looks at one by one."""
 
@@ -70,7 +67,7 @@ def key_levels(
     the one before, or, of dates, periods such as "month" and "year"; None leaves the two outermost
     levels. The table is where the values come from, so that a value can be named by its row.
     """
-    whole = Level(np.zeros(len(values), np.int64), (EVERYTHING,))
+    whole = Level(np.zeros(len(values), np.int64), ("*",))
     own = Level(np.arange(len(values)), tuple(values))
     if hierarchy is None:
         return [own, whole]
@@ -82,10 +79,7 @@ def key_levels(
 
 
 def nested_levels(
-    column: str,
-    values: Sequence[Any],
-    groups: Mapping[Any, object],
-    table: Table | None = None,
+    column: str, values: Sequence[Any], groups: Mapping[Any, object], table: Table | None = None
 ) -> list[Level]:
     """Return the levels between the values and the whole, and refuse groups that do not nest."""
     # No value is named in a refusal: a value of the table by its row, where the table is given, and
@@ -99,7 +93,9 @@ def nested_levels(
         f"The hierarchy of column '{column}'",
         lambda *places: f"its {plural(len(places), 'entry')} {listed(map('{:,}'.format, places))}",
     )
-    _refuse_lacking(column, [value for value in values if value not in every], table)
+    lacking = [value for value in values if value not in every]
+    if lacking:
+        raise _lacking(column, lacking, table)
     paths = [every[value] for value in values]
     return [_level(path[level] for path in paths) for level in range(len(paths[0]))]
 
@@ -111,16 +107,14 @@ def _level(names: Iterable[Any]) -> Level:
     return Level(codes, tuple(numbers))
 
 
-def _refuse_lacking(column: str, lacking: Sequence[Any], table: Table | None) -> None:
-    """Refuse values that have no groups, and name the first of them by its place in the table."""
-    if not lacking:
-        return
+def _lacking(column: str, lacking: Sequence[Any], table: Table | None) -> ColumnError:
+    """Return the error of values without groups, the first named by its place in the table."""
     row = None if table is None else first_row_with(table, column, lacking)
     place = f"Column '{column}'"
     if table is not None and row is not None:
         place = f"Row {row:,} of {table.name}, column '{column}',"
     more = f", the first of {len(lacking):,} such values" if len(lacking) > 1 else ""
-    raise ColumnError(
+    return ColumnError(
         f"{place} has a value that its hierarchy lacks{more}",
         hint="give every value its groups, a missing one too (None, or an empty field of a file)",
     )
@@ -287,7 +281,17 @@ def _bins(column: str, values: Sequence[Any], widths: Sequence[object]) -> list[
             f"Column '{column}' holds infinite numbers, or numbers too large for exact bins",
             hint="clip or remove them first, or give wider bins with fewer decimals",
         )
-    return [_bin_level(numbers, step, has_missing=len(present) < len(values)) for step in steps]
+    levels = []
+    for step in steps:
+        bins, groups = np.unique(bin_numbers(numbers, step), return_inverse=True)
+        labels: list[Any] = [
+            f"[{exact_text(number * step)}, {exact_text((number + 1) * step)})"
+            for number in bins.tolist()
+        ]
+        if len(present) < len(values):  # missing ones, which come last
+            groups, labels = np.append(groups, len(labels)), [*labels, None]
+        levels.append(Level(groups, tuple(labels)))
+    return levels
 
 
 def _periods(column: str, values: Sequence[Any], periods: Sequence[object]) -> list[Level]:
@@ -303,17 +307,6 @@ def _periods(column: str, values: Sequence[Any], periods: Sequence[object]) -> l
         _level(None if value is None else period_name(value, word) for value in values)
         for word in words
     ]
-
-
-def _bin_level(numbers: NDArray[np.float64], step: Fraction, *, has_missing: bool) -> Level:
-    bins, groups = np.unique(bin_numbers(numbers, step), return_inverse=True)
-    labels: list[Any] = [
-        f"[{exact_text(number * step)}, {exact_text((number + 1) * step)})"
-        for number in bins.tolist()
-    ]
-    if has_missing:
-        groups, labels = np.append(groups, len(labels)), [*labels, None]
-    return Level(groups, tuple(labels))
 
 
 # --- rules of a file of roles: periods, masks, intervals, rare values -----------------------------
@@ -348,7 +341,7 @@ def mask_codes(codes: Sequence[Any], hidden: int) -> dict[Any, tuple[str | None,
     cuts = [longest - number for number in range(min(hidden, longest), longest + 1)]
     return {
         code: tuple(
-            None if text is None else text.rjust(longest)[:cut] + HIDDEN * (longest - cut)
+            None if text is None else text.rjust(longest)[:cut] + "*" * (longest - cut)
             for cut in cuts
         )
         for code, text in texts.items()

@@ -33,18 +33,10 @@ if TYPE_CHECKING:
 # --- sorted values --------------------------------------------------------------------------------
 # Values in order, as a quantizer over data reads them: distinct, counted and exact.
 
-MOST_VALUES = 2**31 - 2
-
 
 @dataclass(frozen=True)
 class SortedValues:
-    """Distinct values in order: doubles, or integers that a divisor turns into rationals.
-
-    Example:
-        >>> values = SortedValues.of([0.3, 0.1, 0.1])
-        >>> [str(values.exact(place)) for place in range(2)], values.counts.tolist()
-        (['1/10', '3/10'], [2, 1])
-    """
+    """Distinct values in order: doubles, or integers that a divisor turns into rationals."""
 
     numbers: NDArray[Any]
     counts: NDArray[np.int64] | None = None
@@ -189,7 +181,7 @@ def _checked(numbers: NDArray[Any]) -> NDArray[Any]:
     kind = numbers.dtype.kind
     if kind not in "iufO" or numbers.ndim != 1 or numbers.dtype.itemsize > 8:
         raise OptionError("The values are not one column of numbers", hint="pass a list of numbers")
-    if not 0 < numbers.size <= MOST_VALUES:
+    if not 0 < numbers.size <= 2**31 - 2:
         raise OptionError(
             "There are no values to place in cells, or too many", hint="pass at least one"
         )
@@ -226,8 +218,6 @@ def _checked_weights(weights: Sequence[int] | NDArray[np.int64], size: int) -> N
 Objective = Literal["maximin", "leakage"]
 MOST_LEVELS = 100_000
 """So many cells over a box are listed; their edges are looked for only of a twentieth of that."""
-MOST_RECORDS = 50_000_000
-"""Up to so many records the limit of all policies is computed record by record."""
 
 
 @dataclass(frozen=True)
@@ -463,7 +453,7 @@ def _limit(values: SortedValues, width: Fraction) -> Fraction:
     """
     from hartley.kernels.sums import fewest_cells, largest_smallest_cell
 
-    if values.records > MOST_RECORDS:
+    if values.records > 50_000_000:
         cells = fewest_cells(values.first_within(width)).size - 1
         return Fraction(values.records // cells, values.records)
     records = values.one_by_one()
@@ -525,21 +515,13 @@ def _widest_ends(
     if next_to_it.low < outermost.high:
         return None
     return CutQuantizer(
-        edges,
-        smallest_share=outermost.low / used.volume,
-        share_limit=outermost.high / used.volume,
+        edges, smallest_share=outermost.low / used.volume, share_limit=outermost.high / used.volume
     )
 
 
 # --- the range of a query over a box, cut by candidate edges --------------------------------------
 
-LINEAR_CANDIDATES, OTHER_CANDIDATES = 1024, 64
-"""How many edges come into question by default."""
-GAP = 1e-3
-"""How well the share of a slot is known where the query is not linear, as a part of it."""
 SCALE = 2**60
-MOST_SHARES = 7
-"""Bounds from above that add up to more say nothing, and are no whole numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -578,7 +560,7 @@ class Slots:
                 hint="write the value into the query",
             )
         low, high = found.outer.low, found.outer.high
-        usual = OTHER_CANDIDATES if expression.linear() is None else LINEAR_CANDIDATES
+        usual = 64 if expression.linear() is None else 1024
         levels = math.ceil((high - low) / width)
         count = max(usual if candidates is None else candidates, 4 * levels)
         edges = {low + k * (high - low) / count for k in range(count + 1)}
@@ -591,16 +573,14 @@ class Slots:
         return replace(cut, shares=tuple(shares))
 
     def shares_of(self, intervals: Sequence[Interval]) -> list[Ends]:
-        """Return bounds on the shares of the box that the query sends into some intervals.
-
-        Of many variables all intervals share as many boxes as are looked at within a minute.
-        """
+        """Return bounds on the shares of the box that the query sends into some intervals."""
+        # Of many variables all intervals share as many boxes as are looked at within a minute.
         most = boxes_each(len(self.box.names), len(intervals))
         return [self.share(interval, most) for interval in intervals]
 
     def share(self, interval: Interval, most: int | None) -> Ends:
         """Return bounds on the share of one interval, from no more than so many boxes."""
-        part = volume(self.box, self.expression, interval, gap=GAP, most=most)
+        part = volume(self.box, self.expression, interval, gap=1e-3, most=most)
         return part.low / self.box.volume, part.high / self.box.volume
 
     def best_edges(self) -> tuple[Fraction, ...]:
@@ -631,7 +611,7 @@ class Slots:
         ends = self.shares_of([Interval(low, low + reach[0]), Interval(high - reach[1], high)])
         at_ends = min(Fraction(1), *(high for _, high in ends))
         most = [high for _, high in self.shares]
-        if sum(most) > MOST_SHARES:
+        if sum(most) > 7:  # they say nothing, and would be no whole numbers of 64 bits
             return at_ends
         least, _ = self._solve(most, self.width + 2 * widest + max(empty))
         return min(at_ends, Fraction(least + len(self.edges), SCALE) + max(most))

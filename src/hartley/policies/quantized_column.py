@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from hartley.policies.quantizer import Quantizer, Query
 
 
-MOST_DRAWN = 2_000
-"""More cells than this look like none."""
-
-
 class CellColumn(ColumnPolicy):
     """What equal cells and listed cells share."""
 
@@ -55,6 +51,11 @@ class CellColumn(ColumnPolicy):
         @property
         def range(self) -> tuple[Fraction, Fraction]:
             """The range that the policy is made for."""
+
+        def _engine_cells(self) -> UniformCells | CutCells: ...
+
+        def _released(self) -> int:
+            """Return how many different doubles are released."""
 
     @property
     def query(self) -> Query | None:
@@ -78,9 +79,6 @@ class CellColumn(ColumnPolicy):
             return self._engine_cells()
         return Quantized(self.name, arithmetic_tree(query), self._engine_cells())
 
-    def _engine_cells(self) -> UniformCells | CutCells:
-        raise NotImplementedError
-
     def outputs(self) -> Output:
         """Return how many cells can come out; those that are released alike count once."""
         query, (low, high) = self.query, self.range
@@ -94,17 +92,9 @@ class CellColumn(ColumnPolicy):
         """Whether every cell holds one value of a declared step at most."""
         return False
 
-    def _released(self) -> int:
-        """Return how many different doubles are released."""
-        raise NotImplementedError
-
     def rises_between(self) -> tuple[Expression, ...] | None:
         """Return where cells are released as smaller numbers than the cells below them."""
-        return None if self.query is not None else self._falls()
-
-    def _falls(self) -> tuple[Expression, ...]:
-        """Return the edges at which the released number falls; equal cells have none."""
-        return ()
+        return None if self.query is not None else ()
 
     def _query_field(self) -> dict[str, str]:
         return {} if self.of is None else {"of": self.of}
@@ -130,7 +120,8 @@ class CellColumn(ColumnPolicy):
     def picture(self, reach: float | None = None) -> Ruler:
         """Return the cells along a line."""
         cells = self.cells
-        edges = tuple(map(float, cells.edges)) if cells.levels <= MOST_DRAWN else ()
+        # More cells than these look like none.
+        edges = tuple(map(float, cells.edges)) if cells.levels <= 2_000 else ()
         ends = float(cells.low), float(cells.high)
         equal = float(cells.high - cells.low) / cells.levels
         narrowest = equal if cells.is_equal else float(cells.widths()[0])
@@ -328,7 +319,10 @@ class CutColumn(CellColumn):
     def _released(self) -> int:
         return len(set(map(float, self.values)))
 
-    def _falls(self) -> tuple[Expression, ...]:
+    def rises_between(self) -> tuple[Expression, ...] | None:
+        """Return the edges at which the released number falls."""
+        if self.query is not None:
+            return None
         pairs = zip(self.edges[1:-1], itertools.pairwise(self.values), strict=True)
         return tuple(Expression("const", (edge,)) for edge, (low, high) in pairs if high < low)
 
@@ -339,12 +333,12 @@ class CutColumn(CellColumn):
         return fields | ({"spans": spans} if spans else {}) | self._query_field()
 
 
-def in_cells(name: str, quantizer: Quantizer, of: str | None = None) -> CellColumn:
+def in_cells(name: str, quantizer: Quantizer) -> CellColumn:
     """Return the column of any quantizer, of the kind that its cells have."""
     if isinstance(quantizer, UniformQuantizer):
-        return QuantizedColumn(name, quantizer, of)
+        return QuantizedColumn(name, quantizer)
     assert isinstance(quantizer, CutQuantizer)  # there are two
-    return CutColumn.cut(name, quantizer, of)
+    return CutColumn.cut(name, quantizer)
 
 
 def _about(number: Fraction) -> str:
@@ -360,8 +354,6 @@ def _about(number: Fraction) -> str:
 
 Beginning = tuple[int, Fraction, float, dict[int, int]]
 """The product, the error, the excess and the levels of the first few columns."""
-MOST_BITS = 1000
-"""What doubles can hold, with room to spare."""
 MOST_STEPS = 300_000
 """So many choices are looked at before the search for the least mean error gives up."""
 
@@ -402,27 +394,21 @@ def _held_back(
 
 def _least_bound(columns: Sequence[AllocatedColumn], limit: int) -> Fraction:
     """Return the least error that all columns can keep at once; some column attains it."""
+
+    def is_too_small(column: AllocatedColumn, n: int) -> bool:
+        error = column.nth_error(n)
+        levels = [other.levels_within(error) for other in columns]
+        return None in levels or math.prod(map(_known, levels)) > limit
+
     # For each column the bound is bisected over the errors that this column can have. One level
     # each fits any budget, so at least one of them can be kept.
     found = []
     for column in columns:
         steps = limit if column.points is None else column.points
-        refused = _first(1, steps, partial(_is_too_small, columns, limit, column))
+        refused = _first(1, steps, partial(is_too_small, column))
         if refused > 1:
             found.append(column.nth_error(refused - 1))
     return min(found)
-
-
-def _is_too_small(
-    columns: Sequence[AllocatedColumn], limit: int, column: AllocatedColumn, n: int
-) -> bool:
-    product, error = 1, column.nth_error(n)
-    for other in columns:
-        levels = other.levels_within(error)
-        if levels is None or product * levels > limit:
-            return True
-        product *= levels
-    return False
 
 
 def _known(levels: int | None) -> int:
@@ -434,7 +420,7 @@ def least_mean(columns: Sequence[AllocatedColumn], limit: int) -> list[int]:
     """Make the mean error least: look at the levels whose excess is small, then at more of them."""
     if math.prod(column.points or limit + 1 for column in columns) <= limit:
         return [column.points or 1 for column in columns]
-    if limit.bit_length() > MOST_BITS:
+    if limit.bit_length() > 1000:  # what doubles hold, with room to spare
         raise _too_many()
     search = _MeanSearch(columns, limit)
     best = least_largest(columns, limit)
@@ -476,10 +462,8 @@ class _MeanSearch:
         self._margin = 1e-13 * (2 * spent + sum(a / q + c for a, c, q in sizes))
 
     def _ideal_levels(self, price: float) -> list[float]:
-        return [
-            min(max(scale / price, 1.0), most)
-            for scale, most in zip(self._scales, self._most, strict=True)
-        ]
+        sides = zip(self._scales, self._most, strict=True)
+        return [min(max(scale / price, 1.0), most) for scale, most in sides]
 
     def _sum(self, i: int, levels: float) -> float:
         return self._scales[i] / levels - self._shifts[i] + self._price * math.log(levels)

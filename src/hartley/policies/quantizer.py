@@ -57,10 +57,6 @@ def levels_for_outputs(length: Fraction, sensitivity: Fraction, outputs: object)
 
     Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected and tight: of q cells one person
     reaches at most K exactly where q <= max(K, floor((K - 1) L / S)).
-
-    Example:
-        >>> [levels_for_outputs(Fraction(1), Fraction(1, 10), K) for K in (1, 2, 3)]
-        [1, 10, 20]
     """
     cells = read_outputs(outputs)
     if not 0 <= sensitivity <= length:
@@ -242,37 +238,27 @@ class Quantizer:
         def rule(self) -> Rule:
             """Whether the number of levels follows the corrected theorem or the one as printed."""
 
-    def cell(self, value: object) -> int:
-        """Return the number of the cell of a value; values outside are clamped."""
-        raise NotImplementedError
+        @property
+        def outputs(self) -> int:
+            """How many different numbers are released."""
 
-    def middle(self, cell: int) -> Fraction:
-        """Return what is released for a cell."""
-        raise NotImplementedError
+        def cell(self, value: object) -> int:
+            """Return the number of the cell of a value; values outside are clamped."""
 
-    def ends(self, cell: int) -> tuple[Fraction, Fraction]:
-        """Return the lower and the upper edge of a cell."""
-        raise NotImplementedError
+        def middle(self, cell: int) -> Fraction:
+            """Return what is released for a cell."""
 
-    @property
-    def outputs(self) -> int:
-        """How many different numbers are released."""
-        raise NotImplementedError
+        def ends(self, cell: int) -> tuple[Fraction, Fraction]:
+            """Return the lower and the upper edge of a cell."""
 
-    def outputs_within(self, reach: Fraction) -> int:
-        """Return how many numbers are released at most while a value moves over a length.
+        def outputs_within(self, reach: Fraction) -> int:
+            """Return how many numbers are released at most while a value moves over a length."""
 
-        Farokhi 2019 (Noiseless Privacy), Theorem 8, corrected.
-        """
-        raise NotImplementedError
+        def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+            """Return the edges between cells, and what is released for every cell."""
 
-    def steps(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Return the edges between cells, and what is released for every cell."""
-        raise NotImplementedError
-
-    def widths(self) -> tuple[Fraction, Fraction]:
-        """Return the width of the narrowest and of the widest cell."""
-        raise NotImplementedError
+        def widths(self) -> tuple[Fraction, Fraction]:
+            """Return the width of the narrowest and of the widest cell."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from hartley.boxes.box import Interval
 from hartley.boxes.intervals import natural_range
@@ -37,12 +37,6 @@ Norm = Literal["sup", "euclidean"]
 """How errors of several queries are put together: the largest, or the length of their vector."""
 MOST_SHARED = 2**16
 """Up to so many outputs every way to share them among queries is compared."""
-MOST_SEARCHED_LEVELS = 2**53
-"""Doubles tell no more cells apart."""
-MOST_TRIED_GRIDS = 400_000
-"""So many grids are compared, in some seconds; the number grows like the cells of the others."""
-PI_ABOVE = Fraction(31415926535897932384627, 10**22)
-"""A little more than pi."""
 
 
 # --- the fewest cells within an error -------------------------------------------------------------
@@ -75,7 +69,7 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
     if not squares:
         return ()
     equal = tuple(_root_above(len(squares) * square / allowed) for square in squares)
-    if max(equal) > MOST_SEARCHED_LEVELS:
+    if max(equal) > 2**53:  # doubles tell no more cells apart
         raise _too_many_cells()
     best = (math.prod(equal), equal)
     tried = 0
@@ -91,7 +85,7 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
         def is_hopeless(levels: int) -> bool:
             nonlocal tried
             tried += 1
-            if tried > MOST_TRIED_GRIDS:
+            if tried > 400_000:  # some seconds; the number grows like the cells of the others
                 raise _too_many_cells()
             after = allowance - square / levels**2
             if after <= 0:
@@ -112,8 +106,7 @@ def _smallest_grid(squares: Sequence[Fraction], allowed: Fraction) -> tuple[int,
 
 def _too_many_cells() -> OptionError:
     return OptionError(
-        "This error takes too many cells to look for the smallest grid",
-        hint="allow a larger error",
+        "This error takes too many cells to look for the smallest grid", hint="allow a larger error"
     )
 
 
@@ -142,17 +135,15 @@ def ball_volume_above(dimension: int) -> Fraction:
     """
     if dimension < 2:
         return Fraction(1 + dimension)
-    return 2 * PI_ABOVE / dimension * ball_volume_above(dimension - 2)
+    more_than_pi = Fraction(31415926535897932384627, 10**22)
+    return 2 * more_than_pi / dimension * ball_volume_above(dimension - 2)
 
 
 # --- the least error within a number of outputs ---------------------------------------------------
 
 
 def levels_within_outputs(
-    errors: Sequence[Fraction],
-    reaches: Sequence[Fraction],
-    outputs: int,
-    norm: Norm = "sup",
+    errors: Sequence[Fraction], reaches: Sequence[Fraction], outputs: int, norm: Norm = "sup"
 ) -> tuple[int, ...]:
     r"""Return the numbers of cells with the least error of which one person meets so many.
 
@@ -241,12 +232,6 @@ def _least_sum_of_squares(
 
 
 # --- vector ---------------------------------------------------------------------------------------
-
-
-NORMS = ("sup", "euclidean")
-ROOT_DIGITS = 10**18
-MOST_EDGES = 1_000_000
-"""Up to so many edges of a grid are listed to count the cells that hold a possible answer."""
 
 
 @dataclass(frozen=True)
@@ -497,7 +482,7 @@ def cells_needed(image: Zonotope, error: object, *, norm: Norm = "sup") -> CellB
     listed = error if isinstance(error, (list, tuple)) else [error] * image.size
     errors = [parse_number(each, name="the error") for each in listed]
     enough = grid.outputs
-    if not image.is_box and sum(grid.levels) <= MOST_EDGES:
+    if not image.is_box and sum(grid.levels) <= 1_000_000:  # edges, which are listed
         enough, _ = image.cells_met([part.edges[1:-1] for part in grid.parts])
     # Points more than twice the error apart in one coordinate have cells of their own. Every
     # answer alone takes all values of its range; all together do so in a box only.
@@ -522,7 +507,7 @@ def _root_up(square: Fraction) -> Fraction:
     if exact * exact == square:
         return exact
     # Of small numbers as many digits as of large ones.
-    scale = ROOT_DIGITS * max(1, square.denominator // max(1, square.numerator))
+    scale = 10**18 * max(1, square.denominator // max(1, square.numerator))
     return Fraction(math.isqrt(square.numerator * scale**2 // square.denominator) + 1, scale)
 
 
@@ -535,7 +520,7 @@ def _sides(ranges: Sequence[object]) -> list[Interval]:
 
 
 def _check_norm(norm: object) -> None:
-    if norm not in NORMS:
+    if norm not in get_args(Norm):
         raise OptionError(f"The norm {norm!r} is unknown", hint="choose 'sup' or 'euclidean'")
 
 
@@ -566,8 +551,6 @@ MOST_EXPONENT, MOST_BITS = 32, 64
 
 Engines that put one formula into another write the argument down once for every time that it is
 used, so that a wider range would be paid for by all."""
-MOST_PARTS = 50_000
-"""A query that is written in more operations is refused."""
 
 
 def arithmetic_tree(expression: Expression) -> Tree:
@@ -587,7 +570,7 @@ def arithmetic_tree(expression: Expression) -> Tree:
         # Every occurrence of the argument in a series is written down again.
         copies = 6 * TERMS if node.operation in ("exp", "log") else 1
         sizes[id(node)] = 1 + copies * sum(sizes[id(part)] for part in node.parts)
-    if sizes[id(expression)] > MOST_PARTS:
+    if sizes[id(expression)] > 50_000:
         raise OptionError(
             f"The query nests {rounded[0].operation} too deeply in other functions",
             hint="release the inner part by itself, or simplify the query",

@@ -439,10 +439,7 @@ class ConfusabilityGraph:
         return tuple(members(alive))
 
     def times(self, other: ConfusabilityGraph) -> ConfusabilityGraph:
-        """Return the graph of two uses: pairs are confused if both places are.
-
-        The pair (i, j) is the vertex i * len(other) + j.
-        """
+        """Return the graph of two uses: (i, j), vertex i * len(other) + j, is confused in both."""
         width = len(other)
         return ConfusabilityGraph(
             tuple(

@@ -132,10 +132,7 @@ class Summary:
         return int(self.secret_labels.max()) + 1
 
     def shared_bits(self) -> float:
-        """Return the mutual information of the relative frequencies, in bits.
-
-        From sums of count * log2(count) alone, so that no list of pairs is needed.
-        """
+        """Return the mutual information of the relative frequencies, in bits, from sums alone."""
         sides = (
             # Of records every count is one, and no array of them is made.
             0.0 if rows.strides == (0,) else float(np.sum(rows * np.log2(rows)))

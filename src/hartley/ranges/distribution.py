@@ -360,10 +360,7 @@ class ProbableBeliefs:
         return float(moved.max()) / (2 * (len(levels) + 1))
 
     def _shares(self, *, every: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return p(x|y) of the released values that occur, and p(x).
-
-        Confidential values that never occur are left out unless every row is asked for.
-        """
+        """Return p(x|y) of the released values that occur, and p(x); of what occurs, or all x."""
         before, released = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
         rows = np.ones(before.size, bool) if every else before > 0
         after = self.matrix[np.ix_(rows, released > 0)] / released[released > 0]

@@ -220,12 +220,7 @@ class Relation(CountedRange):
         return Relation(ListedOrigin(joint, values, self.released_values))
 
     def regroup(self, groups: np.ndarray[Any, np.dtype[np.int64]], values: Values) -> Relation:
-        """Return the relation after the released values were replaced by their groups.
-
-        Args:
-            groups: for every released code the code of its group.
-            values: what the groups stand for.
-        """
+        """Return the relation after every released code was replaced by the code of its group."""
         pairs = self.pairs()
         merged = Pairs.gather(
             pairs.secret, groups[pairs.released], pairs.counts, (pairs.sizes[0], len(values))
@@ -470,10 +465,7 @@ def check_group_size(k: object) -> None:
 
 
 def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> NDArray[np.int64]:
-    """Return the household of every record, from its encoded columns.
-
-    Who has no household has one of their own.
-    """
+    """Return the household of every record; who has none has one of their own."""
     from hartley.ranges.classes import combine_codes  # not needed to count people
 
     combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])

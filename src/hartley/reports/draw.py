@@ -199,10 +199,8 @@ def _dress(axes: Any, panel: Panel) -> None:  # noqa: ANN401 - untyped
     if panel.sideways and bars:  # no number stands where no bar can be
         ticks = axes.get_xticks()
         axes.set_xticks([tick for tick in ticks if 0 <= tick <= max(heights) or not tick])
-    if heights == {0.0} and not panel.sideways:
-        axes.set_ylim(
-            -0.02, 1
-        )  # if all values are 0, matplotlib's default axis has meaningless numbers
+    if heights == {0.0}:  # matplotlib's own axis would have meaningless numbers
+        (axes.set_xlim if panel.sideways else axes.set_ylim)(0 if bars else -0.02, 1)
     elif panel.from_zero:
         top = max([axes.get_ylim()[1], *(1.12 * height for _, height in panel.marks)])
         axes.set_ylim(0 if bars else -0.02 * top, top)
@@ -297,9 +295,10 @@ def _draw_series(
     if series.low and series.high:
         ends = zip(series.y, series.low, series.high, strict=True)
         reach = [(max(y - low, 0), max(high - y, 0)) for y, low, high in ends]
+        edge = INK if series.kind == "bars" else colour
         axes.errorbar(
             at, series.y, yerr=list(zip(*reach, strict=True)), fmt="none", capsize=2.5,
-            ecolor=INK if series.kind == "bars" else colour, elinewidth=1,
+            color=edge, ecolor=edge, elinewidth=1,
         )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import io
 import textwrap
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from hartley.report import Chart, Grid, Heading, Readable, Row, Section, Tile
+    from hartley.report import Chart, Grid, Heading, Reported, Row, Section, Tile
     from hartley.reports.evidence import Evidence
 
 DOTS = 160
@@ -35,7 +34,7 @@ WIDTH = 100
 """Characters of a line of print()."""
 
 
-def report_of(result: Readable | Report) -> Report:
+def report_of(result: Reported | Report) -> Report:
     """Return the report of a result."""
     if isinstance(result, Report):
         return result
@@ -48,7 +47,7 @@ def report_of(result: Readable | Report) -> Report:
     return result.report()
 
 
-def plot(result: Readable | Report) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
+def plot(result: Reported | Report) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     """Draw the first picture of a result, such as an audit's curve or an attack's finding.
 
     Returns a matplotlib figure, to show or to save.
@@ -66,7 +65,7 @@ def plot(result: Readable | Report) -> Any:  # noqa: ANN401 - a matplotlib figur
     raise OptionError(f"{report.name}: there is nothing to draw", hint="read its sentences")
 
 
-def picture(result: Readable | Report, kind: str) -> bytes:
+def picture(result: Reported | Report, kind: str) -> bytes:
     """Return the first picture of a result as the content of a file: png, svg or pdf."""
     import matplotlib as mpl
 
@@ -293,18 +292,7 @@ def notebook(report: Report) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def table_csv(table: Grid) -> str:
-    """Return a table as CSV: a cell's value where it has one, else its text."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([heading.name for heading in table.headings])
-    for row in table.rows:
-        cells = map(as_cell, row)
-        writer.writerow([cell.text if cell.value is None else cell.value for cell in cells])
-    return out.getvalue()
-
-
-def write_html(result: Readable | Report, path: str | os.PathLike[str]) -> Path:
+def write_html(report: Reported | Report, path: str | os.PathLike[str]) -> Path:
     """Write a result as one self-contained HTML file for a browser, a phone or a printer.
 
     The file is written completely or not at all. At its end stands when, by which version and, for
@@ -318,7 +306,7 @@ def write_html(result: Readable | Report, path: str | os.PathLike[str]) -> Path:
         ...     print(write_html(report, f"{folder}/audit.html").stat().st_size > 1000)
         True
     """
-    return write_whole(path, page(result, page_evidence(path)))
+    return write_whole(path, page(report, page_evidence(path)))
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -329,7 +317,7 @@ MANY = 6
 """A table of more columns is set in smaller letters."""
 
 
-def page(result: Readable | Report, evidence: Evidence | None = None) -> str:
+def page(result: Reported | Report, evidence: Evidence | None = None) -> str:
     """Return the page of a result."""
     return render_page("report.html", evidence, report=report_of(result))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Key:
-    """One value of a column, or one bin, that a group stands for; from the schema alone."""
+    """The value of a column, or the bin, of one group; from the schema alone."""
 
     value: str | int | bool | Fraction | dt.date | None
     """The value; None for missing values, and for values that are not declared."""
@@ -210,14 +210,14 @@ class Reading(codec.Result):
         return rows
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read the table of a reply."""
         rows = content["rows"]
         groups = tuple(tuple(map(Key.read, row["values"], row["keys"])) for row in rows)
         numbers = tuple(each(Estimate.from_dict)(row["numbers"]) for row in rows)
-        return super().read(content, groups=groups, rows=numbers)
+        return super()._read(content, groups=groups, rows=numbers)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require a table of keys and numbers."""
         widths = {len(keys) for keys in self.groups}, {len(row) for row in self.rows}
         require(widths == ({len(self.keys)}, {len(self.labels)}) and self.labels)
@@ -370,11 +370,11 @@ class Answer(codec.Result):
         return self.reading.promised
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a reply: ``to_dict()``, and ``reading.to_dict()`` as its "table"."""
-        return super().read(content, reading=Reading.from_dict(content["table"]))
+        return super()._read(content, reading=Reading.from_dict(content["table"]))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require that no answer cost more than was spent or promised."""
         require(max(self.bits, self.open_bits) <= self.spent + codec.SLACK)
         require(self.bits <= self.certificate.value + codec.SLACK)
@@ -436,7 +436,7 @@ class BatchAnswer(codec.Result):
         """The charge for all of them together, in bits."""
         return self.answers[0].bits
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require one charge for all answers."""
         require(len({answer.bits for answer in self.answers}) == 1)
 

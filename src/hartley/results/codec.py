@@ -86,7 +86,7 @@ def perhaps(codec: Codec) -> Codec:
 
 
 def ratio_bits(due: Fraction) -> float:
-    """Return what is due in bits; it need not be a whole number of cells (docs/accountant.md)."""
+    """Return a charge in bits; it need not be a whole number of cells (docs/accountant.md)."""
     return bits_at_least(*due.as_integer_ratio())
 
 
@@ -183,27 +183,27 @@ class Result:
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Read a reply; raise ReplyError for one that contradicts itself."""
         with reading_reply():
-            result = cls.read(content)
+            result = cls._read(content)
             check_same(result.to_dict(), content)
         return result
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **more: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **more: object) -> Self:
         """Read the fields of a reply; ``more`` are those that no key holds."""
         given: dict[str, Any] = {}
         for key, part in cls.KEYS.items():
             given |= part.read(content[key])
         result = cls(**given, **more)
-        result.check()
+        result._check()
         return result
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise an error for fields that no service puts together."""
 
     @classmethod
     def codec(cls) -> Codec:
         """Return the codec of such a result inside another one."""
-        return Codec(cls.read, cls.to_dict)
+        return Codec(cls._read, cls.to_dict)
 
 
 # --- tables on screens ----------------------------------------------------------------------------

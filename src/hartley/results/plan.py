@@ -96,12 +96,12 @@ class Ordering(codec.Result):
 
     @property
     def total(self) -> Fraction:
-        """The product of what is due."""
+        """The product of the charges."""
         return prod(self.cells, start=Fraction(1))
 
 
 BEST_ORDER = codec.Codec(
-    lambda content: replace(Ordering.read(content), best=as_truth(content["proved"])),
+    lambda content: replace(Ordering.codec().read(content), best=as_truth(content["proved"])),
     lambda order: order.to_dict() | {"proved": order.best},
 )
 
@@ -146,14 +146,14 @@ class PlannedQuestion(codec.Result):
         return self.entry.wish.text
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a question of a reply; its wish is written in texts."""
         wished = {name: content[name] for name in WISHED}
         each(or_none(as_error))([*wished.values()])  # texts of exact numbers
         wish = Wish(as_text(content["question"]), **wished)
-        return super().read(content, entry=WorkloadEntry(wish, as_error(content["weight"])))
+        return super()._read(content, entry=WorkloadEntry(wish, as_error(content["weight"])))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require both errors of the same numbers."""
         require(dict(self.errors).keys() == dict(self.full_errors).keys())
 
@@ -239,7 +239,7 @@ class Plan(codec.Result):
 
     @property
     def bits(self) -> float:
-        """What is due for the batch, in bits."""
+        """The charge for the batch, in bits."""
         return ratio_bits(self.batch)
 
     @property
@@ -291,7 +291,7 @@ class Plan(codec.Result):
         entries = [self.questions[place].entry for place in self.best.places]
         return head + "".join(entry.to_sql() for entry in entries)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require that both orders are of all questions."""
         places = list(range(len(self.questions)))
         for order in (self.given, self.best):
@@ -456,15 +456,15 @@ class PricePoint(codec.Result):
         return bits_for(self.limit)
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a price of a reply."""
         wish = as_text(content["wish_bits"])
         require(len(wish) < LONGEST_WISH and as_error(wish) <= MOST_WISHED)
-        point = super().read(content, limit=floor_power(wish))
+        point = super()._read(content, limit=floor_power(wish))
         vars(point)["wish"] = wish  # which takes long to find
         return point
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require all errors of the same numbers, and no more to be due than the price alone."""
         labels = {*dict(self.errors)}
         require(labels == {*dict(self.full_errors)} >= {*self.vacuous})
@@ -500,7 +500,7 @@ class PriceCurve(codec.Result, Readable):
     """The cells that the wish of the question costs: the price to compare with."""
 
     def at(self, bits: object) -> PricePoint | None:
-        """Return the finest answer that a wish for so many bits gives; None if there is none.
+        """Return the finest answer that a wish for some bits gives; None if there is none.
 
         What is free is given for any wish.
         """
@@ -508,7 +508,7 @@ class PriceCurve(codec.Result, Readable):
         return next((point for point in reversed(self.points) if point.least <= limit), None)
 
     def after(self, bits: object) -> PricePoint | None:
-        """Return the next useful price above a wish for so many bits; None at the end."""
+        """Return the next useful price above a wish for some bits; None at the end."""
         return self._above(floor_power(bits, what="price"))
 
     @property
@@ -533,10 +533,10 @@ class PriceCurve(codec.Result, Readable):
         return f"Next useful price after {now}: {end}."
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a curve of a reply, of a sensible size."""
         require(len(content["points"]) <= MOST_POINTS)
-        return super().read(content)
+        return super()._read(content)
 
     def csv(self) -> str:
         """Return one line per price and number: text for a spreadsheet."""
@@ -628,7 +628,7 @@ def _now_words(point: PricePoint) -> str:
 
 
 def bits_for(cells: int) -> str:
-    """Return the shortest decimal number of bits that buys exactly so many cells.
+    """Return the shortest decimal number of bits that buys exactly a number of cells.
 
     The smallest number with the fewest decimals among those with floor(2^bits) = cells.
 

@@ -60,7 +60,7 @@ Errors: TypeAlias = tuple[tuple[str, Fraction], ...]
 
 
 class ErrorsAtRows(NamedTuple):
-    """The errors of numbers that depend on a private number of rows, if so many rows count."""
+    """The errors of numbers that depend on a private number of rows, if at least ``rows`` count."""
 
     rows: int
     errors: Errors
@@ -253,11 +253,11 @@ class Quote(codec.Result):
         return None if self.affordable is None else self.bits
 
     @classmethod
-    def read(cls, content: Mapping[str, Any], **_: object) -> Self:
+    def _read(cls, content: Mapping[str, Any], **_: object) -> Self:
         """Read a reply; ``explanation`` is empty unless the reply has one."""
-        return super().read(content, explanation=as_text(content.get("explanation", "")))
+        return super()._read(content, explanation=as_text(content.get("explanation", "")))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Require one price, promised for these questions, and numbers that the errors name."""
         codec.check_same(bits_at_least(self.cells), self.bits_alone)
         promised = self.certificate.parameters
@@ -295,7 +295,7 @@ class Quote(codec.Result):
         ]
 
     def _if_rows(self, text: int, label: str) -> str:
-        """Say which error a number has if at least so many rows count."""
+        """Say which error a number has if a certain number of rows count."""
         words = [
             f"{number(error, round='up')} if {'' if place else 'at least '}{some.rows:,}"
             f"{'' if place else ' rows count'}"

@@ -470,7 +470,7 @@ class Schema:
 
     @classmethod
     def read(cls, source: Schema | Mapping[str, Any] | str | os.PathLike[str]) -> Schema:
-        """Return a schema from a TOML file, from nested dicts, or as it is."""
+        """Return a schema unchanged, or read one from a TOML file or from nested dicts."""
         if isinstance(source, Schema):
             return source
         table, columns = read_fields(source)
@@ -565,7 +565,7 @@ class Schema:
 
 
 def refuse_row_level(schema: Schema) -> None:
-    """Refuse a public column of rows of which nobody may know whether they are there."""
+    """Raise OptionError for a public column if it is secret which rows exist."""
     public = [column.name for column in schema.columns.values() if column.kind == "public"]
     if schema.rows == "private" and schema.unit is None and public:
         raise wrong_column(

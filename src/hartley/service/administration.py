@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from hartley.service.account_tables import change
 from hartley.service.hosting import hints_about_reading, open_data
 from hartley.service.identity import Role, TokenScope
 from hartley.service.logs import is_alive
-from hartley.service.own_rows import require_covered, set_allowance, uncovered
+from hartley.service.own_rows import OwnBalance, require_covered, set_allowance, uncovered
 from hartley.service.replies import forbidden, not_found
 from hartley.tables.opening import open_table
 from hartley.trusted.pricing.price import open_factor
@@ -164,9 +165,8 @@ class Administration:
         if not 0 <= after < 2**62:
             raise OptionError("There is no such row", hint="use the field next of a page")
         rows = self._accounts.audit(after=after, limit=limit)
-        fields = ("sequence", "time", "who", "act", "subject", "detail")
         return {
-            "rows": [{name: getattr(row, name) for name in fields} for row in rows],
+            "rows": [asdict(row) for row in rows],
             "next": rows[-1].sequence if len(rows) == limit else None,
         }
 
@@ -201,11 +201,9 @@ class Administration:
             "broken": overview.broken,
             "uncovered": uncovered(self._ledger, dataset),
             "allowances": {
-                account: {
-                    "allowance_bits": str(balance.bits),
-                    "spent_bits": balance.spent_bits,
-                    "remaining_bits": balance.remaining,
-                }
+                account: OwnBalance(
+                    str(balance.bits), balance.spent_bits, balance.remaining
+                ).to_dict()
                 for account, balance in state.allowances.items()
             },
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from hartley.engines.table import names_of
 from hartley.errors import OptionError
 from hartley.exact import parse_number
 from hartley.schema.roles import chosen_columns, open_for
@@ -56,7 +57,8 @@ def attack_homogeneity(  # noqa: PLR0913 - each is one choice of the user's
         confidential: The confidential columns.
         roles: the confirmed roles, which name the columns that are not given.
         near: Treat confidential numbers that are this close together as equal.
-        hierarchy: CSV file; each line has a confidential value and its groups, from narrow to wide.
+        hierarchy: A CSV file: each line has a confidential value and its groups, from narrow to
+            wide.
         times: Count a value as skewed if it is this many times as likely as in the table.
 
     Example:
@@ -168,6 +170,18 @@ def attack_reconstruction(
         schema: The public schema, in TOML; default: the one recorded in the ledger.
         dataset: The dataset to attack, if the ledger has several.
         data: The true table, to compare what the adversary learns with the truth.
+
+    Example:
+        >>> import hartley, tempfile
+        >>> from pathlib import Path
+        >>> columns = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
+        >>> schema = {"table": {"name": "t"}, "columns": columns}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Path(folder, "ledger.db")
+        ...     with hartley.Agent({"age": [3]}, schema, budget=4, ledger=ledger) as agent:
+        ...         _ = agent.ask("SELECT SUM(age) FROM t", error=0)
+        ...     attack_reconstruction(ledger).truth_inside is None
+        True
     """
     from hartley.attacks.reconstruction import Reconstruction
 
@@ -190,6 +204,18 @@ def attack_differencing(
         dataset: The dataset to attack, if the ledger has several.
         data: The true table, to compare what the adversary learns with the truth.
         rows: Count a set of at most this many rows as isolated.
+
+    Example:
+        >>> import hartley, tempfile
+        >>> from pathlib import Path
+        >>> columns = {"age": {"kind": "private", "range": [0, 3], "step": 1}}
+        >>> schema = {"table": {"name": "t"}, "columns": columns}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = Path(folder, "ledger.db")
+        ...     with hartley.Agent({"age": [3]}, schema, budget=4, ledger=ledger) as agent:
+        ...         _ = agent.ask("SELECT SUM(age) FROM t", error=0)
+        ...     attack_differencing(ledger).number.value
+        0.75
     """
     from hartley.attacks.differencing import Differencing
 
@@ -235,7 +261,7 @@ def attack_membership(  # noqa: PLR0913 - each is one choice of the user's
     Example:
         >>> homes = {"monday": [1, 5, 2, 8], "tuesday": [1, 6, 2, 7]}
         >>> attack_membership(homes, people=2, games=100).number.value
-        1.0
+        0.74
     """
     from hartley.attacks.membership import MembershipGame
 
@@ -284,6 +310,11 @@ def attack_load_monitoring(  # noqa: PLR0913 - each is one choice of the user's
         levels: Number of equal cells in the release.
         span: The smallest and the largest possible reading.
         seed: The seed of the random draws; the same seed repeats the attack.
+
+    Example:
+        >>> home = {"total": [100, 0] * 20, "oven": [100, 0] * 20}
+        >>> attack_load_monitoring(home, total="total").number.value
+        1.0
     """
     from hartley.attacks.load_monitoring import LoadMonitoring
 
@@ -291,7 +322,7 @@ def attack_load_monitoring(  # noqa: PLR0913 - each is one choice of the user's
     home = LoadMonitoring(
         open_table(table),
         total=total,
-        columns=appliances,
+        columns=None if appliances is None else names_of(appliances),
         train=int(part) if part.denominator == 1 else float(part),
         states=states,
         on=on,
@@ -319,7 +350,7 @@ def attack_uniqueness(  # noqa: PLR0913 - each is one choice of the user's
         table: a table, in all forms that ``open_table`` takes, or one already open.
         columns: The released columns; default: those of the policy, or the keys of the roles.
         roles: the confirmed roles, which name the columns that are not given.
-        policy: Release the readings by this policy file.
+        policy: Release the records by this policy file.
         grid: Release this coordinate in floor(2^(bits/2)) equal cells; needs --bits.
         bits: The budget in bits of a point with two coordinates.
         person: The column that identifies the person of each row.
@@ -337,13 +368,15 @@ def attack_uniqueness(  # noqa: PLR0913 - each is one choice of the user's
     opened, known_roles = open_for(table, roles)
     if known_roles is not None and policy is None and not grid:
         columns = chosen_columns(known_roles, columns, "key", what="key")
+    if columns is not None:
+        columns = names_of(columns)
     attack = Uniqueness(opened, columns, policy=_grid_policy(policy, grid, bits), person=person)
     if not (known in (None, "all") or (str(known).isascii() and str(known).isdigit())):
         raise OptionError(
             f"The option --known {known} is not a number of points",
             hint="write for example --known 4, or --known all",
         )
-    points: Any = known if known in (None, "all") else int(known)  # type: ignore[arg-type]  # digits
+    points: Any = known if known in (None, "all") else int(known)
     return attack.attack(points, trials=trials, seed=seed, progress=progress)
 
 
@@ -396,7 +429,7 @@ def _transcripts(
 def _spread(names: str | Sequence[str], columns: Sequence[str]) -> list[str]:
     """Replace every FIRST...LAST with the columns of a table from the first to the last."""
     spread: list[str] = []
-    for name in [names] if isinstance(names, str) else names:
+    for name in names_of(names):
         first, dots, last = name.partition("...")
         if name in columns or not dots or first not in columns or last not in columns:
             spread.append(name)
@@ -523,5 +556,5 @@ def _grid_policy(
         )
     if policy is not None:
         return PolicyDocument.load(policy)
-    ranges = {name: _ends(span, "--grid") for name, span in (grid or {}).items()}
+    ranges: Any = {name: _ends(span, "--grid") for name, span in (grid or {}).items()}
     return grid_policy(ranges, bits) if ranges else None

@@ -21,12 +21,11 @@ from hartley.engines.cells import (
     is_whole,
     nearest_double,
 )
-from hartley.engines.dialect import null_unless, number
+from hartley.engines.dialect import LARGEST_DOUBLE, null_unless, number
 from hartley.engines.table import Kind, run
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.tables.release_rules import (
-    LARGEST,
     Formula,
     Keep,
     Lookup,
@@ -387,7 +386,7 @@ def apply_map(
     clamped = {}
     for column in read.values():  # clamped if the map has a range, otherwise NULL if infinite
         value = rows[column.held]
-        finite = ~value.isnan() & (value.abs() <= number(LARGEST))
+        finite = ~value.isnan() & (value.abs() <= number(LARGEST_DOUBLE))
         clamped[column.clamped] = (
             null_unless(finite, value)
             if column.ends is None

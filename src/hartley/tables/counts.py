@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.cells import as_doubles, clamp, is_whole
-from hartley.engines.dialect import batches, number
+from hartley.engines.dialect import TINY, batches, number
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError, OptionError
 from hartley.tables.column_map import (
@@ -22,7 +22,7 @@ from hartley.tables.column_map import (
     refuse_unfit,
 )
 from hartley.tables.release_rules import Keep, range_of
-from hartley.tables.view import TINY, bin_numbers, clean_column, keep_texts, no_rows, run
+from hartley.tables.view import bin_numbers, clean_column, keep_texts, no_rows, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,10 +96,7 @@ class CodedRows:
 
     @contextmanager
     def grouped(self) -> Iterator[Callable[[Progress], Iterator[tuple[NDArray[np.int64], ...]]]]:
-        """Group the rows on the engine, which spills to disk if memory is short.
-
-        Yields a function that streams secret codes, released codes and counts, again and again.
-        """
+        """Group the rows on the engine, which may spill; yield what streams codes and counts."""
         name, backend = _temporary("pairs"), self._view.table.backend
         try:
             pairs = backend.create_table(name, obj=_grouped(self._codes), temp=True)
@@ -243,10 +240,7 @@ def _sizes(table: Table, rows: Any) -> dict[int, int]:
 
 
 def count_alone(table: Table, columns: Sequence[str]) -> int:
-    """Return how many rows have values of some columns that no other row has.
-
-    A missing value is a value like any other. The engine groups the rows; one number leaves it.
-    """
+    """Return how many rows have values of some columns, missing ones too, that no other row has."""
     classes = _grouped(_cleaned(table, columns))
     return int(run(table, classes.filter(classes["n"] == 1).count().to_pyarrow).as_py())
 
@@ -361,11 +355,7 @@ class MixedRadix:
 
 @contextmanager
 def mixed_radix(view: View) -> Iterator[MixedRadix]:
-    """Number the values of every column of a view and make each row one integer.
-
-    Integers that lie close together are their own digits. Other values are numbered in a
-    temporary table, missing ones last, and joined: exact for any type.
-    """
+    """Make each row one integer, whose digits number its values as ``coded_rows`` does."""
     rows, codings, made = view.expression, [], []
     try:
         for i in range(len(view.columns)):

@@ -128,30 +128,15 @@ def _open_other(source: object, engine: str | None) -> Table:
     )
 
 
-def open_source(
-    source: object, table: str | None = None, *, reading: ReadingOptions = AS_WRITTEN
-) -> Table:
-    """Open a table from any source; for a database, the table may be named separately."""
-    if table is None:
-        return open_table(source, reading=reading)
-    if isinstance(source, (str, os.PathLike)) and is_address(source):
-        return clean_columns(open_database(source, table), reading)
-    raise TableError(
-        f"The table '{table}' was named with a source that is not a database",
-        hint="name a table of a DuckDB file or of a database only",
-    )
-
-
 def is_address(source: str | os.PathLike[str]) -> bool:
     """Tell whether a text is the address of a database and not the name of a file of rows."""
     place, _ = _split(source)
     return dialect_at(place) is not None
 
 
-def open_database(source: str | os.PathLike[str], table: str | None = None) -> Table:
+def open_database(source: str | os.PathLike[str]) -> Table:
     """Open a table of a database for reading; a DuckDB file with a single table needs no name."""
-    place, named = _split(source)
-    wanted = table or named
+    place, wanted = _split(source)
     shown = Path(place).name if "://" not in place else place.split("://")[0]
     if wanted is None and "://" in place:
         raise _unnamed(shown)

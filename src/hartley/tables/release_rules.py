@@ -25,7 +25,7 @@ from hartley.engines.cells import (
     set_range,
     with_lists,
 )
-from hartley.engines.dialect import null_unless, number
+from hartley.engines.dialect import LARGEST_DOUBLE, null_unless, number
 from hartley.engines.table import Kind
 from hartley.errors import OptionError
 from hartley.exact import parse_number
@@ -61,7 +61,6 @@ CONDITIONS = (("<",), ("<=",), ("and",))
 MOST_POWER = 64
 MOST_COPIES = 4
 """A part inside a choice is repeated at most this often, to be computed only where it is chosen."""
-LARGEST = 1.7976931348623157e308
 
 
 def check_tree(tree: object, *, column: str) -> None:
@@ -128,7 +127,7 @@ def formula_steps(
     if bounded:
         present = [rows[held].notnull() for held in inputs.values()]
         return (yield {prefix: null_unless(functools.reduce(operator.and_, present), result)})
-    return (yield {prefix: null_unless(result.abs() <= number(LARGEST), result)})
+    return (yield {prefix: null_unless(result.abs() <= number(LARGEST_DOUBLE), result)})
 
 
 def _is_well_formed(tree: object) -> bool:
@@ -501,10 +500,7 @@ def look_for_step(table: Table, name: str, low: Fraction, high: Fraction) -> Ste
 
 
 def least_distance(table: Table, name: str, low: Fraction, high: Fraction) -> float | None:
-    """Return the least distance between two different numbers of a column, which no step exceeds.
-
-    None if there are no two strictly inside the range. Sorts the column, on its engine.
-    """
+    """Return the least distance between two numbers strictly inside a range, None without two."""
     return _spacing(table, _inside(table, name, low, high))[2]
 
 

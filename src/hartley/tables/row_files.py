@@ -30,6 +30,7 @@ from hartley.errors import (
     OptionError,
     TableError,
 )
+from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.files import STANDARD_INPUT, PrivateFolder, one_line, remember_input
 from hartley.tables.reading import (
     TEXT,
@@ -78,8 +79,6 @@ PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 ENDINGS = (*PARQUET_ENDINGS, *EXCEL_ENDINGS, *STATISTICS_ENDINGS, ".csv", ".tsv", ".txt", ".gz")
 """The endings that a hint names."""
 ROWS_AT_ONCE = 10_000
-LARGEST_WHOLE = 2**53
-"""Whole numbers up to here are exact as doubles, the only numbers of these formats."""
 LAKES = {
     "_delta_log": "a Delta table",
     "metadata/*.metadata.json": "an Iceberg table",
@@ -109,10 +108,7 @@ class LocalCopies:
 
 
 def spool_input(copies: LocalCopies) -> str:
-    """Copy standard input to a private file whose ending says what it holds, and return its path.
-
-    An input that was read before is empty, and refused as such.
-    """
+    """Copy standard input to a private file whose ending says what it holds; return its path."""
     stream: Any = getattr(sys.stdin, "buffer", None)
     if stream is None or stream.closed:
         raise TableError("There is no standard input to read", hint="name a file instead of -")
@@ -132,10 +128,7 @@ def spool_input(copies: LocalCopies) -> str:
 
 
 def in_utf8(path: str, encoding: str, copies: LocalCopies) -> str:
-    """Copy a CSV file into UTF-8, in pieces of a megabyte, and return the path of the copy.
-
-    A file that is no text of the named encoding is refused with the line where it is not.
-    """
+    """Copy a CSV file into UTF-8, or refuse it with the line that is no text of its encoding."""
     if path.endswith(".zst"):
         raise TableError(
             f"The file {Path(path).name} is compressed and not UTF-8 text",
@@ -440,10 +433,7 @@ def _imported(package: str, what: str) -> Any:
 
 
 def open_excel(paths: Sequence[str], name: str, reading: ReadingOptions) -> Table:
-    """Open one sheet of each Excel file; cells are read as texts, typed like those of a CSV file.
-
-    A column that mixes numbers and texts is a column of texts, and no other column minds.
-    """
+    """Open one sheet of each Excel file, whose cells are texts that are typed like those of CSV."""
     sheets = [_read_sheet(path, reading) for path in paths]
     backend = EMBEDDED.open()
     backend.con.register("hartley_raw", _joined(sheets, paths))
@@ -538,7 +528,7 @@ def _text(cell: object, decimal: str) -> str | None:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):
-        if cell.is_integer() and abs(cell) < LARGEST_WHOLE:
+        if cell.is_integer() and abs(cell) < LARGEST_EXACT_INTEGER:
             return str(int(cell))
         return repr(cell).replace(".", decimal)
     if isinstance(cell, dt.datetime):
@@ -583,7 +573,7 @@ def _column(values: Sequence[Any], labels: dict[Any, str]) -> Any:
     array = pa.array(values, from_pandas=True)
     if pa.types.is_floating(array.type):
         whole = pc.all(pc.equal(pc.round(array), array)).as_py() is not False
-        small = pc.all(pc.less(pc.abs(array), LARGEST_WHOLE)).as_py() is not False
+        small = pc.all(pc.less(pc.abs(array), LARGEST_EXACT_INTEGER)).as_py() is not False
         array = array.cast(pa.int64()) if whole and small else array
     if pa.types.is_string(array.type):
         array = pc.if_else(pc.equal(array, ""), pa.scalar(None, pa.string()), array)

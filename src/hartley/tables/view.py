@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import operator
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.engines.dialect import LARGEST_DOUBLE, TINY
 from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import (
     Kind,
@@ -17,6 +19,7 @@ from hartley.engines.table import (
     run as run,  # noqa: PLC0414 - others take it from here
 )
 from hartley.errors import ColumnError, OptionError, TableError
+from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.files import one_line
 from hartley.text import BinnedNumber, conjugate, count_of, listed
 
@@ -29,12 +32,8 @@ if TYPE_CHECKING:
     from hartley.engines.dialect import Dialect
 
 
-LARGEST_DOUBLE = 1.7976931348623157e308
-SPAN = 2.2250738585072014e-308, LARGEST_DOUBLE
+SPAN = sys.float_info.min, LARGEST_DOUBLE
 """Between them a double holds at least 15 digits of any number."""
-TINY = 1e-200
-"""Numbers closer to zero lie next to it for any step; PostgreSQL would refuse to scale them."""
-
 MISSING = ("released", "value", "drop")
 """How missing values are treated: as values on the released side, on both sides, or dropped."""
 LARGEST_BIN = 2**50
@@ -53,7 +52,6 @@ ALLOWED = frozenset([
 """What a condition may be made of, as sqlglot calls it."""
 MOST_VALUES = 50
 """Categories beyond this number are not listed in a profile."""
-LARGEST_WHOLE = 2**53
 LEAST_ROWS = 5
 """A category in fewer rows is not listed, since it could be one person's."""
 
@@ -483,7 +481,7 @@ def _asked(table: Table, name: str, i: int) -> dict[str, Any]:
         finite = column.cast("float64").between(-LARGEST_DOUBLE, LARGEST_DOUBLE)
         inside = finite.ifelse(column.cast("float64"), None)
         aggregates |= {f"low{i}": inside.min(), f"high{i}": inside.max()}
-        small = inside.between(-LARGEST_WHOLE, LARGEST_WHOLE).ifelse(inside, None)
+        small = inside.between(-LARGEST_EXACT_INTEGER, LARGEST_EXACT_INTEGER).ifelse(inside, None)
         aggregates[f"broken{i}"] = (small.isnull() | (small != small.floor())).sum()
     elif column.type().is_date() or column.type().is_timestamp():
         shown = out_of_calendar(column).ifelse(None, column)

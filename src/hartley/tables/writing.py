@@ -47,10 +47,7 @@ def write_arrow(
     *,
     spreadsheet_safe: bool = False,
 ) -> Path:
-    """Write an Arrow table as Parquet or CSV, by the ending of the path; never over its sources.
-
-    With ``spreadsheet_safe``, texts of a CSV file are quoted as ``quote_formulas`` does.
-    """
+    """Write an Arrow table as Parquet or CSV, by the ending of the path; never over its sources."""
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -249,10 +246,7 @@ def _writer(half: Path, form: str, schema: Any) -> Any:
 
 
 def distinct_records(table: Table, columns: Sequence[str]) -> Any:
-    """Return the different records of some columns and how many rows have each.
-
-    The columns are called ``c0``, ``c1``, ..., and ``rows`` comes last.
-    """
+    """Return the different records of columns, c0, c1, ..., and how many ``rows`` have each."""
     table.require(columns)
     rows = table.expression.select(
         **{f"c{i}": clean_column(table, name) for i, name in enumerate(columns)}

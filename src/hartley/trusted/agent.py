@@ -103,10 +103,7 @@ class TrustedAgent:
         """Answer a question, or a batch of them, if the budget covers its price.
 
         Everything that can be refused is refused before anything is charged, and the charge is
-        on disk before any data is read. The same question again is free, and a question that was
-        partly answered before costs only what is still unknown.
-
-        ``hartley.Agent.ask`` describes the arguments.
+        on disk before any data is read. ``hartley.Agent.ask`` describes the arguments.
         """
         data = self.data  # one version until the reply, even if others replace it meanwhile
         if most_bits is not None:

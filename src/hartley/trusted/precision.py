@@ -479,6 +479,13 @@ MOST_TRIES = 8
 """The number of prices tried, at doubling distances, until one reveals something."""
 
 
+def remember(known: dict[K, V], key: K, value: V, most: int) -> None:
+    """Keep a value under its key, and forget all others if there are too many."""
+    if len(known) >= most:
+        known.clear()
+    known[key] = value
+
+
 @dataclass(frozen=True)
 class RefinedPlans:
     """Plans in the cells that an account knows, and their questions as the ledger writes them."""
@@ -775,13 +782,6 @@ def _is_asked(question: object) -> bool:
     return isinstance(question, str) or (
         isinstance(question, Wish) and isinstance(question.text, str)
     )
-
-
-def remember(known: dict[K, V], key: K, value: V, most: int) -> None:
-    """Keep a value under its key, and forget all others if there are too many."""
-    if len(known) >= most:
-        known.clear()
-    known[key] = value
 
 
 def refine_to_known_cells(plan: Selection, told: EarlierAnswers) -> Selection:

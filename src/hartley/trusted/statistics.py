@@ -587,10 +587,9 @@ def select_ranks(
 ) -> list[int | None]:
     """Return, for every condition and quantile p, the ceil(p n)-th smallest value of a form.
 
-    The third of a wish says whether to count from the largest value down instead.
-
-    The value is the sum of coefficients times codes; None if a condition has no row. Exact.
-    One scan if the values, times the groups, are few; one more scan for every factor of 1,000.
+    The third of a wish says whether to count from the largest value down instead. The value is the
+    sum of coefficients times codes; None if a condition has no row. Exact. One scan if the values,
+    times the groups, are few; one more scan for every factor of 1,000.
     """
     low = sum(min(0, a * (coded.coding(column).points - 1)) for column, a in terms)
     width = 1 + sum(abs(a) * (coded.coding(column).points - 1) for column, a in terms)
@@ -740,11 +739,8 @@ class ValueCounts:
 def totals(coded: CodedTable, questions: Sequence[Question]) -> list[int | None]:
     """Return the statistic of every question: an exact integer, or None for an end without rows.
 
-    Questions are answered together: one scan if they share a condition, one GROUP BY if their
-    conditions are over the same columns. Sums are exact: codes are added in 128 bits or 38 digits
-    if 64 bits could overflow, and ``fits`` says at price time whether that is enough. A question
-    that no record can count for never reaches the engine: its price is one cell, so its total is a
-    constant.
+    Codes are added in 128 bits or 38 digits if 64 bits could overflow, and ``fits`` says at price
+    time whether that is enough.
     """
     # "Questions about nobody" (docs/accountant.md): they are priced as one cell, so what an engine
     # would say must not matter. 0 and None are what it says of no rows.

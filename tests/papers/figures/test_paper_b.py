@@ -3,32 +3,25 @@
 import dataclasses
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hartley.datasets.catalogue import dataset
-from hartley.errors import TableError
+from figures import REAL, failed, sources
+from hartley import TableError, UniformQuantizer, dataset
 from hartley.papers import b
-from hartley.policies.quantizer import UniformQuantizer
 
 fig3, fig4, fig5, fig6 = b.fig3(), b.fig4(), b.fig5(), b.fig6()
-REAL = Path(__file__).parents[3].parent / "shared" / "data"
-HERE = pytest.mark.skipif(
-    not REAL.is_dir(), reason="the data sets are not committed; some are in ../shared"
-)
-BOTH = pytest.mark.parametrize(
-    "data", ["synthetic", pytest.param(REAL, marks=HERE)], ids=["synthetic", "real"]
-)
+
+
+@pytest.fixture(**sources())
+def data(request):
+    return request.param
+
+
 FEW_GAMES = {"homes": 80, "budgets": (1, 2, 3, 8), "ranges": 4, "games": 3000}
 
 
-def failed(figure, numbers):
-    return [str(claim) for claim in figure.findings(numbers) if not claim.holds]
-
-
-@BOTH
 def test_the_findings_about_membership_hold(data):
     numbers = fig3.compute(data, **FEW_GAMES)
     assert failed(fig3, numbers) == []
@@ -161,13 +154,11 @@ def test_a_house_without_the_five_appliances_is_refused(tmp_path):
         fig4.compute(tmp_path)
 
 
-@BOTH
 def test_the_findings_about_the_map_hold(data):
     numbers = fig5.compute(data, trips=20_000)
     assert failed(fig5, numbers) == []
 
 
-@BOTH
 def test_the_findings_about_unique_trips_hold(data):
     numbers = fig6.compute(data, trips=30_000, budgets=(5, 8, 20))
     assert failed(fig6, numbers) == []

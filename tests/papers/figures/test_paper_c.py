@@ -3,25 +3,19 @@
 import dataclasses
 import math
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from figures import REAL, failed, here, sources
 from hartley.papers import c
 from hartley.papers.c import sweep
 
 fig1, fig2, fig3, fig4 = c.fig1(), c.fig2(), c.fig3(), c.fig4()
 
-REAL = Path(__file__).parents[3].parent / "shared" / "data"
-HERE = pytest.mark.skipif(
-    not (REAL / "heart").is_dir(), reason="the heart data are not committed; they are in ../shared"
-)
 STEPS = (1, 2, 4, 8, 10, 15, 16, 32, 37, 41, 50, 75, 100)
 
 
-@pytest.fixture(
-    scope="module", params=["synthetic", pytest.param(REAL, marks=HERE)], ids=["synthetic", "real"]
-)
+@pytest.fixture(scope="module", **sources("heart"))
 def patients(request):
     return sweep(request.param, steps=STEPS)
 
@@ -32,7 +26,7 @@ def votes():
 
 
 def test_the_findings_of_figure_1_hold(votes):
-    assert [str(claim) for claim in fig1.findings(votes) if not claim.holds] == []
+    assert failed(fig1, votes) == []
 
 
 def test_the_worst_attribute_of_a_vote_follows_from_binomial_coefficients(votes):
@@ -43,7 +37,7 @@ def test_the_worst_attribute_of_a_vote_follows_from_binomial_coefficients(votes)
 
 @pytest.mark.parametrize("figure", [fig2, fig3, fig4], ids=["2", "3", "4"])
 def test_the_findings_about_heart_patients_hold(figure, patients):
-    assert [str(claim) for claim in figure.findings(patients) if not claim.holds] == []
+    assert failed(figure, patients) == []
 
 
 @pytest.mark.parametrize("figure", [fig2, fig3, fig4], ids=["2", "3", "4"])
@@ -59,7 +53,7 @@ def test_the_curves_against_distortion_take_the_steps_of_the_paper():
         assert signature(figure.compute).parameters["steps"].default == tuple(range(1, 51))
 
 
-@HERE
+@here("heart")
 def test_real_records_leak_as_counting_says():
     from hartley.datasets.catalogue import dataset
 

@@ -4,24 +4,14 @@ import dataclasses
 import math
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import pytest
 
-from hartley.datasets.catalogue import dataset
+from figures import REAL, failed, sources
+from hartley import BlurringPolicy, StretchPolicy, dataset
 from hartley.papers import d
-from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy
 
 fig4, fig5, fig6, fig7, fig8 = d.fig4(), d.fig5(), d.fig6(), d.fig7(), d.fig8()
-
-REAL = Path(__file__).parents[3].parent / "shared" / "data"
-HERE = pytest.mark.skipif(
-    not (REAL / "young_people").is_dir(), reason="the survey is not committed; it is in ../shared"
-)
-
-
-def failing(figure, numbers):
-    return [str(claim) for claim in figure.findings(numbers) if not claim.holds]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +19,7 @@ def accuracy():
     return fig4.compute(accuracies=tuple(Fraction(k, 100) for k in (5, 20, 100, 500)))
 
 
-@pytest.fixture(
-    scope="module", params=["synthetic", pytest.param(REAL, marks=HERE)], ids=["synthetic", "real"]
-)
+@pytest.fixture(scope="module", **sources("young_people"))
 def survey(request):
     return fig5.compute(request.param)
 
@@ -42,24 +30,24 @@ def leakage():
 
 
 def test_the_findings_of_figure_4_hold(accuracy):
-    assert failing(fig4, accuracy) == []
+    assert failed(fig4, accuracy) == []
 
 
 def test_the_findings_of_figure_5_hold(survey):
-    assert failing(fig5, survey) == []
+    assert failed(fig5, survey) == []
     assert fig5.plot(survey).synthetic == survey.synthetic
 
 
 def test_the_findings_of_figure_6_hold():
-    assert failing(fig6, fig6.compute(points=20)) == []
+    assert failed(fig6, fig6.compute(points=20)) == []
 
 
 def test_the_findings_of_figure_7_hold():
-    assert failing(fig7, fig7.compute()) == []
+    assert failed(fig7, fig7.compute()) == []
 
 
 def test_the_findings_of_figure_8_hold(leakage):
-    assert failing(fig8, leakage) == []
+    assert failed(fig8, leakage) == []
 
 
 def test_the_claimed_privacy_is_the_share_of_the_band_counted_on_a_grid(accuracy):

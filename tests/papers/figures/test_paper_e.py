@@ -6,14 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from figures import failed
 from hartley.papers import e
 from hartley.papers.e import _of_cells, descend, least_risk, mixture_rule, on_a_grid
 
 fig6, fig7, fig8, fig9 = e.fig6(), e.fig7(), e.fig8(), e.fig9()
-
-
-def failed(figure, numbers):
-    return [str(claim) for claim in figure.findings(numbers) if not claim.holds]
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import select
 import signal
 import sys
 import threading
-import time
-import traceback
+from functools import partial
+from pathlib import Path
 from unittest import mock
 
 import duckdb  # noqa: F401 - so that a child finds it imported
@@ -26,6 +25,9 @@ from hartley import Agent, Wish, open_ledger, price
 from hartley.agent.replay import open_cells, reprice
 from hartley.errors import Refused
 from hartley.trusted.data import DataVersion
+
+sys.path.append(str(Path(__file__).parents[2]))
+from children import heard, killed_while, started, tell
 
 ROWS = 400
 SCHEMA = {
@@ -84,31 +86,9 @@ def shown(answer):
     return answer.to_dict()["rows"]
 
 
-def fork():
-    """Fork; a child that hangs ends by itself, and the test with it."""
-    child = os.fork()
-    signal.alarm(100)
-    return child
-
-
 def in_a_child(work):
     """Do something in a child, as a process that was started anew, and return what it returns."""
-    result, told = os.pipe()
-    child = fork()
-    if not child:
-        try:
-            content = json.dumps(work()).encode()
-            while content:
-                content = content[os.write(told, content) :]
-            os._exit(0)
-        except BaseException:  # noqa: BLE001 - whoever started us reads it
-            traceback.print_exc()
-        os._exit(1)
-    os.close(told)
-    with os.fdopen(result) as file:
-        content = file.read()
-    assert os.waitpid(child, 0)[1] == 0, "a child failed"
-    return json.loads(content)
+    return heard(*started(lambda told: tell(told, work())))
 
 
 def create(address, **more):
@@ -149,56 +129,28 @@ LINES = range(1, 6)
 """After how many lines of a child it may be killed."""
 
 
-def killed_while(work, order, *, lines, patience):
-    """Start a child, kill it some time after it wrote some lines, and return them all."""
-    result, told = os.pipe()
-    child = fork()
-    if not child:
-        try:
-            work(lambda content: os.write(told, b"%s\n" % json.dumps(content).encode()))
-        except BaseException:  # noqa: BLE001 - whoever started us reads it
-            traceback.print_exc()
-        os._exit(1)
-    os.close(told)
-    heard = b""
-    wanted = order.choice(lines)
-    while heard.count(b"\n") < wanted and (part := os.read(result, 65536)):
-        heard += part
-    end = time.perf_counter() + order.random() * patience
-    while (left := end - time.perf_counter()) > 0:
-        if select.select([result], [], [], left)[0]:
-            heard += os.read(result, 65536)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    while part := os.read(result, 65536):
-        heard += part
-    os.close(result)
-    assert os.WIFSIGNALED(status), f"ended by itself with {status}: {heard!r}"
-    return [json.loads(line) for line in heard.splitlines() if line]
-
-
-def ask_until_killed(address, seed, known, begun, tell):
+def ask_until_killed(address, seed, known, begun, say):
     """Look whether all is as it was left, then ask for ever; tell what is asked and shown.
 
     Some wait after the charge, so that they are killed before the answer, however fast the disk is.
     """
     order, cells = random.Random(seed), DataVersion.cells
     with Agent(None, SCHEMA, ledger=address) as agent:
-        tell(look(agent, known, begun))
+        say(look(agent, known, begun))
         while True:
             keys = order.sample(range(600), order.choice([1, 1, 2, 3]))
 
             def counted(held, questions, keys=keys):
                 if order.random() < 0.25:
                     for _ in LINES:  # as many as are waited for
-                        tell({"asking": keys})
+                        say({"asking": keys})
                     signal.pause()
                 return cells(held, questions)
 
-            tell({"asking": keys})
+            say({"asking": keys})
             with mock.patch.object(DataVersion, "cells", counted):
                 answers = agent.ask(asked(keys))
-            tell({"shown": keys, "answers": list(map(shown, answers))})
+            say({"shown": keys, "answers": list(map(shown, answers))})
 
 
 def look(agent, known, begun):
@@ -236,8 +188,8 @@ def killed(address, *, rounds, seed):
         checked = {*fresh, *order.sample(sorted(known), min(2, len(known)))}
         some = [(key, known[key]) for key in checked]
         told = killed_while(
-            lambda tell, n=number, some=some, begun=begun: ask_until_killed(
-                address, seed + n, some, begun, tell
+            lambda say, n=number, some=some, begun=begun: ask_until_killed(
+                address, seed + n, some, begun, say
             ),
             order,
             lines=LINES,
@@ -270,15 +222,15 @@ def killed(address, *, rounds, seed):
 # --- killed while the data are replaced -----------------------------------------------------------
 
 
-def update_until_killed(address, seed, tell):
+def update_until_killed(address, seed, say):
     """Replace the data for ever, each version with another number of rows."""
     order = random.Random(seed)
     with Agent(None, SCHEMA, ledger=address) as agent:
         while True:
             rows = order.randrange(1, 300)
-            tell({"begun": rows})
+            say({"begun": rows})
             agent.update(table(rows, rows))
-            tell({"done": rows})
+            say({"done": rows})
 
 
 def count(address):
@@ -300,7 +252,7 @@ def replaced(address, *, rounds, seed):
     versions, rows = 0, ROWS
     for number in range(rounds):
         told = killed_while(
-            lambda tell, n=number: update_until_killed(address, seed + n, tell),
+            lambda say, n=number: update_until_killed(address, seed + n, say),
             random.Random(seed + number),
             lines=range(4),
             patience=0.25,
@@ -364,32 +316,20 @@ def at_once(address, *, processes, threads, keys, bits):
     """Let processes of many threads ask one dataset, and check what the ledger says afterwards."""
     create(address, budget=bits)
     start, go = os.pipe()
-    running = []
-    for number in range(processes):
-        result, told = os.pipe()
-        child = fork()
-        if not child:
-            os.close(go)
-            try:
-                with Agent(None, SCHEMA, ledger=address) as agent:
-                    os.write(told, b".")
-                    os.read(start, 1)
-                    content = json.dumps(ask_in_threads(agent, number, threads, keys)).encode()
-                while content:
-                    content = content[os.write(told, content) :]
-            except BaseException:  # noqa: BLE001 - whoever started us reads it
-                traceback.print_exc()
-            os._exit(0)
-        os.close(told)
-        running.append((child, result))
+
+    def ask(number, told):
+        os.close(go)
+        with Agent(None, SCHEMA, ledger=address) as agent:
+            os.write(told, b".")
+            os.read(start, 1)
+            found = ask_in_threads(agent, number, threads, keys)
+        tell(told, found)
+
+    running = [started(partial(ask, number)) for number in range(processes)]
     for _, result in running:
         os.read(result, 1)
     os.write(go, b"." * processes)
-    answers = []
-    for child, result in running:
-        with os.fdopen(result) as file:
-            answers.append(json.loads(file.read()))
-        os.waitpid(child, 0)
+    answers = [heard(*child) for child in running]
     return {name: [item for answer in answers for item in answer[name]] for name in answers[0]}
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import hartley
 from hartley import Agent, Answer, BatchAnswer, Schema, Wish, open_ledger
-from hartley.agent import agent as opening_agent
+from hartley.agent import quoting
 from hartley.agent.replay import verify_prices
 from hartley.engines import coded_table as copying
 from hartley.errors import HartleyError, InputError, OptionError, Refused
@@ -632,15 +632,9 @@ SCHEMA = {
 }
 
 
-@pytest.fixture
-def planner(people, schema, ledger):
-    with hartley.Agent(people, schema, ledger=ledger, budget=12) as opened:
-        yield opened
-
-
-def test_the_public_agent_holds_a_trusted_one(planner, people, schema):
-    assert isinstance(planner, hartley.Agent)
-    assert "agent for people" in repr(planner)
+def test_the_public_agent_holds_a_trusted_one(agent, people, schema):
+    assert isinstance(agent, hartley.Agent)
+    assert "agent for people" in repr(agent)
     assert pickle.loads(pickle.dumps(hartley.Agent)) is hartley.Agent  # noqa: S301 - a class
     kinds = (hartley.Agent, TrustedAgent)
     opening, opened = [list(inspect.signature(kind).parameters) for kind in kinds]
@@ -648,7 +642,7 @@ def test_the_public_agent_holds_a_trusted_one(planner, people, schema):
     asking, answering = [list(inspect.signature(kind.ask).parameters) for kind in kinds]
     assert asking == answering
     with pytest.raises(hartley.OptionError, match="neither a path, an address nor an open"):
-        hartley.Agent(people, schema, ledger=planner.ledger.trusted, budget=4)
+        hartley.Agent(people, schema, ledger=agent.ledger.trusted, budget=4)
 
 
 def test_a_trusted_agent_takes_what_is_open(people, schema, ledger):
@@ -683,58 +677,58 @@ def test_the_first_problem_is_reported_as_it_comes_up(people, schema, tmp_path):
             agent.change_schema(schema, nowhere)
 
 
-def test_a_plan_of_the_agent_is_what_it_charges(planner):
-    planned = planner.plan([MEDIAN, OLDER], budget=4)
-    assert planned == hartley.plan([MEDIAN, OLDER], planner, budget=4)
-    spent = planner.spent
-    assert planner.ask(planned.wishes).bits == planned.bits <= 4
-    assert planner.spent == pytest.approx(spent + planned.bits)
-    assert planner.plan(planned.wishes).bits == 0  # all of it is known now
+def test_a_plan_of_the_agent_is_what_it_charges(agent):
+    planned = agent.plan([MEDIAN, OLDER], budget=4)
+    assert planned == hartley.plan([MEDIAN, OLDER], agent, budget=4)
+    spent = agent.spent
+    assert agent.ask(planned.wishes).bits == planned.bits <= 4
+    assert agent.spent == pytest.approx(spent + planned.bits)
+    assert agent.plan(planned.wishes).bits == 0  # all of it is known now
 
 
-def test_a_plan_counts_what_was_spent_on_each_type(planner):
+def test_a_plan_counts_what_was_spent_on_each_type(agent):
     """Questions about the north leave the south untouched, so they cost nothing there."""
     texts = ["SELECT MEDIAN(age) FROM people WHERE area = '{}'", f"{OLD} AND area = '{{}}'"]
     north, south = ([text.format(area) for text in texts] for area in ("north", "south"))
-    both, one = planner.plan([*north, *south], bits=3), planner.plan(north, bits=3)
+    both, one = agent.plan([*north, *south], bits=3), agent.plan(north, bits=3)
     assert both.batch == one.batch
     assert both.given.total == one.given.total
     assert both.best.total == one.best.total
     for text in north:
-        planner.ask(text, bits=3)
-    planned = planner.plan(south, bits=3, budget=0)
+        agent.ask(text, bits=3)
+    planned = agent.plan(south, bits=3, budget=0)
     assert (planned.bits, planned.excluded) == (0, ())
-    planned = planner.plan([*south, MEDIAN], bits=2)
-    assert planner.ask(planned.wishes)[0].bits == planned.bits > 0
+    planned = agent.plan([*south, MEDIAN], bits=2)
+    assert agent.ask(planned.wishes)[0].bits == planned.bits > 0
 
 
-def test_a_plan_takes_a_least_number_of_rows(planner):
-    planned = planner.plan([AVERAGE, OLDER], error=10, min_rows=3)
+def test_a_plan_takes_a_least_number_of_rows(agent):
+    planned = agent.plan([AVERAGE, OLDER], error=10, min_rows=3)
     assert [wish.min_rows for wish in planned.wishes] == [3, 3]
     assert "-- error=10, min_rows=3" in planned.to_sql()
-    assert planner.plan(planned.to_sql()).bits == planned.bits
+    assert agent.plan(planned.to_sql()).bits == planned.bits
     assert planned.to_dict()["questions"][0]["min_rows"] == "3"
     assert "min_rows=3" in str(planned)
     with pytest.raises(hartley.OptionError, match="without an error"):
-        planner.plan([AVERAGE], budget=3, min_rows=3)
+        agent.plan([AVERAGE], budget=3, min_rows=3)
 
 
-def test_a_curve_of_the_agent_says_what_is_due(planner):
-    curve = planner.curve(MEDIAN, bits=3)
-    assert curve == hartley.price_curve(MEDIAN, planner, bits=3)
+def test_a_curve_of_the_agent_says_what_is_due(agent):
+    curve = agent.curve(MEDIAN, bits=3)
+    assert curve == hartley.price_curve(MEDIAN, agent, bits=3)
     assert curve.next_point.cells > curve.asked == 8
-    planner.ask(MEDIAN, bits=3)
-    assert planner.curve(MEDIAN, bits=3).at(3).due == 1
-    assert planner.curve(AVERAGE, error=10, min_rows=3).asked > 1
+    agent.ask(MEDIAN, bits=3)
+    assert agent.curve(MEDIAN, bits=3).at(3).due == 1
+    assert agent.curve(AVERAGE, error=10, min_rows=3).asked > 1
 
 
-def test_only_the_own_account_counts(planner):
-    planner.allow("ann", 4)
-    planner.ask(MEDIAN, bits=3, analyst="ann")
-    assert planner.plan([MEDIAN], bits=3, analyst="ann").bits == 0
-    assert planner.plan([MEDIAN], bits=3).bits == 3
-    assert planner.curve(MEDIAN, analyst="ann").at(3).due == 1
-    assert planner.curve(MEDIAN).at(3).due == 8
+def test_only_the_own_account_counts(agent):
+    agent.allow("ann", 4)
+    agent.ask(MEDIAN, bits=3, analyst="ann")
+    assert agent.plan([MEDIAN], bits=3, analyst="ann").bits == 0
+    assert agent.plan([MEDIAN], bits=3).bits == 3
+    assert agent.curve(MEDIAN, analyst="ann").at(3).due == 1
+    assert agent.curve(MEDIAN).at(3).due == 8
 
 
 def test_a_closed_agent_does_not_plan(people, schema, ledger):
@@ -755,7 +749,7 @@ def test_what_is_no_ledger_is_refused_with_a_sentence(ledger):
 
 
 def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_path, monkeypatch):
-    plan, make_quote, used = PriceDesk.plan, opening_agent.quote, []
+    plan, make_quote, used = PriceDesk.plan, quoting.quote, []
 
     def replaced_meanwhile(desk, *about):
         used.append(desk)
@@ -768,7 +762,7 @@ def test_a_quote_is_of_one_version_even_if_another_replaces_it_meanwhile(tmp_pat
         return make_quote(desk, *about, **more)
 
     monkeypatch.setattr(PriceDesk, "plan", replaced_meanwhile)
-    monkeypatch.setattr(opening_agent, "quote", noted)
+    monkeypatch.setattr(quoting, "quote", noted)
     with Agent(TABLE, SCHEMA, ledger=tmp_path / "ledger.db", budget=9) as agent:
         old = agent.desk
         agent.price("SELECT AVG(age) FROM people", bits=2)

@@ -3,8 +3,6 @@
 # ruff: noqa: S608 - texts of questions, of random questions
 # ruff: noqa: S311 - random cases, not secrets
 # ruff: noqa: PT017 - most questions are answered, some are refused
-# ruff: noqa: S608 - texts of questions
-# ruff: noqa: S311 - random questions, not secrets
 
 import importlib.util
 import itertools
@@ -517,15 +515,13 @@ def test_a_schema_keeps_its_population_and_is_the_same_without_one():
 
 # --- silence ---
 
-PUBLIC = {
-    "table": {"name": "people"},
-    "columns": {
-        "age": {"kind": "private", "range": [0, 120], "step": 1},
-        "pay": {"kind": "private", "range": [-10, 10], "step": "1/3", "nullable": True},
-        "town": {"kind": "private", "values": ["Aa", "Bb"], "other": True, "nullable": True},
-        "area": {"kind": "public", "values": ["north", "south", "west"]},
-    },
+HIDDEN = {
+    "age": {"kind": "private", "range": [0, 120], "step": 1},
+    "pay": {"kind": "private", "range": [-10, 10], "step": "1/3", "nullable": True},
+    "town": {"kind": "private", "values": ["Aa", "Bb"], "other": True, "nullable": True},
 }
+AREA = {"area": {"kind": "public", "values": ["north", "south", "west"]}}
+PUBLIC = {"table": {"name": "people"}, "columns": HIDDEN | AREA}
 PRIVATE = {
     "table": {
         "name": "people",
@@ -534,11 +530,7 @@ PRIVATE = {
         "rows": "private",
         "max_rows": 60,
     },
-    "columns": {
-        "age": {"kind": "private", "range": [0, 120], "step": 1},
-        "pay": {"kind": "private", "range": [-10, 10], "step": "1/3", "nullable": True},
-        "town": {"kind": "private", "values": ["Aa", "Bb"], "other": True, "nullable": True},
-    },
+    "columns": HIDDEN,
 }
 SILENT_OTHERS = [
     {"who": 7 + k, "age": k * 5, "pay": k / 2 - 6, "town": "AaBb"[k % 2 :: 2], "area": "south"}

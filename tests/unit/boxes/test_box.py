@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
+from hartley import OptionError
 from hartley.boxes.box import CategoryList, SteppedRange
-from hartley.errors import OptionError
 
 ENDS = st.fractions(-9, 9, max_denominator=30)
 

@@ -7,10 +7,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley import Box, CutBox, guessing_leakage
+from hartley import Box, CutBox, OptionError, UndefinedMeasure, guessing_leakage
 from hartley.boxes import Volume, cut_box as cells, variables, volume
 from hartley.boxes.cut_box import volumes_reported
-from hartley.errors import OptionError, UndefinedMeasure
 
 SQUARE = Box.cube(-2, 2, size=2)
 MEAN = "(x1 + x2) / 2"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings, strategies as st
 
-from hartley import Box, Interval
+from hartley import Box, Interval, OptionError
 from hartley.boxes import intervals as outward, parse_expression
 from hartley.boxes.enclosure import (
     UnitBox,
@@ -17,7 +17,6 @@ from hartley.boxes.enclosure import (
     range_bounds,
     split_boxes,
 )
-from hartley.errors import OptionError
 from queries import queries
 
 NAMES = ("x", "y")

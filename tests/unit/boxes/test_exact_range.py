@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley import Box, Interval
+from hartley import Box, Interval, OptionError
 from hartley.boxes import parse_expression
 from hartley.boxes.enclosure import range_bounds
 from hartley.boxes.exact_range import convex_extremes, is_convex, known_range
 from hartley.boxes.polynomial import multiplied_out, quadratic_extremes
-from hartley.errors import OptionError
 from hartley.guarantees.answers import reach_bounds
 from hartley.policies.quantizer import levels_for_error
 from queries import queries

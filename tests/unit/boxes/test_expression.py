@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import OptionError
 from hartley.boxes import parse_expression
 from hartley.boxes.expression import ExactColumn, nonnegative_at, sign_at, truth_at
-from hartley.errors import OptionError
 
 QUERIES = ("x - y", "x**2 - 2*y", "abs(x) - 1/3", "x*y - 1/2", "min(x, y) - x", "3*x/10 - y")
 NUMBERS = st.lists(st.fractions(-4, 4, max_denominator=12), min_size=1, max_size=8)

@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from hartley import Interval, open_table
+from hartley import Interval, OptionError, open_table
 from hartley.boxes import parse_expression
 from hartley.boxes.intervals import double_error, running_error
-from hartley.errors import OptionError
 from hartley.tables.column_map import apply_map
 from hartley.tables.release_rules import Formula
 

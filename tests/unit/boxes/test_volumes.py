@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from hartley import Box, Interval
+from hartley import Box, Interval, OptionError
 from hartley.boxes import Volume, parse_expression, variables, volume
 from hartley.boxes.expression import Expression
 from hartley.boxes.volumes import exact_share, half_space, invert, series_share, slab_share
-from hartley.errors import OptionError
+from queries import queries
 
 SQUARE = Box.cube(0, 1, size=2)
 parts = st.fractions(min_value=-3, max_value=3, max_denominator=6)
@@ -181,18 +181,14 @@ def test_the_largest_of_a_thousand_people_is_exact():
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_certified_volumes_agree_with_random_points(data):
-    leaves = st.sampled_from([*variables("x1", "x2"), Expression("const", (Fraction(1, 2),))])
-    binary = st.sampled_from(["+", "-", "*", "min", "max"])
-
-    def grow(inner):
-        return st.one_of(
-            st.builds(lambda op, a, b: Expression(op, (a, b)), binary, inner, inner),
-            st.builds(lambda a: Expression("pow", (a, 2)), inner),
-            st.builds(lambda a: Expression("abs", (a,)), inner),
-            st.builds(lambda a: Expression("exp", (a,)), inner),
-        )
-
-    query = data.draw(st.recursive(leaves, grow, max_leaves=6))
+    drawn = queries(
+        (["+", "-", "*", "min", "max"], ["abs", "exp"]),
+        st.just(Fraction(1, 2)),
+        names=("x1", "x2"),
+        power=2,
+        leaves=6,
+    )
+    query = data.draw(drawn)
     low, high = sorted(data.draw(st.tuples(parts, parts)))
     assume(low < high)
     interval = Interval(low, high, data.draw(st.booleans()), data.draw(st.booleans()))
@@ -221,7 +217,7 @@ def evaluate(query, points):
             "*": np.multiply,
             "min": np.minimum,
             "max": np.maximum,
-            "pow": np.square,
+            "pow": lambda x: x ** query.arguments[1],
             "abs": np.abs,
             "exp": np.exp,
         }[query.operation](*inner)

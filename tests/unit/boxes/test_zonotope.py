@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
-from hartley import Box, Interval, UniformQuantizer
+from hartley import Box, Interval, OptionError, UniformQuantizer
 from hartley.boxes import Zonotope
 from hartley.boxes.zonotope import even_slab_ball, slab_corners, smallest_ball
-from hartley.errors import OptionError
 
 DIAMOND = Zonotope.of(["x1 + x2", "x1 - x2"], Box.cube(0, 1, size=2))
 

@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 from hartley import Agent
 from hartley.cli.main import app
 from hartley.datasets.people import people
-from hartley.errors import ColumnError, InputError, OptionError, Refused
 
 SCHEMA = """
 [table]
@@ -47,19 +46,6 @@ def run(*words):
         raise found.exception
     assert found.exit_code == 0, found.output
     return found.output
-
-
-@pytest.mark.slow
-def test_homogeneity_tells_all_attacks_on_classes_in_one_finding(table, tmp_path):
-    page = tmp_path / "page.html"
-    words = "homogeneity", table, "--keys", "age,sex", "--confidential", "diagnosis,visits"
-    found = json.loads(run(*words, "--near", "visits=2", "--html", page))
-    assert {one["attack"] for one in found["attacks"]} == {"homogeneity", "similarity", "skewness"}
-    assert 0 < found["number"]["value"] <= 1
-    assert found["html"] == str(page)
-    assert found["headline"].split(",")[0] in page.read_text()
-    text = run(*words, "--text")
-    assert "Homogeneity attack on diagnosis: it learns" in " ".join(text.split())
 
 
 def test_homogeneity_reads_hierarchies(table, tmp_path):
@@ -118,76 +104,12 @@ def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "error", "message"),
-    [
-        (
-            ("homogeneity", "{table}", "--keys", "agee", "--confidential", "job"),
-            ColumnError,
-            "agee",
-        ),
-        (
-            ("homogeneity", "{table}", "--keys", "age", "--confidential", "job", "--near", "age=1"),
-            OptionError,
-            "not confidential",
-        ),
-        (
-            ("homogeneity", "{table}", "--keys", "age", "--confidential", "job", "--near", "job"),
-            OptionError,
-            "not of the form",
-        ),
-        (
-            ("guessing", "{table}", "--secret", "age", "--released", "sex", "--attribute", "job"),
-            OptionError,
-            "no column of the secret side",
-        ),
-        (
-            ("guessing", "{table}", "--secret", "age", "--released", "sex", "--html", "{table}"),
-            OptionError,
-            "overwrite",
-        ),
-        (
-            (
-                "hypothesis",
-                "{table}",
-                "--secret",
-                "age",
-                "--released",
-                "sex",
-                "--hypothesis",
-                "age",
-            ),
-            OptionError,
-            "hypothesis",
-        ),
-        (("reconstruction", "{none}"), InputError, "none.db"),
-        (("reconstruction", "{ledger}", "--dataset", "towns"), OptionError, "no dataset 'towns'"),
-        (("reconstruction", "{ledger}", "--data", "{short}"), InputError, "299 rows"),
-        (
-            ("reconstruction", "{ledger}", "--schema", "{other}"),
-            InputError,
-            "differs from the one in the",
-        ),
-    ],
-)
-def test_mistakes_are_told_in_one_sentence(words, error, message, table, ledger, tmp_path):  # noqa: PLR0913, PLR0917 - the table of mistakes
-    short, other = tmp_path / "short.parquet", tmp_path / "other.toml"
-    pq.write_table(people(299), short)
-    other.write_text(SCHEMA.replace("20", "30"))
-    names = {
-        "table": table, "ledger": ledger, "none": tmp_path / "none.db", "short": short,
-        "other": other,
-    }  # fmt: skip
-    with pytest.raises((error, Refused), match=message) as caught:
-        run(*(word.format(**names) for word in words))
-    assert caught.value.hint
-
-
-@pytest.mark.slow
 def test_an_old_name_works_and_says_the_new_one(ledger):
     old = CliRunner().invoke(app, ["attack", "reconstruct", str(ledger), "--json"])
     assert old.stderr == "Warning: this command is now called reconstruction\n"
-    assert old.stdout == run("reconstruction", ledger, "--json")
+    found, expected = map(json.loads, (old.stdout, run("reconstruction", ledger, "--json")))
+    assert found.pop("evidence") != expected.pop("evidence")
+    assert found == expected
     told = CliRunner().invoke(app, ["attack", "--help"]).stdout
     assert "reconstruct " not in told
     assert "load " not in told

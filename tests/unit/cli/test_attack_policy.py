@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 
 from hartley.cli.main import app
 from hartley.datasets.people import people
-from hartley.errors import HartleyError, InputError, OptionError
 from hartley.studies.release.release import release
 
 POLICY = """
@@ -46,22 +45,6 @@ def run(*words):
 
 
 @pytest.mark.slow
-def test_it_prints_json_and_text_and_writes_a_page(files):
-    words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
-    found = json.loads(run(*words, "--html", files / "page.html"))
-    (side,) = found["hypotheses"]
-    assert side["true"] + side["false"] + side["open"] == 200
-    assert side["promised_open"] == side["open"] > 0
-    assert found["keeps_promise"]
-    assert [column["name"] for column in found["columns"]] == ["weight", "height"]
-    assert found["columns"][0]["values"] == 2001
-    assert "weight &gt;= 30*(height/100)**2" in (files / "page.html").read_text()
-    text = run(*words, "--text")
-    assert "The promise is kept" in text
-    assert "The certificate of the policy says:" in text
-
-
-@pytest.mark.slow
 def test_knowledge_comes_from_the_true_table(files):
     words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
     before = json.loads(run(*words))["hypotheses"][0]["open"]
@@ -83,24 +66,3 @@ def test_the_true_table_says_nothing_that_is_shown(files):
     weights = pq.read_table(files / "people.parquet").column("weight").to_pylist()
     odd = {f"{weight}" for weight in weights if weight != round(weight)}
     assert not odd & set(output.replace(",", " ").split())
-
-
-@pytest.mark.parametrize(
-    ("words", "kind", "sentence"),
-    [
-        (["--step", "weight"], OptionError, "--step weight is not of the form COL=STEP"),
-        (["--step", "weight=x"], OptionError, "step for column 'weight'"),
-        (["--known", "weight"], OptionError, "there is no true table"),
-        (["--schema", "none.toml"], HartleyError, "none.toml"),
-        (["--html", "policy.toml"], OptionError, "policy.toml would overwrite"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(files, monkeypatch, words, kind, sentence):
-    monkeypatch.chdir(files)
-    with pytest.raises(kind, match=sentence):
-        run("policy", "policy.toml", "out.parquet", *words)
-
-
-def test_a_policy_file_that_is_none_is_refused(files):
-    with pytest.raises(InputError, match="The policy file"):
-        run("policy", files / "out.parquet", files / "out.parquet")

@@ -21,7 +21,9 @@ def run(*words):
 
 
 def told(*words):
-    return json.loads(run(*words, "--json").stdout)
+    found = json.loads(run(*words, "--json").stdout)
+    del found["evidence"]
+    return found
 
 
 @pytest.fixture
@@ -116,13 +118,6 @@ def test_membership_takes_all_columns_from_one_to_another(folder):
         run("membership", table, *HOMES, "--columns", "h0...h9")
 
 
-def test_membership_says_it_in_text_and_writes_a_page(folder):
-    page = folder / "page.html"
-    shown = run("membership", folder / "homes.parquet", *HOMES, "--text", "--html", page).stdout
-    assert "which of two people is in a group of 3" in " ".join(shown.split())
-    assert "squared error" in page.read_text(encoding="utf-8")
-
-
 # --- load ---------------------------------------------------------------------------------------
 
 
@@ -179,28 +174,3 @@ def test_uniqueness_prints_what_the_attack_finds(folder):
 
 
 # --- mistakes -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "culprit"),
-    [
-        (("membership", "homes", *HOMES, "--bits", "2"), "need a range"),
-        (
-            ("membership", "homes", *HOMES, "--range", "0:9", "--bits", "2", "--levels", "2"),
-            "budget",
-        ),
-        (("membership", "homes", *HOMES, "--range", "9"), "no colon"),
-        (("membership", "homes", *HOMES, "--range", "a:b"), "not a number"),
-        (("load", "home", "--train", "some"), "share to learn from"),
-        (("load", "home", "--total", "man"), "'man'"),
-        (("uniqueness", "trips", "--columns", "x", "--bits", "2"), "grid"),
-        (("uniqueness", "trips", "--grid", "x=0:4"), "grid"),
-        (("uniqueness", "trips", "--grid", "x", "--bits", "2"), "COL=LOW:HIGH"),
-        (("uniqueness", "trips", "--columns", "x", "--person", "who", "--known", "-1"), "-1"),
-        (("uniqueness", "trips", "--columns", "x", "--policy", "none.toml"), "none.toml"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_by_name(folder, words, culprit):
-    command, table, *rest = words
-    with pytest.raises(InputError, match=culprit):
-        run(command, folder / f"{table}.parquet", *rest)

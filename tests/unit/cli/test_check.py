@@ -75,14 +75,6 @@ def test_what_is_safe_passes(folder):
     assert never.returncode == 0
 
 
-def test_a_mistake_stops_with_two(folder):
-    wrong = hartley("check", "bad.csv", "--fail-on", "sometimes", cwd=folder)
-    assert wrong.returncode == 2
-    assert "hint" in wrong.stderr
-    assert hartley("check", "bad.csv", "--fail-above", "3", cwd=folder).returncode == 2
-    assert hartley("check", "bad.csv", "--html", "bad.csv", cwd=folder).returncode == 2
-
-
 def test_verify_proves_the_certificate_again(folder, stopped):
     assert stopped.returncode == 3
     held = hartley("verify", "bad.csv", "c.json", "--text", cwd=folder)

@@ -57,11 +57,3 @@ def test_a_sample_like_a_data_set_is_that_of_its_generator(tmp_path, name, size)
     table = pyarrow.parquet.read_table(file)
     assert table.to_pylist() == dataset(name, seed=3, **{size: 20}).table.to_pylist()
     assert table.schema.metadata[b"synthetic"].startswith(b"Synthetic, drawn by a seeded generator")
-
-
-@pytest.mark.slow
-def test_a_sample_like_nothing_known_is_refused(tmp_path):
-    found = run("sample", tmp_path / "some.csv", "--like", "iris", cache=tmp_path)
-    assert found.returncode == 2
-    assert "There is no data set 'iris'" in found.stderr
-    assert not (tmp_path / "some.csv").exists()

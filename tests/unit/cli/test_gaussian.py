@@ -61,28 +61,3 @@ def test_covariances_need_no_table(tmp_path):
     )
     assert "tells at most 0.814918 bits about w" in result.stdout
     assert "Whatever the distribution" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--share", "0.5"), "'weight' of messy.csv does not hold numbers"),
-        (("--share", "0.5", "--null", "NA"), "missing or infinite values"),
-        (("--share", "2", "--null", "NA"), "not from 0 to 1"),
-        ((), "Exactly one of distortion and share"),
-        (("--share", "0.5", "--round", "height"), "not of the form COL=STEP"),
-    ],
-)
-def test_mistakes_are_refused_in_a_sentence(table, words, sentence):
-    with pytest.raises(HartleyError, match=sentence):
-        run(table, "--key", "height", "--confidential", "weight", *words, "--text")
-
-
-def test_nothing_is_written_where_the_report_cannot_be(table, tmp_path):
-    out = tmp_path / "noisy.csv"
-    with pytest.raises(HartleyError):
-        run(
-            table, "--key", "height", "--confidential", "weight", "--share", "0.5", "--null", "NA",
-            "--missing", "drop", "-o", out, "--html", out, "--text",
-        )  # fmt: skip
-    assert not out.exists()

@@ -68,41 +68,6 @@ def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
     assert out.read_text().startswith('"sex","age"')
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--column", "job"], "No matrix is given"),
-        (["--retain", "0.5"], "No column to perturb"),
-        (["--retain", "0.5", "--column", ""], "No column to perturb"),
-        (["--column", "job", "--retain", "0.5", "--lam", "1"], "Both retain and lam"),
-        (["--column", "jbo", "--retain", "0.5"], "did you mean 'job'"),
-        (["--column", "job", "--retain", "2"], "cannot be kept with probability 2"),
-        (["--column", "income", "--retain", "0.5"], "are missing"),
-        (["--column", "job", "--retain", "0.5", "--missing", "no"], "is unknown"),
-        (["--column", "job", "--risk", "0.1"], "needs confidential columns"),
-        (
-            ["--column", "job", "--confidential", "sex", "--risk", "9"],
-            "No perturbation reaches a risk of 9",
-        ),
-        (["--policy", "p.toml", "--invariant"], "already names the columns and matrices"),
-        (["--policy", "p.toml"], "cannot be read"),
-        (["--column", "job", "--matrix", "m.csv"], "cannot be read"),
-        (
-            ["--column", "job", "--retain", "0.5", "--certificate", "c.json"],
-            "no policy file is written",
-        ),
-    ],
-)
-def test_what_makes_no_sense_is_said_in_a_sentence_and_nothing_is_written(
-    table, tmp_path, monkeypatch, words, told
-):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError) as caught:
-        run("pram", table, *words, "-o", "out.parquet")
-    assert told in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_is_kept_as_it_is_cannot_be_certified_and_nothing_is_written(table, tmp_path):
     files = {name: tmp_path / name for name in ("out.parquet", "p.toml", "c.json")}
     out, policy, certificate = files.values()
@@ -134,11 +99,6 @@ def test_a_table_that_the_policy_does_not_fit_is_said_to_be_none_of_it(table, tm
     assert told["standard_errors_outside"] > 5
     text = " ".join(run("estimate", table, policy, "--project", "--text").split())
     assert "The table does not fit the policy" in text
-
-
-def test_a_release_cannot_replace_its_table(table):
-    with pytest.raises(OptionError, match="would overwrite the table"):
-        run("pram", table, "--column", "job", "--retain", "0.5", "-o", table)
 
 
 def test_what_no_certificate_covers_leaves_no_release(table, tmp_path):

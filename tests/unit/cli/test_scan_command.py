@@ -244,14 +244,6 @@ def test_questions_leave_identifiers_alone(run, confirmed):
     assert "never asked about" in refused.output
 
 
-@pytest.mark.usefixtures("confirmed")
-def test_a_missing_option_lists_the_columns(run):
-    result = run("anonymity", "ward.csv")
-    assert result.exit_code == 2
-    assert "The option --keys is missing" in result.output
-    assert "case, age, sex, job, diagnosis" in " ".join(result.output.split())
-
-
 def test_dates_are_binned_by_periods(run, tmp_path):
     path = str(office(tmp_path / "office.csv"))
     reading = ("--encoding", "cp1252", "--dates", "day-first", "--decimal", ",")

@@ -54,37 +54,3 @@ def test_a_curve_in_a_terminal_is_a_table_with_a_progress_bar(spec, in_terminal)
     assert "Measuring points" in text
     assert "150 equal cells" in text
     assert "least L₀" in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (("--errors", "10:1"), "end before they begin"),
-        (("--errors", "1"), "not of the form LOW:HIGH"),
-        (("--errors", "nan:1"), "is not a number"),
-        (("--plot", "curve.txt"), "not end in a known picture format"),
-        (("--html", "nowhere/curve.html"), "does not exist"),
-    ],
-)
-def test_what_makes_no_sense_is_one_sentence_with_a_hint(spec, words, complaint):
-    found = run(spec, *words)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert complaint in found.stderr
-    assert "hint:" in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_the_design_is_not_overwritten_and_two_files_are_not_one(spec, tmp_path):
-    assert "would overwrite" in run(spec, "--csv", spec).stderr
-    both = tmp_path / "both.svg"
-    assert "would overwrite" in run(spec, "--csv", both, "--plot", both).stderr
-    assert spec.read_text() == SPEC
-
-
-@pytest.mark.slow
-def test_a_design_that_is_not_there_is_named(tmp_path):
-    found = run(tmp_path / "none.toml")
-    assert found.returncode == 2
-    assert "none.toml" in found.stderr

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 
 import pytest
-import uvicorn
 
 from hartley import Agent, open_ledger
 from hartley.client.remote_agent import connect
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
 from hartley.service.settings import read_settings
+from servers import serving
 
 SCHEMA = """\
 [table]
@@ -67,29 +66,18 @@ def hosted(tmp_path_factory):
         accounts.add("ben", "analyst", by="owner")
         accounts.grant("ben", "people", by="owner")
         small = accounts.issue_token("ben", scopes="ask", by="owner")
-    app = create_app(read_settings(folder / "config.toml"))
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="on")
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        thread.join(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield SimpleNamespace(
-        url=f"http://127.0.0.1:{port}",
-        token=token.text,
-        price_token=prices.text,
-        repeat_token=repeats.text,
-        small_token=small.text,
-        agent=agent,
-        ledger=folder / "ledger.db",
-        table=table,
-        schema=folder / "people.toml",
-    )
-    server.should_exit = True
-    thread.join(60)
+    with serving(create_app(read_settings(folder / "config.toml"))) as url:
+        yield SimpleNamespace(
+            url=url,
+            token=token.text,
+            price_token=prices.text,
+            repeat_token=repeats.text,
+            small_token=small.text,
+            agent=agent,
+            ledger=folder / "ledger.db",
+            table=table,
+            schema=folder / "people.toml",
+        )
     agent.close()
 
 

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -20,6 +19,7 @@ from hartley.cli import main
 from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent, connect
 from hartley.errors import EngineError, HartleyError, OptionError, ReplyError
+from servers import Answering, answering
 
 TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"
 ONE = "SELECT city, AVG(age), MEDIAN(born) FROM people WHERE age > 3 GROUP BY city"
@@ -45,36 +45,23 @@ FREE += ("default_bits", "name", "request_id")
 
 
 def price_of(quote):
-    return (
-        quote.to_dict(),
-        quote.errors,
-        quote.errors_if,
-        quote.cells,
-        quote.certificate,
-        str(quote),
-    )
+    parts = quote.to_dict(), quote.errors, quote.errors_if, quote.cells, quote.certificate
+    return *parts, str(quote)
 
 
 def curve_of(curve):
     return curve.to_dict(), curve.points, curve.next_point, curve.at(2), curve.after(2), str(curve)
 
 
-class Hostile(BaseHTTPRequestHandler):
+class Hostile(Answering):
     """Sends the bytes that a test says."""
 
-    protocol_version = "HTTP/1.1"
     wbufsize = -1  # one packet, for which the other side need not be waited for
 
-    def do_GET(self):
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def answer(self, _):
         self.server.requests += 1
         with suppress(OSError):
             self.server.reply(self)
-
-    do_POST = do_GET  # noqa: N815 - as http.server names it
-
-    def log_message(self, *_):
-        pass
 
 
 def sending(content, status=200, kind="application/json", **headers):
@@ -95,16 +82,8 @@ def sending(content, status=200, kind="application/json", **headers):
 @pytest.fixture
 def hostile():
     """A server that replies as a test says."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
-    server.daemon_threads, server.requests = True, 0
-    server.reply = sending(b"{}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with answering(Hostile, requests=0, reply=sending(b"{}")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -149,23 +128,8 @@ def places(value, path=()):
 
 
 GONE = object()
-STRANGE = [
-    GONE,
-    None,
-    True,
-    -1,
-    -0.5,
-    7,
-    "x",
-    "-1",
-    "1e99999999",
-    "9" * 500,
-    "\x1b[2J",
-    [],
-    {},
-    [[]],
-]
-STRANGE += [10**300, {"low": 1}, ["x"], "1/0", TOKEN, "NaN"]
+STRANGE = [GONE, None, True, -1, -0.5, 7, "x", "-1", "1e99999999", "9" * 500, "\x1b[2J", [], {}]
+STRANGE += [[[]], 10**300, {"low": 1}, ["x"], "1/0", TOKEN, "NaN"]
 
 
 def changed(reply, path, value):

@@ -1,25 +1,21 @@
 """Replies that get lost after the service has charged: the client asks again and pays once."""
 
 import http.client
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import pytest
 
 from hartley.client.connection import ServiceConnection
 from hartley.client.remote_agent import RemoteAgent
+from servers import Answering, answering
 
 pytestmark = pytest.mark.slow
 
 
-class Losing(BaseHTTPRequestHandler):
+class Losing(Answering):
     """Passes requests on to a service, and loses as many replies as it is told to."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def answer(self, body):
         service = http.client.HTTPConnection(self.server.target.hostname, self.server.target.port)
         service.request(self.command, self.path, body=body or None, headers=dict(self.headers))
         response = service.getresponse()
@@ -36,30 +32,17 @@ class Losing(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST  # noqa: N815 - as http.server names it
-
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
 def wire(hosted):
     """A wire between client and service that loses replies."""
-    started = ThreadingHTTPServer(("127.0.0.1", 0), Losing)
-    started.daemon_threads = True
-    started.target, started.statuses, started.losing = urlsplit(hosted.url), [], 0
-    thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield started
-    started.shutdown()
-    thread.join()
-    started.server_close()
+    with answering(Losing, target=urlsplit(hosted.url), statuses=[], losing=0) as started:
+        yield started
 
 
 @pytest.mark.parametrize("lost", [1, 3])
 def test_an_answer_is_paid_once_however_many_replies_are_lost(wire, hosted, lost):
-    url = f"http://127.0.0.1:{wire.server_port}"
-    connection = ServiceConnection(url, hosted.token, attempts=5, pause=lambda _: None)
+    connection = ServiceConnection(wire.url, hosted.token, attempts=5, pause=lambda _: None)
     with RemoteAgent(connection, "people") as people:
         before, charges = people.spent, len(people.history())
         wire.statuses.clear()

@@ -7,7 +7,6 @@ import ssl
 import subprocess
 import threading
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -24,6 +23,7 @@ from hartley.errors import (
     Pending,
     Refused,
 )
+from servers import Answering, answering
 
 TOKEN = f"hartley_{'0' * 16}_{'1' * 64}"
 
@@ -33,14 +33,10 @@ def envelope(code="busy", **fields):
     return {"error": content | {"requested_bits": None, "remaining_bits": None} | fields}
 
 
-class Script(BaseHTTPRequestHandler):
+class Script(Answering):
     """Replies from a list; "drop" ends the connection after the request has arrived."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+    def answer(self, body):
         self.server.requests.append((self.command, self.path, dict(self.headers), body))
         reply = self.server.replies.pop(0)
         if reply == "drop":
@@ -59,25 +55,12 @@ class Script(BaseHTTPRequestHandler):
         self.wfile.write(text[:cut])
         self.close_connection = cut < len(text)
 
-    do_POST = do_GET  # noqa: N815 - as http.server names it
-
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
 def server():
     """A server that replies as a test says."""
-    started = ThreadingHTTPServer(("127.0.0.1", 0), Script)
-    started.daemon_threads = True
-    started.replies, started.requests, started.cuts = [], [], []
-    thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    started.url = f"http://127.0.0.1:{started.server_port}"
-    yield started
-    started.shutdown()
-    thread.join()
-    started.server_close()
+    with answering(Script, replies=[], requests=[], cuts=[]) as started:
+        yield started
 
 
 @pytest.fixture
@@ -209,20 +192,8 @@ def test_a_reply_that_is_too_long_is_not_read(server, connection, monkeypatch):
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
-NAMES = st.sampled_from(
-    [
-        "answers",
-        "bits",
-        "cells",
-        "curves",
-        "datasets",
-        "next",
-        "points",
-        "questions",
-        "rows",
-        "text",
-    ]
-)
+FIELDS = ("answers", "bits", "cells", "curves", "datasets", "next", "points", "questions", "rows")
+NAMES = st.sampled_from([*FIELDS, "text"])
 REPLIES = st.recursive(
     PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4)
 )

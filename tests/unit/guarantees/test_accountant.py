@@ -3,16 +3,13 @@
 import math
 import pickle
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 
 import pytest
 from hypothesis import given, strategies as st
 
 from hartley import Accountant, OptionError, Refused
-from hartley.exact import bits_at_least, bits_at_most, floor_power
+from hartley.exact import floor_power
 from hartley.guarantees.accountant import ChargedBudget
-from hartley.text import number
 
 CELLS = st.lists(st.integers(1, 40), max_size=12)
 
@@ -41,21 +38,6 @@ def test_the_product_of_charges_is_exact_and_never_passes_the_budget(charges, bi
             with pytest.raises(Refused):
                 balance.charge(cells)
         assert balance.charged == product <= balance.limit
-
-
-@given(cells=st.integers(1, 10**40))
-def test_bits_are_rounded_outward(cells):
-    up, down = bits_at_least(cells), bits_at_most(cells)
-    assert down <= up
-    assert up - down < 1e-12 * max(up, 1)
-    # Exact comparison with 2^bits, which is a rational power of two.
-    assert floor_power(Fraction(down)) <= cells
-    assert floor_power(Fraction(up)) >= cells
-
-
-@given(exponent=st.integers(0, 500))
-def test_powers_of_two_are_whole_bits(exponent):
-    assert bits_at_least(2**exponent) == bits_at_most(2**exponent) == exponent
 
 
 @given(charges=CELLS, bits=st.fractions(0, 40, max_denominator=5))
@@ -140,15 +122,3 @@ def test_a_full_budget_has_no_room():
     balance = ChargedBudget(4).charge(4)
     assert (balance.room, balance.remaining) == (1, 0.0)
     assert balance.covers(1), "a constant answer is always covered"
-
-
-@given(st.floats(0, 999))
-def test_shown_bits_are_rounded_against_the_reader(bits):
-    assert (
-        Decimal(number(bits, round="down", places=3))
-        <= Decimal(bits)
-        <= Decimal(number(bits, round="up", places=3))
-    )
-    assert Decimal(number(bits, round="up", places=3)) - Decimal(
-        number(bits, round="down", places=3)
-    ) <= Decimal("0.001")

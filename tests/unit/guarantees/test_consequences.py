@@ -21,7 +21,6 @@ from hartley import (
 from hartley.guarantees.consequences import estimation_error, of_hypothesis_privacy
 from hartley.measures import symmetric_leakage, zero_error_capacity_bound
 from hartley.policies import QuantizedColumn
-from hartley.text import bits_up, exactly, number
 
 POINTS = 7
 
@@ -170,16 +169,3 @@ def test_an_open_and_a_hidden_hypothesis_have_the_ends_of_the_numbers():
     nothing = [one.value for one in of_hypothesis_privacy(Fraction(0), Fraction(1))[:2]]
     everything = [one.value for one in of_hypothesis_privacy(None, Fraction(1, 2))[:2]]
     assert (nothing, everything) == ([math.inf, 1.0], [0.0, 0.5])
-
-
-@given(value=st.floats(1e-5, 1e15))
-def test_numbers_in_sentences_are_rounded_to_the_side_on_which_they_stay_true(value):
-    above = Fraction(bits_up(value).split(" ")[0].replace(",", ""))
-    assert 0 <= above - Fraction(value) < Fraction(1, 1000)
-    below = Fraction(number(value, 4, round="down").replace(",", ""))
-    assert 0 <= Fraction(value) - below <= Fraction(value) / 1000
-
-
-@given(number=st.fractions(max_denominator=1000))
-def test_exact_numbers_in_sentences_are_exact(number):
-    assert Fraction(exactly(number).replace(",", "")) == number

@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from brute_force import set_partitions
 from hartley import ROW, HartleyError, OptionError, Relation, nonstochastic_leakage
 from hartley.policies import CategoryMerging
 from hartley.policies.categories import _least_size
@@ -28,18 +29,6 @@ LAND = {
     "Japan": "World",
 }
 CITIES = ["Paris", "Lyon", "Rome", "Bari", "Tokyo"]
-
-
-def set_partitions(items):
-    """Yield all set partitions."""
-    items = list(items)
-    if not items:
-        yield []
-        return
-    for smaller in set_partitions(items[1:]):
-        yield [[items[0]], *smaller]
-        for k, cell in enumerate(smaller):
-            yield [*smaller[:k], [items[0], *cell], *smaller[k + 1 :]]
 
 
 def leaves_enough(secrets, total, bits):

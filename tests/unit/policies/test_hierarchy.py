@@ -61,11 +61,7 @@ def test_lines_that_cannot_all_be_true_are_refused_by_their_numbers(read, lines,
 
 def test_a_repeated_line_a_byte_order_mark_and_groups_named_like_values_are_no_mistake(read):
     found = read("\ufeffnurse,health,all\nnurse,health,all\nhealth,health,all\n,none,all\n")
-    assert found == {
-        "nurse": ("health", "all"),
-        "health": ("health", "all"),
-        None: ("none", "all"),
-    }
+    assert found == {"nurse": ("health", "all"), "health": ("health", "all"), None: ("none", "all")}
 
 
 def test_one_value_that_is_written_in_two_ways_is_one_value(read):

@@ -1,6 +1,10 @@
+import io
 from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
+
+from hartley.reports.render import print_report
 
 VOID = {"meta", "br", "img", "input", "link", "hr", "path", "use", "image", "stop"}
 LINKS = "src", "href", "xlink:href"
@@ -42,3 +46,15 @@ def outline_of():
         return outline
 
     return read
+
+
+@pytest.fixture(scope="session")
+def printed():
+    """Return what a terminal of some width shows of a report."""
+
+    def in_terminal(report, width=110, **console):
+        out = io.StringIO()
+        print_report(report, Console(file=out, width=width, **console))
+        return out.getvalue()
+
+    return in_terminal

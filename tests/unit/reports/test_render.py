@@ -1,12 +1,11 @@
-import io
 import re
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 import hartley
 from hartley.errors import OptionError
+from hartley.measures.anonymity import size_bands
 from hartley.report import (
     Cell,
     Chart,
@@ -25,9 +24,7 @@ from hartley.reports.render import (
     notebook,
     page,
     plain_text,
-    print_report,
     report_of,
-    table_csv,
 )
 
 NAME = "<b>[bold]$x$"
@@ -62,15 +59,15 @@ REPORT = Report(
 )
 
 
-def printed(report, width=110):
-    out = io.StringIO()
-    print_report(report, Console(file=out, width=width))
-    return out.getvalue()
+@pytest.fixture
+def listed(printed):
+    """Return what a terminal and a page show of a table of one column."""
 
+    def shown(rows, **more):
+        report = Report("n", "h", (), (Section("s", table=Grid((Heading("x"),), rows, **more)),))
+        return printed(report), page(report)
 
-def listed(rows, **more):
-    report = Report("n", "h", (), (Section("s", table=Grid((Heading("x"),), rows, **more)),))
-    return printed(report), page(report)
+    return shown
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -126,7 +123,7 @@ def test_a_command_is_not_broken_within_an_option():
     )
 
 
-def test_a_long_list_is_cut_and_says_how_many_more_there_are():
+def test_a_long_list_is_cut_and_says_how_many_more_there_are(listed):
     terminal, on_page = listed(tuple((f"row {n}",) for n in range(700)), most=40)
     assert "row 39" in terminal
     assert "row 40" not in terminal
@@ -137,7 +134,7 @@ def test_a_long_list_is_cut_and_says_how_many_more_there_are():
     assert "row 699" in listed(tuple((f"row {n}",) for n in range(700)))[1]
 
 
-def test_steps_are_shown_along_the_whole_scale_and_the_last_one_always():
+def test_steps_are_shown_along_the_whole_scale_and_the_last_one_always(listed):
     terminal, on_page = listed(tuple((f"row {n}.",) for n in range(700)), most=10, steps=True)
     assert [n for n in range(700) if f"row {n}." in terminal] == [*range(0, 700, 70), 699]
     assert "row 698." in on_page
@@ -148,7 +145,7 @@ def test_steps_are_shown_along_the_whole_scale_and_the_last_one_always():
 
 
 @pytest.mark.parametrize("width", [40, 80, 110])
-def test_a_terminal_shows_the_same_in_lines_that_fit(width):
+def test_a_terminal_shows_the_same_in_lines_that_fit(width, printed):
     text = printed(REPORT, width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
@@ -161,20 +158,19 @@ def test_a_terminal_shows_the_same_in_lines_that_fit(width):
     assert "hartley scan --draft my-roles.toml" in text
 
 
-def test_a_narrow_terminal_prints_rows_as_lines_with_the_names_of_their_numbers():
+def test_a_narrow_terminal_prints_rows_as_lines_with_the_names_of_their_numbers(printed):
     text = printed(REPORT, 40)
     assert "leakage L₀ (bound)\n  bits 1.00\n  half of 50 % is told.\n" in text
     assert "a long name of number 0 0.125\n  a long name of number 1 1.125;" in text
 
 
-def test_verdicts_are_coloured():
+def test_verdicts_are_coloured(printed):
     cells = (Cell("succeeds", good=False), Cell("fails", good=True))
     table = Grid((Heading("a"), Heading("b")), (cells,))
     report = Report("n", "h", (), (Section("s", table=table),))
-    out = io.StringIO()
-    print_report(report, Console(file=out, width=80, force_terminal=True, color_system="standard"))
-    assert "\x1b[31msucceeds" in out.getvalue()
-    assert "\x1b[32mfails" in out.getvalue()
+    text = printed(report, 80, force_terminal=True, color_system="standard")
+    assert "\x1b[31msucceeds" in text
+    assert "\x1b[32mfails" in text
     assert '<span class="verdict bad">succeeds</span>' in page(report)
 
 
@@ -214,11 +210,6 @@ def test_the_first_picture_is_drawn():
         plot(Report("Test", "Nothing."))
 
 
-def test_a_file_has_the_values_of_cells():
-    table = Grid((Heading("a"), Heading("b, c")), ((Cell("½", value=0.5), "x"),))
-    assert table_csv(table) == 'a,"b, c"\n0.5,x\n'
-
-
 @pytest.mark.parametrize("other", [None, "audit.html", {"age": [1]}, 3.5, hartley.AuditReport])
 def test_something_else_than_a_result_is_refused_in_a_sentence(other, tmp_path):
     words = f"A {type(other).__name__} cannot be drawn"
@@ -239,6 +230,11 @@ def table():
     )
 
 
+def design_of(**more):
+    columns = {NAME: {"range": [0, 1]}, "sex": {"values": ["F", "M"]}}
+    return {"objective": "bits", "bits": 3, "columns": columns} | more
+
+
 RESULTS = {
     "audit": lambda table: hartley.audit(
         table, secret="diagnosis", released=[NAME, "sex"], hypothesis="diagnosis = 'none'"
@@ -257,12 +253,17 @@ RESULTS = {
     "microaggregate": lambda table: hartley.microaggregate(
         table, 4, [NAME, "height"], keep="diagnosis"
     ),
+    "curve": lambda table: hartley.curve(
+        table, key=NAME, confidential="diagnosis", bins={NAME: 20}, points=4
+    ),
+    "design": lambda _: hartley.design(design_of(title=NAME)),
+    "tradeoff": lambda _: hartley.tradeoff(design_of(title=NAME)),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
-def test_a_result_says_itself_everywhere(make, table, outline_of):
+def test_a_result_says_itself_everywhere(make, table, outline_of, printed, tmp_path):
     result = make(table)
     assert isinstance(result, Readable)
     report = report_of(result)
@@ -277,12 +278,15 @@ def test_a_result_says_itself_everywhere(make, table, outline_of):
     assert report.headline == result.headline
     assert str(result).startswith(result.headline[:60])
     assert plot(result).axes
+    assert write_html(result, tmp_path / "page.html").read_text().startswith(text[:1000])
 
 
 def test_a_picture_of_records_has_a_bar_for_every_band_and_column(table):
     averages = RESULTS["microaggregate"](table)
     sizes, losses = plot(averages).axes
-    assert [bar.get_height() for bar in sizes.patches] == [b.records for b in averages.bands]
+    assert [bar.get_height() for bar in sizes.patches] == [
+        band.records for band in size_bands(averages.sizes)
+    ]
     drawn = [bar.get_width() for bar in losses.patches]
     assert drawn == pytest.approx([100 * loss.loss for loss in averages.losses])
 

@@ -1,20 +1,19 @@
 """The table of docs/operations.md, row by row: what the service shows to whom."""
 
 import re
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
 import pytest
-import uvicorn
 
 from hartley import Agent
 from hartley.service.accounts import open_accounts
 from hartley.service.app import create_app
 from hartley.service.settings import read_settings
 from hartley.trusted.ledger.store import read_secret
+from servers import serving
 
 ROOT = Path(__file__).parents[3]
 ROLES = ("owner", "analyst", "auditor")
@@ -32,19 +31,12 @@ pytestmark = pytest.mark.slow
 @contextmanager
 def running(settings):
     """Run a worker; yield a client of it that seems to come through a proxy."""
-    config = uvicorn.Config(create_app(settings), port=0, log_config=None, lifespan="on")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        thread.join(0.01)
-    url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     headers = {"X-Forwarded-For": "203.0.113.9"}
-    with httpx.Client(base_url=url, headers=headers, timeout=150) as client:
+    with (
+        serving(create_app(settings)) as url,
+        httpx.Client(base_url=url, headers=headers, timeout=150) as client,
+    ):
         yield client
-    server.should_exit = True
-    thread.join(60)
 
 
 @pytest.fixture(scope="module")

@@ -171,11 +171,11 @@ def test_a_hidden_cell_is_known_as_soon_as_another_output_has_its_total(tmp_path
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"rules": ["frequency<1"]}, "protects nobody"),
-        ({"rules": ["p%=0"]}, "not positive"),
-        ({"rules": ["p%=10"]}, "needs the contributions"),
-        ({"rules": ["dominance=0,90"]}, "makes no sense"),
-        ({"rules": ["k=5"]}, "unknown"),
+        ({"rule": ["frequency<1"]}, "protects nobody"),
+        ({"rule": ["p%=0"]}, "not positive"),
+        ({"rule": ["p%=10"]}, "needs the contributions"),
+        ({"rule": ["dominance=0,90"]}, "makes no sense"),
+        ({"rule": ["k=5"]}, "unknown"),
         ({"insider": "sole"}, "microdata only"),
         ({"insider": "all"}, "microdata only"),
         ({"insider": "everybody"}, "unknown"),
@@ -209,7 +209,7 @@ def test_what_does_not_add_up_is_named(tmp_path):
 
 def test_a_report_without_values_holds_none(pair):
     report = check(*pair, spec=TWO)
-    text = str(report.to_dict(values=False)["statistics"])
+    text = str(report.to_dict(show_values=False)["statistics"])
     assert "outer" not in text
     assert "exactly" not in text
 

@@ -9,6 +9,7 @@ import hartley
 from hartley.errors import InputError
 from hartley.studies.check.certificate import save_certificate, verify_check
 from hartley.studies.check.check import check
+from hartley.studies.check.publication import select
 
 
 def test_trees_of_the_description(tmp_path):
@@ -46,7 +47,7 @@ def test_answers_of_an_agent_are_known_too(tmp_path):
     path = line(tmp_path, 15, "x", "x", 23)
     assert check(path, rule=["frequency<8"], schema=schema).counts["disclosed"] == 0
     stated = spec({"file": "line.csv", "dims": ["g"], "statistic": "count", "where": "all rows"})
-    charged = {"spec": stated, "rules": ["frequency<8"], "schema": schema, "against": ledger}
+    charged = {"spec": stated, "rule": ["frequency<8"], "schema": schema, "against": ledger}
     report = check(path, **charged, charge=True)
     known = {c.keys["g"]: c.outer for c in report.cells if set(c.keys) == {"g"}}
     assert known["b"] == (3, 3)
@@ -246,3 +247,9 @@ def test_outputs_that_state_all_rows_are_about_the_same_rows(tmp_path):
     verify_check([first, third], save_certificate(report, tmp_path / "c.json"))
     report = check(first, second, spec=spec(blocks[0], {"file": "b.csv", "margins": "all"}))
     assert any("nowhere larger" in note for note in report.notes)
+
+
+def test_categories_of_digits_keep_their_zeros_beside_texts():
+    chosen = select(["zip = '007'"], {"zip": ["007", "other"]}, None)
+    assert chosen.patterns == ((True,), (False,))
+    assert chosen.possible == {("007",): frozenset([0]), ("other",): frozenset([1])}

@@ -126,7 +126,7 @@ def test_microdata_are_compared_with_conditional_answers_too(ledger, way):
     with hartley.Agent(DATA, SCHEMA, budget=9, ledger=ledger) as agent:
         agent.ask("SELECT COUNT(*) FROM t WHERE g = 'a' AND v = 1 OR v = 0", error=0)
         agent.ask("SELECT SUM(v) FROM t WHERE g = 'b'", error=0)
-    options = {"table": DATA, "charge": way == "charge", "rules": ["p%=10"]}
+    options = {"table": DATA, "charge": way == "charge", "rule": ["p%=10"]}
     report = charge(ledger, "a,6\nb,x\n", **options)
     answered = [c for c in report.cells if any(p.output.startswith("answer") for p in c.places)]
     assert answered
@@ -134,7 +134,7 @@ def test_microdata_are_compared_with_conditional_answers_too(ledger, way):
     verify_check([ledger.parent / "s.csv"], path, DATA)
     other = DATA | {"v": [*DATA["v"][:-1], 1]}
     with pytest.raises(InputError, match="microdata do not have the numbers"):
-        charge(ledger, "a,6\nb,x\n", **options | {"table": other, "rules": ["p%=20"]})
+        charge(ledger, "a,6\nb,x\n", **options | {"table": other, "rule": ["p%=20"]})
     assert len(booked(ledger)) == (way == "charge")
 
 
@@ -189,7 +189,7 @@ def wide_charge(tmp_path, **more):
         data = {"g": ["a"] * 12 + ["b"] * 4 + ["d"] * 4}
         with hartley.Agent(data, WIDE, budget=9, ledger=ledger):
             pass
-    report = charge(ledger, "a,12\nb,<5\nd,<5\n", block, schema=WIDE, rules=["frequency<5"])
+    report = charge(ledger, "a,12\nb,<5\nd,<5\n", block, schema=WIDE, rule=["frequency<5"])
     return report, [cell for cell in report.cells if cell.keys == {"g": "b"}]
 
 
@@ -218,7 +218,7 @@ def test_shares_of_negative_values_are_refused_by_the_description(tmp_path, rule
     schema, ledger = {"table": {"name": "t"}, "columns": columns}, tmp_path / "l.db"
     with hartley.Agent(DATA, schema, budget=9, ledger=ledger):
         pass
-    options = {"schema": schema, "rules": [rule]}
+    options = {"schema": schema, "rule": [rule]}
     block = SUMS | {"bounds": [-16, 16]}
     with pytest.raises(InputError, match="contributions that are not negative"):
         check(spec=spec(block), against=ledger, reserve=True, **options)
@@ -340,7 +340,7 @@ def test_what_a_ledger_says_may_itself_be_disclosed(ledger, run):
 
 
 @pytest.mark.parametrize(
-    "place", ["hartley.reports.render.page", "hartley.studies.check.gate.junit_text"]
+    "place", ["hartley.reports.render.render_page", "hartley.studies.check.gate.junit_text"]
 )
 def test_a_crash_before_the_booking_books_nothing(ledger, run, monkeypatch, place):
     def crash(*_, **__):

@@ -75,7 +75,7 @@ def test_a_sole_contributor_knows_the_other_cell(tmp_path):
     data = {"g": ["a", "b", "b", "b"], "firm": [1, 2, 3, 4], "pay": [40, 50, 8, 2]}
     options = {
         "spec": spec({"file": "line.csv", "statistic": "sum(pay)", "margins": "all"}),
-        "rules": ["p%=20"],
+        "rule": ["p%=20"],
         "table": data,
         "contributor": "firm",
     }

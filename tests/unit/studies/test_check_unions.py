@@ -58,7 +58,7 @@ def judged(folder, cells, hidden, insider="none", rules=("p%=10",), **options):
     path, data, dims = published(folder, cells, hidden, **options)
     # The total is declared: an undeclared one that no complete line tests protects nothing.
     block = {"file": "t.csv", "statistic": "sum(v)", "dims": dims, "margins": "all"}
-    settings = {"rules": list(rules), "insider": insider, "table": data, "contributor": "firm"}
+    settings = {"rule": list(rules), "insider": insider, "table": data, "contributor": "firm"}
     return path, data, check(path, spec=spec(block), **settings)
 
 
@@ -189,7 +189,7 @@ def test_what_a_forger_leaves_out_is_missed(tmp_path, change):
 
 def test_counts_whose_sum_is_known_are_a_count(tmp_path):
     whole = spec({"file": "line.csv", "margins": "all"})
-    told = {"spec": whole, "rules": ["frequency<5"]}
+    told = {"spec": whole, "rule": ["frequency<5"]}
     # Two cells below 5 that are 4 together are one count of 4; 5 together is enough.
     report = check(line(tmp_path, 9, "<5", "<5", 13), **told)
     assert verdicts(report) == {"a": "safe", "b": "disclosed", "c": "disclosed", "": "safe"}
@@ -341,7 +341,7 @@ def test_hidden_totals_that_tell_a_part_together_are_disclosed(tmp_path):
     parts += [("r2", "c1", "f", 45), ("r2", "c2", "f", 45), ("r2", "c1", "h", 2)]
     parts += [("r3", f"c{1 + at % 2}", f"o{at}", 33) for at in range(10)]
     data = {key: [part[at] for part in parts] for at, key in enumerate(("r", "c", "firm", "v"))}
-    settings = {"rules": ["p%=10"], "table": data, "contributor": "firm"}
+    settings = {"rule": ["p%=10"], "table": data, "contributor": "firm"}
     report = check(path, spec=spec(block | {"statistic": "sum(v)"}), **settings)
     assert named(report, "disclosed") >= {"r1", "r2"}
     assert verified(path, report, tmp_path, data)

@@ -1,7 +1,9 @@
-import itertools
+"""Anonymized tables: k records or households share their keys, and no release loses less."""
+
 import json
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +12,13 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from hartley import OptionError, anonymity, anonymize
 from hartley.datasets.people import people
-from hartley.errors import ColumnError, OptionError
-from hartley.studies.look import generalisation as lattice
-from hartley.studies.look.anonymity import anonymity
-from hartley.studies.look.generalisation import anonymize
+from hartley.errors import ColumnError
+from hartley.policies.hierarchy import key_levels
+from hartley.reports.render import page
+from hartley.studies.release import generalisation as lattice
+from hartley.studies.release.generalisation import KeyPoints, search_lattice
 from hartley.tables.opening import open_table
 
 JOBS = {
@@ -46,7 +50,7 @@ def plain_best(rows, k, suppressible):
     """Return the least loss of all levels, trying every one."""
     ages, jobs = {age for age, _ in rows}, {job for _, job in rows}
     best = None
-    for levels in itertools.product(range(4), range(4)):
+    for levels in product(range(4), range(4)):
         sizes = Counter(generalised(*row, levels) for row in rows)
         gone = sum(size for size in sizes.values() if size < k)
         if gone > suppressible:
@@ -133,7 +137,7 @@ def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
 @pytest.mark.parametrize("k", [2, 7, 50])
 def test_people_become_k_anonymous_over_several_keys(method, k):
     keys = ["age", "sex", "region", "job"]
-    options = {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.05}
+    options = {"hierarchy": {"age": [5, 10, 50]}, "suppress": 0.05}
     release = anonymize(people(600), keys, k, method=method, **(options if "f" in method else {}))
     report = anonymity(release.table, keys=keys)
     assert (report.k >= k, report.classes) == (True, release.classes)
@@ -165,17 +169,6 @@ def test_what_already_is_k_anonymous_is_released_as_it_is():
     assert "age is released at level 0 of 1, as it is." in anonymize(table, "age", 2).sentences
 
 
-@pytest.mark.parametrize(("name", "read"), [("a.csv", pa.csv.read_csv), ("a.pq", None)])
-def test_a_release_is_written_whole(tmp_path, name, read):
-    release = anonymize(people(50), ["age"], 3, hierarchy={"age": [20]})
-    release.write(tmp_path / name)
-    read = read or pa.parquet.read_table
-    assert read(tmp_path / name).num_rows == 50
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    with pytest.raises(OptionError, match="names no format"):
-        release.write(tmp_path / "a.txt")
-
-
 TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "when": [1, 2, 3]})
 
 
@@ -192,20 +185,20 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         (("age", 2), {"suppress": 1}, "not between 0 and 1"),
         (("age", 2), {"suppress": "some"}, "is not a number"),
         (("age", 2), {"method": "mondrian", "suppress": 0.1}, "neither hierarchies nor"),
-        (("age", 2), {"hierarchies": {"job": JOBS}}, "'job' has a hierarchy but is not a key"),
-        (("job", 2), {"hierarchies": {"job": [10]}}, "does not hold numbers"),
-        (("age", 2), {"hierarchies": {"age": "10"}}, "not a list of widths"),
-        (("age", 2), {"hierarchies": {"age": [10, 15]}}, "do not nest"),
-        (("age", 2), {"hierarchies": {"age": [0]}}, "not a positive number"),
-        (("age", 2), {"hierarchies": {"age": 10}}, "not a list of widths"),
+        (("age", 2), {"hierarchy": {"job": JOBS}}, "'job' has a hierarchy but is not a key"),
+        (("job", 2), {"hierarchy": {"job": [10]}}, "does not hold numbers"),
+        (("age", 2), {"hierarchy": {"age": "10"}}, "not a list of widths"),
+        (("age", 2), {"hierarchy": {"age": [10, 15]}}, "do not nest"),
+        (("age", 2), {"hierarchy": {"age": [0]}}, "not a positive number"),
+        (("age", 2), {"hierarchy": {"age": 10}}, "not a list of widths"),
         (
             ("job", 2),
-            {"hierarchies": {"job": {"cook": ["a"]}}},
+            {"hierarchy": {"job": {"cook": ["a"]}}},
             "Row 2 of the dict, column 'job', has a value that its hierarchy lacks",
         ),
         (
             ("age", 2),
-            {"hierarchies": {"age": {31: ["a"]}}},
+            {"hierarchy": {"age": {31: ["a"]}}},
             "Row 2 of the dict, column 'age', .*lacks, the first of 2 such values",
         ),
         (("age", 2), {"keep": "age"}, "'age' is named twice"),
@@ -336,21 +329,174 @@ def test_records_that_count_as_alike_are_alike_in_the_file_too(tmp_path, method)
     assert release.singling.together == 0
 
 
-def test_the_table_is_not_overwritten_by_its_release(tmp_path):
-    source, link = tmp_path / "people.csv", tmp_path / "link.csv"
-    source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
-    link.symlink_to(source)
-    before = source.read_text()
-    release = anonymize(source, "age", 2)
-    for path in (source, link):
-        with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
-            release.write(path)
-    assert source.read_text() == before
-    assert release.write(tmp_path / "other.csv").exists()
+# --- people who live together: k counts households ------------------------------------------------
 
 
-def test_numbers_that_doubles_round_are_kept_as_they_are_written(tmp_path):
-    ids = [f"{digit}2345678901234567890" for digit in (1, 3, 5, 7)]  # all doubles differ
-    rows = "".join(f"{place // 2},{id_}\n" for place, id_ in enumerate(ids))
-    (tmp_path / "a.csv").write_text(f"a,id\n{rows}")
-    assert anonymize(tmp_path / "a.csv", "a", 2, keep="id").table["id"].to_pylist() == ids
+def roles_of(**columns):
+    return {"confirmed": True, "columns": {n: {"role": role} for n, role in columns.items()}}
+
+
+ROLES = roles_of(age="key", zip="key", home="household")
+
+
+def households_by_definition(release, homes):
+    """For every class of the released keys, the households whose members are in it."""
+    classes = {}
+    for keys, home in zip(zip(*release, strict=True), homes, strict=True):
+        classes.setdefault(keys, set()).add(home)
+    return classes
+
+
+def test_a_class_of_one_family_is_no_class():
+    people = {"age": [30] * 4 + [40] * 4, "home": ["a"] * 4 + ["b", "c", "d", "e"]}
+    rows = anonymize(people, "age", 4)
+    homes = anonymize(people, k=4, roles=roles_of(age="key", home="household"))
+    assert rows.levels == ((0, 1),)
+    assert homes.levels == ((1, 1),)
+    assert "counted in households" in homes.headline
+    assert "other households, of 5" in homes.sentences[2]
+    assert homes.sentences[2] in str(homes).replace("\n  ", " ")
+    assert homes.sentences[2] in page(homes.report())
+    assert homes.to_dict()["households"] == 5
+    assert "households" not in rows.to_dict()
+
+
+def test_the_household_is_not_released():
+    people = {"age": [30, 30], "home": ["a", "b"]}
+    release = anonymize(people, k=2, roles=roles_of(age="key", home="household"))
+    assert release.table.column_names == ["age"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_release_loses_least_among_those_with_enough_households(seed):
+    rng = np.random.default_rng(seed)
+    n, k, suppress = int(rng.integers(12, 40)), int(rng.integers(2, 4)), rng.choice([0, 0.2])
+    people = {
+        "age": rng.integers(0, 12, n).tolist(),
+        "zip": [f"{digits:02d}" for digits in rng.integers(0, 30, n)],
+        "home": [None if h == 0 else f"h{h}" for h in rng.integers(0, max(n // 2, 4), n)],
+    }
+    homes = [home or f"alone {i}" for i, home in enumerate(people["home"])]
+    widths = {"age": [3, 6], "zip": {z: [z[0]] for z in people["zip"]}}
+    release = anonymize(people, k=k, hierarchy=widths, suppress=suppress, roles=ROLES)
+
+    def coarse(node):
+        ages = [a if not node[0] else a // (0, 3, 6, 1)[node[0]] for a in people["age"]]
+        ages = ages if node[0] < 3 else ["*"] * n
+        zips = [(z, z[0], "*")[node[1]] for z in people["zip"]]
+        return list(zip(ages, zips, strict=True))
+
+    def loss(node):
+        keys = coarse(node)
+        together = households_by_definition(zip(*keys, strict=True), homes)
+        stays = [len(together[key]) >= k for key in keys]
+        if n - sum(stays) > int(suppress * n):
+            return None
+        total = 0
+        for at, name in enumerate(("age", "zip")):
+            all_values = set(people[name])
+            spans = {}
+            for key, value in zip(keys, people[name], strict=True):
+                spans.setdefault(key[at], set()).add(value)
+            for key, stay in zip(keys, stays, strict=True):
+                lost = (len(spans[key[at]]) - 1) / max(len(all_values) - 1, 1) if stay else 1
+                total += lost
+        return total / (2 * n)
+
+    losses = [value for node in product(range(4), range(3)) if (value := loss(node)) is not None]
+    assert float(release.loss) == pytest.approx(min(losses))
+    node = [at for at, _ in release.levels]
+    keys = coarse(node)
+    together = households_by_definition(zip(*keys, strict=True), homes)
+    kept = sum(len(together[key]) >= k for key in keys)
+    assert release.rows - release.suppressed == kept == release.table.num_rows
+    assert release.classes == sum(len(members) >= k for members in together.values())
+
+
+def test_what_is_released_is_anonymous_for_whole_households_too():
+    rng = np.random.default_rng(5)
+    people = {
+        "age": rng.integers(20, 60, 300).tolist(),
+        "zip": rng.integers(10, 15, 300).tolist(),
+        "home": rng.integers(0, 120, 300).tolist(),
+    }
+    release = anonymize(people, k=5, hierarchy={"age": [5, 10, 20]}, roles=ROLES)
+    rows = {name: release.table.column(name).to_pylist() for name in ("age", "zip")}
+    report = anonymity(rows | {"home": people["home"]}, keys=["age", "zip"], roles=ROLES)
+    assert (report.people.among_few, report.people.household_among_few) == (0, 0)
+
+
+def test_more_than_the_households_are_refused():
+    people = {"age": [30, 30, 40], "zip": [1, 1, 1], "home": ["a", "a", "b"]}
+    with pytest.raises(OptionError, match="k = 3 is larger than the 2 households"):
+        anonymize(people, k=3, roles=ROLES)
+
+
+def test_mondrian_which_counts_records_is_refused():
+    people = {"age": [30, 30, 40], "zip": [1, 1, 1], "home": ["a", "a", "b"]}
+    with pytest.raises(OptionError, match="'home' says which of them are of one household"):
+        anonymize(people, k=2, method="mondrian", roles=ROLES)
+
+
+# --- the search for the levels that lose least, against a walk over every node --------------------
+
+
+def random_lattice(seed):
+    rng = np.random.default_rng(seed)
+    n, keys = int(rng.integers(8, 80)), int(rng.integers(1, 4))
+    columns = [rng.integers(0, int(rng.integers(1, 20)), n).tolist() for _ in range(keys)]
+    values = [sorted(set(column)) for column in columns]
+    codes = [[v.index(x) for x in column] for v, column in zip(values, columns, strict=True)]
+    points, members, counts = np.unique(
+        np.array(codes).T, axis=0, return_inverse=True, return_counts=True
+    )
+    levels = [key_levels("a", v, [2, 4, 8] if rng.random() < 0.7 else None) for v in values]
+    k, suppressible = int(rng.integers(1, 5)), int(rng.choice([0, n // 10, n // 3]))
+    return KeyPoints(points, counts, members.ravel(), values), levels, k, suppressible
+
+
+def least_by_definition(points, levels, k, suppressible):
+    """The least loss over all nodes whose small classes hold few enough records."""
+    losses = []
+    for node in product(*(range(len(of_key)) for of_key in levels)):
+        groups = [
+            tuple(
+                int(of_key[at].groups[code])
+                for of_key, at, code in zip(levels, node, row, strict=True)
+            )
+            for row in points.codes.tolist()
+        ]
+        sizes = {}
+        for group, count in zip(groups, points.counts.tolist(), strict=True):
+            sizes[group] = sizes.get(group, 0) + count
+        total, gone = Fraction(0), 0
+        for row, group, count in zip(
+            points.codes.tolist(), groups, points.counts.tolist(), strict=True
+        ):
+            if sizes[group] < k:
+                gone += count
+                total += count * len(levels)
+                continue
+            for of_key, at, code, values in zip(levels, node, row, points.values, strict=True):
+                same = int((of_key[at].groups == of_key[at].groups[code]).sum())
+                total += Fraction(count * (same - 1), max(len(values) - 1, 1))
+        if gone <= suppressible:
+            losses.append(total / int(points.counts.sum()))
+    return min(losses)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_node_loses_less_than_the_one_that_is_found(seed):
+    table = random_lattice(seed)
+    assert sum(search_lattice(*table).losses) == least_by_definition(*table)
+
+
+def test_few_of_many_nodes_are_tried(monkeypatch):
+    group, tried = lattice._group, []
+    monkeypatch.setattr(lattice, "_group", lambda *given: tried.append(1) or group(*given))
+    rng = np.random.default_rng(1)
+    codes = np.unique(rng.integers(0, 64, (400, 4)), axis=0)
+    counts, members = np.ones(len(codes), np.int64), np.arange(len(codes))
+    levels = [key_levels("a", list(range(64)), [2, 4, 8, 16, 32])] * 4
+    search_lattice(KeyPoints(codes, counts, members, [list(range(64))] * 4), levels, 5, 20)
+    assert len(tried) < 400  # of 7 ** 4 = 2,401

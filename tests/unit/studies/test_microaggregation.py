@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hartley.errors import ColumnError, InputError, OptionError, TableError
-from hartley.studies.look.microaggregation import (
+from hartley.studies.release.microaggregation import (
     mdav,
     mu_approx,
     read_records,
@@ -166,20 +166,6 @@ def test_the_numbers_are_told_in_sentences_and_in_plain_values():
     assert content["leakage_bound"] == pytest.approx(np.log2(5 / 2))
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_a_release_is_written_whole(tmp_path, ending):
-    averages = mdav({"a": [1, 2, 9, 8], "c": list("wxyz")}, 2, "a", keep="c")
-    path = averages.write(tmp_path / f"out{ending}")
-    read = pa.parquet.read_table if ending == ".parquet" else pa.csv.read_csv
-    assert read(path).to_pydict() == averages.released.to_pydict()
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
-def test_a_release_in_an_unknown_format_is_refused(tmp_path):
-    with pytest.raises(OptionError, match=r"ending of out\.xlsx"):
-        mdav({"a": [1, 2]}, 2).write(tmp_path / "out.xlsx")
-
-
 def test_decimals_small_integers_and_single_floats_are_numbers():
     from decimal import Decimal
 
@@ -259,23 +245,3 @@ def test_kept_values_that_count_as_alike_are_alike_in_the_release():
         "0.0"
     ] * 2
     assert averages.singling.together == 0
-
-
-def test_the_table_is_not_overwritten_by_its_release(tmp_path):
-    source, link = tmp_path / "people.csv", tmp_path / "link.csv"
-    source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
-    link.symlink_to(source)
-    before = source.read_text()
-    averages = mdav(source, 2, "age")
-    for path in (source, link):
-        with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
-            averages.write(path)
-    assert source.read_text() == before
-    assert averages.write(tmp_path / "other.csv").exists()
-
-
-def test_numbers_that_doubles_round_are_kept_as_they_are_written(tmp_path):
-    ids = [f"{digit}2345678901234567890" for digit in (1, 3, 5, 7)]  # all doubles differ
-    (tmp_path / "a.csv").write_text("a,id\n" + "".join(f"{i},{id_}\n" for i, id_ in enumerate(ids)))
-    kept = mdav(tmp_path / "a.csv", 2, "a", keep="id").released["id"]
-    assert kept.to_pylist() == ids

@@ -3,12 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from hartley.datasets.people import people
 from hartley.errors import OptionError
-from hartley.studies.look.generalisation import anonymize
-from hartley.studies.look.microaggregation import (
+from hartley.studies.release.generalisation import anonymize
+from hartley.studies.release.microaggregation import (
     mdav,
     microaggregate,
     mu_approx,
@@ -34,8 +36,8 @@ def test_every_microaggregation_is_k_anonymous_when_counted_again(method, k):
     "options",
     [
         {"method": "mondrian"},
-        {"hierarchies": {"age": [5, 10, 50]}},
-        {"hierarchies": {"age": [5, 10, 50]}, "suppress": 0.1},
+        {"hierarchy": {"age": [5, 10, 50]}},
+        {"hierarchy": {"age": [5, 10, 50]}, "suppress": 0.1},
     ],
 )
 @pytest.mark.parametrize("k", [1, 4, 30])
@@ -81,9 +83,46 @@ def test_every_method_is_found_by_its_name(method):
 
 
 def test_units_are_asked_about_only_where_they_count():
-    raw = microaggregate(people(200), 4, ["age", "height"], standardise=False)
+    raw = microaggregate(people(200), 4, ["age", "height"], raw=True)
     assert raw.released.equals(mdav(people(200), 4, ["age", "height"], standardise=False).released)
     with pytest.raises(OptionError, match="make no difference to the univariate optimum"):
-        microaggregate(people(200), 4, "age", method="univariate", standardise=False)
+        microaggregate(people(200), 4, "age", method="univariate", raw=True)
     with pytest.raises(OptionError, match="The method 'best' is unknown"):
         microaggregate(people(200), 4, "age", method="best")
+
+
+# --- the files ------------------------------------------------------------------------------------
+
+MAKERS = [
+    pytest.param(lambda table, **keep: anonymize(table, "age", 2, **keep), id="anonymize"),
+    pytest.param(lambda table, **keep: mdav(table, 2, "age", **keep), id="mdav"),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_release_is_written_whole_and_never_over_its_table(make, tmp_path):
+    source, link = tmp_path / "people.csv", tmp_path / "link.csv"
+    source.write_text("age,pay\n31,1\n38,2\n45,3\n46,4\n")
+    link.symlink_to(source)
+    before = source.read_text()
+    release = make(source, keep="pay")
+    for path in (source, link):
+        with pytest.raises(OptionError, match=r"would overwrite the table people\.csv"):
+            release.write(path)
+    assert source.read_text() == before
+    with pytest.raises(OptionError, match=r"ending of out\.xlsx names no format"):
+        release.write(tmp_path / "out.xlsx")
+    for ending, read in (("csv", pa.csv.read_csv), ("parquet", pa.parquet.read_table)):
+        assert read(release.write(tmp_path / f"out.{ending}"))["pay"].to_pylist() == [1, 2, 3, 4]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"people.csv", "link.csv", "out.csv", "out.parquet"}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_numbers_that_doubles_round_are_kept_as_they_are_written(make, tmp_path):
+    ids = [f"{digit}2345678901234567890" for digit in (1, 3, 5, 7)]  # all doubles differ
+    rows = "".join(f"{place // 2},{number}\n" for place, number in enumerate(ids))
+    (tmp_path / "a.csv").write_text(f"age,id\n{rows}")
+    release = make(tmp_path / "a.csv", keep="id")
+    written = pa.parquet.read_table(release.write(tmp_path / "out.parquet"))
+    assert written["id"].to_pylist() == ids

@@ -1,6 +1,9 @@
-"""PRAM on tables: how rows are drawn, which rules fit, and what the report says."""
+"""PRAM on tables: rules, draws, reports, estimates and certificates."""
 
 import json
+import math
+import re
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +11,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from hartley.errors import ColumnError, InputError, OptionError
-from hartley.policies import KeptColumn, QuantizedColumn
+from hartley.errors import CertificateError, ColumnError, InputError, OptionError
+from hartley.guarantees.exhaustive import verify_exhaustively
+from hartley.guarantees.promise import Certificate
+from hartley.guarantees.verify import certify
+from hartley.policies import KeptColumn, LineColumn, MergedColumn, QuantizedColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantizer import UniformQuantizer
 from hartley.policies.random.pram import Pram, pram_leakage
@@ -231,10 +237,10 @@ def test_rules_are_worked_out_for_columns_as_the_command_does(people, tmp_path):
         ({"columns": "job", "retain": 0.5, "lam": 1}, "Both retain and lam give a matrix"),
         ({"columns": "job"}, "No matrix is given"),
         ({"retain": 0.5}, "No column to perturb"),
-        ({"rules": JOB, "columns": "job"}, "already names the columns and matrices"),
-        ({"rules": JOB, "invariant": True}, "already names the columns and matrices"),
-        ({"rules": JOB, "certificate": "c.json"}, "No certificate can be written"),
-        ({"rules": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
+        ({"policy": JOB, "columns": "job"}, "already names the columns and matrices"),
+        ({"policy": JOB, "invariant": True}, "already names the columns and matrices"),
+        ({"policy": JOB, "certificate": "c.json"}, "No certificate can be written"),
+        ({"policy": JOB, "policy_out": "out.csv"}, "would overwrite the release"),
     ],
 )
 def test_a_contradiction_is_refused_before_anything_is_written(people, tmp_path, options, problem):
@@ -249,3 +255,248 @@ def test_a_contradiction_is_refused_before_anything_is_written(people, tmp_path,
 def test_a_file_to_write_must_be_named(people):
     with pytest.raises(OptionError, match="No file to write is named"):
         pram(people, SEX)
+
+
+# --- estimates, and values in place of what was drawn ---------------------------------------------
+
+
+def test_frequencies_are_estimated_from_the_release_and_the_policy_alone(people, tmp_path):
+    policy = PolicyDocument((JOB, SEX)).save(tmp_path / "policy.toml")
+    pram(people, policy, tmp_path / "out.parquet", seed=2)
+    before = pq.read_table(people)
+    for frequencies in estimate(tmp_path / "out.parquet", policy):
+        (name,), (values,) = frequencies.columns, frequencies.values
+        truth = [before.column(name).to_pylist().count(value) / 5000 for value in values]
+        assert (
+            np.abs(frequencies.shares - truth) <= 4 * frequencies.errors
+        ).all()  # chance of a miss: 3e-4
+    (joint,) = estimate(tmp_path / "out.parquet", policy, joint=True)
+    pairs = list(
+        zip(before.column("job").to_pylist(), before.column("sex").to_pylist(), strict=True)
+    )
+    truth = [[pairs.count((job, sex)) / 5000 for sex in SEX.values] for job in JOB.values]
+    assert (np.abs(joint.shares - truth) <= 4 * joint.errors).all()  # likewise
+
+
+def test_a_table_of_another_policy_is_refused(people):
+    with pytest.raises(ColumnError, match="never releases"):
+        estimate(people, Pram.retaining("0.9", ["a", "b"], column="job"))
+
+
+@pytest.mark.slow
+def test_estimates_are_released_and_both_distortions_are_reported(people, tmp_path):
+    out, policy = tmp_path / "out.parquet", tmp_path / "p.toml"
+    report = pram(
+        people,
+        out=out,
+        columns="age",
+        retain="0.6",
+        distance="squared",
+        reconstruct=True,
+        confidential="sex",
+        policy_out=policy,
+        seed=1,
+    )
+    (step,) = report.reconstructions
+    before, after = pq.read_table(people)["age"], pq.read_table(out)["age"]
+    assert set(after.to_pylist()) <= set(step.pram.released)
+    # What is measured on the drawn rows is what is exact for the law, up to chance.
+    squares = np.square(np.array(before) - np.array(after))
+    assert abs(squares.mean() - float(step.distortion)) < 4 * squares.std() / math.sqrt(5000)
+    assert step.distortion < step.before
+    assert step.risk <= step.risk_before
+    assert f"to {float(step.distortion):.6g}"[:8] in " ".join(report.general)
+    assert report.to_dict()["reconstruction"][0]["exact_distortion"] == str(step.distortion)
+    # The policy file holds the estimates: the same rule releases and estimates again.
+    (read,) = PolicyDocument.load(policy).prams
+    assert read.released == step.pram.released
+    again = pram(people, policy, tmp_path / "again.parquet", seed=1)
+    assert pq.read_table(tmp_path / "again.parquet")["age"] == after
+    assert again.reconstructions == ()
+    (estimated,) = estimate(out, policy)
+    assert estimated.shares.sum() == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_a_certified_rule_and_its_means_do_not_contradict_each_other(people, tmp_path):
+    wish = {"columns": "age", "distortion": 60, "distance": "squared", "confidential": "sex"}
+    report = pram(people, out=tmp_path / "out.csv", reconstruct=True, **wish)
+    assert float(report.reconstructions[0].distortion) < 60
+    assert "certified about the best rule is about rules that release values" in " ".join(
+        report.notes
+    )
+    # The labels of the picture are short although the means have all the digits of a double.
+    assert not re.search(r">\d+\.\d{7,}<", page_of(report))
+
+
+def test_estimates_of_categories_are_the_likeliest_ones(people, tmp_path):
+    report = pram(
+        people, out=tmp_path / "out.csv", columns="job", retain="0.4", reconstruct=True, seed=1
+    )
+    (step,) = report.reconstructions
+    assert step.distance == "zero_one"
+    assert set(step.pram.released) <= {"care", "none", "trade"}
+    assert step.distortion < step.before == Fraction(3, 5)
+
+
+def test_rows_without_a_confidential_value_count_for_the_estimates(tmp_path):
+    table = {"dose": [0, 0, 10, 10], "sick": ["yes", "no", None, None]}
+    report = pram(
+        table,
+        out=tmp_path / "out.csv",
+        columns="dose",
+        retain="0.5",
+        distance="squared",
+        reconstruct=True,
+        confidential="sick",
+    )
+    assert report.reconstructions[0].pram.released == (5.0,)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"columns": "age", "retain": "0.8", "invariant": True}, "exclude each other"),
+        ({"policy": JOB}, "already names the columns"),
+        (
+            {"columns": "age", "retain": "0.8", "certificate": "c.json", "policy_out": "p.toml"},
+            "No certificate covers estimates",
+        ),
+    ],
+)
+def test_estimates_that_promise_too_much_are_refused(people, tmp_path, options, sentence):
+    options = {
+        name: tmp_path / value if name in {"certificate", "policy_out"} else value
+        for name, value in options.items()
+    }
+    with pytest.raises(OptionError, match=sentence):
+        pram(people, out=tmp_path / "out.csv", reconstruct=True, distance="squared", **options)
+    assert list(tmp_path.iterdir()) == [people]
+
+
+@pytest.mark.slow
+def test_a_singular_matrix_is_released_and_said_not_to_be_estimable(people, tmp_path):
+    flat = Pram(np.full((3, 3), 1 / 3), JOB.values, column="job")
+    report = pram(people, flat, tmp_path / "out.parquet")
+    assert report.columns[0].estimate is None
+    assert "cannot be estimated" in " ".join(report.sentences)
+    assert report.columns[0].leakage.maximal < 1e-9
+    assert "<svg" in page_of(report)
+    with pytest.raises(OptionError, match="singular: it has the rank 1 for 3 values"):
+        estimate(tmp_path / "out.parquet", flat)
+
+
+# --- certificates, and columns that are confidential and perturbed --------------------------------
+
+
+def test_a_certificate_bounds_every_guess_and_is_checked_again(tmp_path):
+    path = PolicyDocument((JOB, SEX), design={"bits": "1.5"}).save(tmp_path / "policy.toml")
+    promised = certify(PolicyDocument.load(path)).bind(path)
+    assert promised.kind == "stochastic maximal leakage"
+    assert promised.value == pytest.approx(math.log2(2.1 * 1.8), abs=1e-9)
+    assert promised.value >= math.log2(2.1 * 1.8)
+    assert not promised.sound
+    assert "breaks the budget of 1.5 bits" in promised.claim
+    assert "no certificate of noiseless privacy" in promised.claim
+    assert any("do not depend on the table" in assumption for assumption in promised.assumptions)
+    assert any("another table was drawn by" in assumption for assumption in promised.assumptions)
+    saved = Certificate.load(promised.save(tmp_path / "certificate.json"))
+    saved.check(path)
+    assert certify(PolicyDocument.load(path), 2).sound
+    assert certify(Pram.retaining("0.9", ["a", "b"])).value == pytest.approx(0.847997, abs=1e-6)
+
+
+def test_the_bound_holds_for_the_whole_record_by_brute_force():
+    # Two rules over records of both columns: no release of a record helps a guess more.
+    large = np.kron(JOB.matrix.doubles, SEX.matrix.doubles)
+    gain = large.max(axis=0).sum()
+    assert math.log2(gain) <= certify(PolicyDocument((JOB, SEX))).value <= math.log2(gain) + 1e-9
+
+
+def test_other_columns_count_with_their_outputs_and_kept_ones_without_bound():
+    merged = MergedColumn("work", (("a", "b"), ("c",)), ("x", "y"))
+    both = certify(PolicyDocument((SEX, merged)))
+    assert both.value == pytest.approx(math.log2(1.8 * 3))
+    certificate = certify(PolicyDocument((SEX, KeptColumn("age"))))
+    assert math.isinf(certificate.value)
+    assert not certificate.sound
+    assert "age can take any value" in certificate.claim
+
+
+def test_what_no_certificate_covers_is_refused():
+    line = LineColumn.read("stretch", "w", line="30", reach="5", low="0", high="100")
+    with pytest.raises(InputError, match="which no one certificate covers"):
+        certify(PolicyDocument((SEX, line)))
+    with pytest.raises(OptionError, match="drawn at random"):
+        verify_exhaustively(PolicyDocument((SEX,)), people={"sex": ["F", "M"]})
+
+
+def test_whom_kept_columns_single_out_is_counted_as_they_are_written(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text("id,sex,age\n007,F,30\n07,M,30\n8,F,31\n8,M,40\n")
+    rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+    report = pram(path, rule, tmp_path / "out.csv", keep=["id", "age"], seed=1)
+    ids, ages = report.singling.columns
+    assert (ids.alone, ages.alone, report.singling.together) == (2, 2, 4)
+    assert "id, released as it is, singles people out: 2 of 4 records by itself." in report.general
+    clamped = PolicyDocument((rule, KeptColumn("age", Fraction(0), Fraction(35))))
+    assert pram(path, clamped, tmp_path / "again.csv", seed=1).singling.columns == ()
+
+
+def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
+    table = {"sex": ["F", "M", "F", "M"], "ill": ["flu", "hiv", None, "flu"]}
+    rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+    report = pram(table, rule, tmp_path / "out.csv", confidential="ill", seed=1)
+    assert "1 row in which ill is missing is left out." in report.notes
+    assert joint_frequencies(open_table(table), rule, "ill").sum() == pytest.approx(1)
+    assert joint_frequencies(open_table(table), rule, "ill").shape == (2, 2)
+
+
+def test_a_certificate_is_written_with_its_policy_or_neither_is(people, tmp_path):
+    files = {"policy_out": tmp_path / "p.toml", "certificate": tmp_path / "c.json"}
+    report = pram(people, SEX, tmp_path / "out.csv", **files)
+    assert report.certificate == Certificate.load(tmp_path / "c.json")
+    report.certificate.check(tmp_path / "p.toml")
+    for path in (*files.values(), tmp_path / "out.csv"):
+        path.unlink()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(CertificateError, match="Nothing is promised"):
+        pram(people, SEX, tmp_path / "out.csv", keep="age", **files)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_column_may_be_confidential_and_perturbed(people, tmp_path):
+    """What a column tells about itself is the information of the channel, from counts."""
+    report = pram(
+        people,
+        out=tmp_path / "out.csv",
+        columns="job",
+        retain="0.7",
+        confidential=["job", "sex"],
+        seed=1,
+    )
+    told = report.columns[0].leakage.confidential
+    table = pq.read_table(people)
+    jobs = JOB.values
+    shares = np.array([table["job"].to_pylist().count(job) for job in jobs]) / 5000
+    released = shares @ JOB.matrix.doubles
+    information = sum(
+        shares[x] * chance * math.log2(chance / released[y])
+        for (x, y), chance in np.ndenumerate(JOB.matrix.doubles)
+    )
+    # The sex adds nothing to what the job tells about itself: X^ is drawn from the job alone.
+    assert told.average == pytest.approx(information, abs=1e-12)
+    entropy = -sum(p * math.log2(p) for p in shares)
+    assert told.unperturbed == pytest.approx(entropy, abs=1e-12)
+
+
+def test_the_best_matrix_for_a_column_about_itself_is_that_of_rate_distortion(tmp_path):
+    """Of a fair coin within an error of 0.11, 1 - H(0.11) bits: Section 4.5 of the paper."""
+    table = {"coin": ["head", "tail"] * 50}
+    report = pram(
+        table, out=tmp_path / "out.csv", columns="coin", distortion=0.11, confidential="coin"
+    )
+    entropy = -0.11 * math.log2(0.11) - 0.89 * math.log2(0.89)
+    told = report.columns[0].leakage.confidential
+    assert told.average == pytest.approx(1 - entropy, abs=1e-6)
+    assert told.unperturbed == 1

@@ -11,7 +11,7 @@ from hartley.errors import CertificateError, InputError
 from hartley.guarantees.table_certificate import sealed, verify_tables
 from hartley.studies.check.certificate import save_certificate, verify_check
 from hartley.studies.check.check import check
-from hartley.studies.check.gate import assert_safe, check_cases
+from hartley.studies.check.gate import assert_safe, check_gate
 from hartley.tables.described import read_descriptions
 
 RULES = ["frequency<11"]
@@ -74,7 +74,7 @@ def test_hidden_zeros_fit_both_kinds_of_totals(tmp_path):
 def test_a_table_of_two_dimensions_tests_its_totals(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("g,a,b,c,Total\nx,20,50,10,80\ny,s,19,s,49\nz,s,32,s,61\nTotal,45,101,44,190\n")
-    options = {"marks": {"s": "hidden"}, "rules": ["frequency<20"]}
+    options = {"marks": {"s": "hidden"}, "rule": ["frequency<20"]}
     report = check(path, **options)
     assert {c.outer for c in report.cells if c.stated[1] is None} == {(0, 25), (5, 30), (4, 29)}
     assert report.statistics[0].tables[0].reading == "tested"
@@ -158,8 +158,8 @@ def test_what_one_reading_discloses_stops_a_pipeline(tmp_path):
     assert report.headline.endswith(
         "3 cells are open, 2 of them disclosed under an assumption that fits."
     )
-    assert not check_cases(report, "disclosed")[0].passed
-    assert check_cases(report, "never")[0].passed
+    assert not check_gate(report, "disclosed")[0].passed
+    assert check_gate(report, "never")[0].passed
     run = CliRunner().invoke(app, ["check", str(path), "--rule", "homogeneous"])
     assert run.exit_code == 3
     with pytest.raises(AssertionError, match="open under homogeneous"):
@@ -174,7 +174,7 @@ def test_what_one_reading_discloses_stops_a_pipeline(tmp_path):
 def test_the_exit_code_agrees_with_the_headline(tmp_path, outputs, fail_on):
     paths = [lines(tmp_path / f"{i}.csv", "g", **cells) for i, cells in enumerate(outputs)]
     report = check(*paths, rule=RULES)
-    bad = any(not case.passed for case in check_cases(report, fail_on))
+    bad = any(not case.passed for case in check_gate(report, fail_on))
     says = report.headline[0].isdigit() or "of them disclosed under" in report.headline
     says |= fail_on == "open" and " open" in report.headline
     assert bad == (says and fail_on != "never")
@@ -191,7 +191,7 @@ def certificate(tmp_path, text, **options):
 @pytest.mark.parametrize("text", [TABLE_24, ROWS, "g,n\nA1,x\nA2,x\nA,8\nB,15\nTotal,23\n"])
 @pytest.mark.parametrize("rules", [RULES, ["homogeneous"]])
 def test_a_certificate_states_an_untested_reading(tmp_path, text, rules):
-    path, report, saved = certificate(tmp_path, text, rules=rules)
+    path, report, saved = certificate(tmp_path, text, rule=rules)
     proved = verify_tables([path], saved)
     assert {name: proved.counts[name] for name in ("disclosed", "open", "protected")} == {
         name: report.counts[name] for name in ("disclosed", "open", "protected")
@@ -245,7 +245,7 @@ def claimed(before, after):
     ],
 )
 def test_a_certificate_whose_reading_is_changed_is_refused(tmp_path, change):
-    path, _, saved = certificate(tmp_path, TABLE_24, rules=RULES)
+    path, _, saved = certificate(tmp_path, TABLE_24, rule=RULES)
     verify_tables([path], saved)
     forged(saved, change)
     with pytest.raises(CertificateError):

@@ -344,6 +344,12 @@ def test_only_one_number_is_the_only_one():
 SEEDS = st.integers(0, 2**64)
 
 
+def beside_truths(reading, case):
+    """Yield every number of an answer and the true one."""
+    for row, truths in zip(reading.rows, case.truths(), strict=True):
+        yield from zip(row, truths, strict=True)
+
+
 @pytest.mark.slow
 @given(seed=SEEDS)
 @settings(max_examples=800)
@@ -353,10 +359,9 @@ def test_the_truth_lies_in_the_interval_whatever_the_steps(seed):
     totals = case.totals()
     reading = read(selection, totals)
     worst = iter(worst_errors(selection))
-    for row, truths in zip(reading.rows, case.truths(), strict=True):
-        for estimate, truth in zip(row, truths, strict=True):
-            assert_contains(estimate, truth)
-            assert (estimate.error or 0) <= next(worst)
+    for estimate, truth in beside_truths(reading, case):
+        assert_contains(estimate, truth)
+        assert (estimate.error or 0) <= next(worst)
     cells = [cell_of(q, t) for q, t in zip(selection.questions, totals, strict=True)]
     assert read_cells(selection, cells) == reading
 
@@ -366,13 +371,12 @@ def test_the_truth_lies_in_the_interval_whatever_the_steps(seed):
 @settings(max_examples=250)
 def test_with_the_finest_steps_every_answer_is_the_truth(seed):
     case = Case(seed)
-    for row, truths in zip(read(case.selection, case.totals()).rows, case.truths(), strict=True):
-        for estimate, truth in zip(row, truths, strict=True):
-            assert_contains(estimate, truth)
-            assert estimate.is_null == (truth is None)
-            if isinstance(truth, Fraction):
-                assert estimate.error == 0
-                assert not estimate.may_be_null
+    for estimate, truth in beside_truths(read(case.selection, case.totals()), case):
+        assert_contains(estimate, truth)
+        assert estimate.is_null == (truth is None)
+        if isinstance(truth, Fraction):
+            assert estimate.error == 0
+            assert not estimate.may_be_null
 
 
 def public_count_of(case):
@@ -394,11 +398,9 @@ def test_an_error_that_was_wished_for_is_kept(seed, wish):
         return
     selection = case.selection.with_steps(steps)
     assert max(worst_errors(selection, public_count=public)) <= wish
-    reading = read(selection, case.totals())
-    for row, truths in zip(reading.rows, case.truths(), strict=True):
-        for estimate, truth in zip(row, truths, strict=True):
-            assert_contains(estimate, truth)
-            assert (estimate.error or 0) <= wish
+    for estimate, truth in beside_truths(read(selection, case.totals()), case):
+        assert_contains(estimate, truth)
+        assert (estimate.error or 0) <= wish
 
 
 @pytest.mark.slow

@@ -183,13 +183,16 @@ def test_a_changed_schema_starts_with_nothing_told(agent, with_columns):
     assert agent.ask(YOUNG).bits == 1.0
 
 
-def test_a_schema_that_comes_back_starts_with_nothing_told(agent, schema, ledger):
-    agent.ask(OLD)
+def change_and_change_back(agent, schema):
     other = Schema.read(schema | {"table": {"name": "people", "default_bits": 2}})
     for text in (other.to_toml(), agent.schema.to_toml()):
-        agent.ledger.record(
-            "people", "schema", {"schema": text, "open_factor": 2, "open_charge": 1}
-        )
+        event = {"schema": text, "open_factor": 2, "open_charge": 1}
+        agent.ledger.record("people", "schema", event)
+
+
+def test_a_schema_that_comes_back_starts_with_nothing_told(agent, schema, ledger):
+    agent.ask(OLD)
+    change_and_change_back(agent, schema)
     with Agent(None, schema, ledger=ledger) as again:
         assert again.ask(YOUNG).bits == 1.0
         assert given(again) == ([], [])
@@ -202,11 +205,7 @@ def test_an_agent_that_missed_a_change_of_the_schema_charges_nothing_from_earlie
 ):
     agent.ask(OLD)
     assert agent.price(YOUNG).bits == 0  # so it has read the row of the first question
-    other = Schema.read(schema | {"table": {"name": "people", "default_bits": 2}})
-    for text in (other.to_toml(), agent.schema.to_toml()):
-        agent.ledger.record(
-            "people", "schema", {"schema": text, "open_factor": 2, "open_charge": 1}
-        )
+    change_and_change_back(agent, schema)
     charged = len(agent.history())
     with pytest.raises(Stale):
         agent.ask(YOUNG)
@@ -354,23 +353,13 @@ def test_only_whole_numbers_name_earlier_rows(agent, rows):
 # --- a quote is never exceeded --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("before", "quoted", "between"),
-    [
-        # The type that was not the largest is asked about in between, so its maximum rises.
-        (
-            ["SELECT COUNT(*) FROM people WHERE area = 'north' AND age >= 50"],
-            ["SELECT COUNT(*) FROM people WHERE area = 'south' AND age >= 50"],
-            "SELECT COUNT(*) FROM people WHERE area = 'south' AND age >= 20",
-        ),
-    ],
-)
-def test_a_quote_that_no_longer_holds_charges_nothing(agent, before, quoted, between):
-    for text in before:
-        agent.ask(text)
+def test_a_quote_that_no_longer_holds_charges_nothing(agent):
+    """The type that was not the largest is asked about in between, so its maximum rises."""
+    agent.ask(f"{OLD} AND area = 'north'")
+    quoted = [f"{OLD} AND area = 'south'"]
     quote = agent.price(quoted)
     assert quote.bits == 0
-    assert agent.ask(between).bits == 0
+    assert agent.ask("SELECT COUNT(*) FROM people WHERE area = 'south' AND age >= 20").bits == 0
     charged = len(agent.history())
     with pytest.raises(Stale, match="more is due now than the quote said"):
         agent.ask(quoted, given=quote)

@@ -111,20 +111,18 @@ class TradeoffResult:
         )
         missed = () if self.reached else (missed_sentence(self.gap, self.wanted_gap),)
         used = f"It uses {len(self.live):,} of {len(self.values):,} released values."
-        return (
-            summary,
-            used,
-            proof,
-            *missed,
-            CAVEATS[self.objective],
-        )
+        return (summary, used, proof, *missed, CAVEATS[self.objective])
 
     @property
     def _meaning(self) -> str:
         """What the risk says, in words."""
         if math.isinf(self.risk):
             return "some released value excludes a confidential one"
-        amount, times = f"{self.risk:.6g} {self.unit}", f"{self._factor:.4g}"
+        try:
+            factor = float(self.base**self.risk)
+        except OverflowError:
+            factor = math.inf
+        amount, times = f"{self.risk:.6g} {self.unit}", f"{factor:.4g}"
         return {
             "mutual_information": f"the release tells {amount} about the confidential side on "
             "average",
@@ -136,21 +134,9 @@ class TradeoffResult:
             f"at most {amount}, {times} times, likelier to succeed",
         }[self.objective]
 
-    @property
-    def _factor(self) -> float:
-        try:
-            return float(self.base**self.risk)
-        except OverflowError:
-            return math.inf
-
 
 def wanted_gap(tolerance: float, scale: float) -> float:
-    """Return the gap that a tolerance asks for; where all rules distort alike, any will do.
-
-    Example:
-        >>> wanted_gap(1e-6, 512.0), wanted_gap(1e-6, 0.0)
-        (0.000512, inf)
-    """
+    """Return the gap that a tolerance asks for; where all rules distort alike, any will do."""
     return tolerance * scale if scale > 0 else math.inf
 
 
@@ -329,7 +315,7 @@ def trace_curve(
     *,
     points: int,
     tolerance: float,
-    progress: Callable[[str, float], None] | None,
+    progress: Callable[[str, float], None],
 ) -> TradeoffCurve:
     """Compute points where the bounds lie farthest apart (a sandwich, Rote 1992)."""
     ends = solver.faithful(tolerance), solver.riskless(tolerance)
@@ -349,10 +335,8 @@ def trace_curve(
             if room > tolerance * solver.scale * max(before.risk, 1e-12):
                 # The second number orders equal rooms: answers cannot be compared.
                 heapq.heappush(waiting, (-room, len(answers) * 2 + (after is right), before, after))
-        if progress is not None:
-            progress("curve", len(answers) / points)
-    if progress is not None:
-        progress("curve", 1.0)
+        progress("curve", len(answers) / points)
+    progress("curve", 1.0)
     return _curve(terms, answers, wanted_gap(tolerance, solver.scale))
 
 

@@ -49,10 +49,6 @@ if TYPE_CHECKING:
     from hartley.policies.distortion.curve import Objective, TradeoffCurve
     from hartley.policies.distortion.search import Method
 
-MOST_PAIRS = 50_000_000
-LEAST_AVERAGE_TOLERANCE = 1e-10
-"""What is asked for where nobody says; interior points reach it."""
-
 
 class PrivacyDistortion:
     r"""The least that a perturbed key tells about a confidential side, for a mean distortion.
@@ -167,11 +163,11 @@ class PrivacyDistortion:
         self.notes: tuple[str, ...] = ()
         problem = Problem.of(inputs.joint, self.distortion, 1.0)
         self.objective = objective
-        average = Solver.of(problem, points, method)
+        self._average = average = Solver.of(problem, points, method)
         self._solver: Solver | WorstCase
         self._trace: Callable[..., TradeoffCurve]
         if objective == "mutual_information":
-            self._solver, self._tolerance = average, LEAST_AVERAGE_TOLERANCE
+            self._solver, self._tolerance = average, 1e-10  # interior points reach it
             self._trace = partial(trace_curve, average)
         else:
             worst = WorstCase(average, objective)
@@ -230,7 +226,7 @@ class PrivacyDistortion:
         )
         secrets, keys = relation.summary.secrets, relation.summary.released
         inputs = relation.pairs().counts.size if sees == "both" else keys
-        if max(secrets * inputs, keys * inputs) > MOST_PAIRS:
+        if max(secrets * inputs, keys * inputs) > 50_000_000:
             raise OptionError(
                 f"The key has {keys:,} values and the confidential side {secrets:,}, too many for "
                 "a matrix of probabilities",
@@ -287,12 +283,7 @@ class PrivacyDistortion:
         """
         joint, grid = gaussian_joint(rho, points, reach)
         model = cls(
-            joint,
-            distortion,
-            base=base,
-            values=grid.tolist(),
-            method=method,
-            objective=objective,
+            joint, distortion, base=base, values=grid.tolist(), method=method, objective=objective
         )
         if model.squared and objective == "mutual_information":
             model.reference = float(rho), 1.0
@@ -303,12 +294,12 @@ class PrivacyDistortion:
     @property
     def least_distortion(self) -> float:
         """The distortion of the most faithful release."""
-        return self._solver.least
+        return self._average.least
 
     @property
     def constant_distortion(self) -> float:
         """The distortion of the best release that is always the same and tells nothing."""
-        return self._solver.constant
+        return self._average.constant
 
     @property
     def largest_distortion(self) -> float:
@@ -415,7 +406,8 @@ class PrivacyDistortion:
         check_tolerance(tolerance)
         numbers = (self._seen.matrix.sum(axis=0), self._key_numbers()) if reconstruct else None
         terms = CurveTerms(self.base, self.objective, self.largest_risk, self.reference, numbers)
-        return self._trace(terms, points=points, tolerance=tolerance, progress=progress)
+        tell = progress or (lambda _kind, _share: None)
+        return self._trace(terms, points=points, tolerance=tolerance, progress=tell)
 
     def _key_numbers(self) -> NDArray[np.float64]:
         """Return the key of every input of a rule as a row of numbers."""

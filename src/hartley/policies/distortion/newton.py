@@ -150,10 +150,6 @@ def reach(point: Floats, step: Floats) -> float:
 # A second-order method for small alphabets: primal-dual interior points, to 1e-12.
 
 MOST_STEPS = 90
-SECOND_PATIENCE = 20
-"""After so many steps that hardly close the gap, rounding is taken to prevent more."""
-SMALLEST_PRODUCT = 1e-250
-"""Below, a root and its inverse lose digits."""
 PATHS = 0.0, 0.5, 0.25
 """Which paths are followed, one after the other where one stalls (see ``path_weights``)."""
 NEAR = 0.97
@@ -230,7 +226,8 @@ def path_weights(problem: Problem, power: float) -> Floats:
 
 def _follow_second(problem: Problem, state: _State, weights: Floats, tolerance: float) -> Incumbent:
     """Follow one path until the gap is closed or rounding stops the method."""
-    best, progress = Incumbent(state.scores), Progress(SECOND_PATIENCE)
+    # After so many steps that hardly close the gap, rounding is taken to prevent more.
+    best, progress = Incumbent(state.scores), Progress(20)
     for _ in range(MOST_STEPS):
         with np.errstate(all="ignore"):
             best.try_rule(problem, normalised(state.mass))
@@ -279,7 +276,8 @@ class _Newton:
         self.pull = problem.weight * (problem.given @ self.residual)
         products = state.mass * state.slack
         self.blocks: Blocks | ThinBlocks
-        if is_thin(problem) and products.min() > SMALLEST_PRODUCT:
+        # Below that product a root and its inverse lose digits.
+        if is_thin(problem) and products.min() > 1e-250:
             self.blocks = ThinBlocks(state.mass, products, self._rows(slice(None)))
         else:
             self.blocks = Blocks(state.mass, products, lambda c: self._rows(slice(c, c + 1))[0])
@@ -336,15 +334,6 @@ def _advance_second(problem: Problem, state: _State, weights: Floats) -> _State 
 
 LARGEST_RISK = 40.0
 """A limit of more nats than this is no limit: e^-40 of the distortion is at stake."""
-ALIKE = 1e-9
-"""The halving of risks ends at this difference, relative to the larger of them and 1."""
-MOST_HALVINGS = 40
-
-PATIENCE = 16
-"""After so many steps that hardly close the gap, rounding is taken to prevent more."""
-ENOUGH = 4
-"""Callers ask for a quarter of the gap that they need: up to so many times that, no other path is
-followed."""
 DEAD = (1e-11, 1e-9, 1e-7, 1e-5)
 """Released values that occur less often than one of these are left out of a rule."""
 
@@ -417,7 +406,7 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
             best = solution
         else:
             best.absorb(solution)
-        if best.gap <= ENOUGH * tolerance:
+        if best.gap <= 4 * tolerance:  # callers ask for a quarter of the gap that they need
             break
     assert best is not None
     return best
@@ -425,7 +414,7 @@ def solve_inside(problem: Problem, limit: Limit, *, tolerance: float) -> Inside:
 
 def _follow(problem: Problem, limit: Limit, power: float, tolerance: float) -> Inside:
     """Follow one path until the gap is closed or rounding stops the method."""
-    weights, progress = path_weights(problem, power)[:, None], Progress(PATIENCE)
+    weights, progress = path_weights(problem, power)[:, None], Progress(16)
     state = _begin(limit, weights)
     best = Inside(normalised(state.columns[: problem.sizes[0]]))
     with one_blas_thread(), np.errstate(all="ignore"):
@@ -450,11 +439,7 @@ def _begin(limit: Limit, path: Floats) -> _InteriorState:
     keys = path.size
     slack = -limit.values(columns)
     return _InteriorState(
-        columns,
-        np.zeros(columns.shape[0]),
-        path / columns[:keys],
-        1 / (keys * slack),
-        slack,
+        columns, np.zeros(columns.shape[0]), path / columns[:keys], 1 / (keys * slack), slack
     )
 
 
@@ -513,9 +498,9 @@ def least_within(
         return best, high
     strict = replace(problem, distortion=np.where(allowed, 0.0, 1.0))
     low = 0.0
-    for _ in range(MOST_HALVINGS):
+    for _ in range(40):
         tried = (low + high) / 2 if math.isfinite(high) else max(2 * low, 1.0)
-        if high - low <= ALIKE * max(1.0, low) or tried > LARGEST_RISK:
+        if high - low <= 1e-9 * max(1.0, low) or tried > LARGEST_RISK:
             break
         limit = kind(strict, tried)
         solution = solve_inside(strict, limit, tolerance=1e-11)

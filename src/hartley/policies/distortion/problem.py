@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 # Read what a privacy-distortion problem is made of: a joint distribution and a distortion.
 
 NAMED = ("squared", "absolute", "zero_one")
-MOST_POINTS = 20_000
-"""So many points at most on a grid."""
 MOST_VALUES = 4000
 """So many key values at most when a distortion is worked out pair by pair."""
 TINY, HUGE = 1e-290, 1e150
@@ -62,12 +60,7 @@ def read_joint(joint: JointDistribution | ArrayLike) -> JointDistribution:
 
 
 def as_number(value: object) -> float:
-    """Return a number as a double, and NaN for anything else.
-
-    Example:
-        >>> as_number(np.int64(3)), as_number("x"), as_number(True)
-        (3.0, nan, nan)
-    """
+    """Return a number as a double, and NaN for anything else."""
     try:
         return math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -101,10 +94,10 @@ def gaussian_joint(rho: float, points: int, reach: float) -> tuple[JointDistribu
         raise OptionError(
             f"The correlation {rho} is not between -1 and 1", hint="write for example rho=0.95"
         )
-    if not (isinstance(points, (int, np.integer)) and 2 <= points <= MOST_POINTS):
+    if not (isinstance(points, (int, np.integer)) and 2 <= points <= 20_000):
         raise OptionError(
             f"A grid cannot have {points} points",
-            hint=f"give from 2 to {MOST_POINTS:,} points, for example 31",
+            hint="give from 2 to 20,000 points, for example 31",
         )
     if not 0 < reach < 30:
         raise OptionError(
@@ -225,20 +218,16 @@ def _named(name: str, values: Sequence[Any], names: Sequence[str]) -> tuple[Floa
         for column in columns:
             apart = column[:, None] - column[None, :]
             total += apart * apart if name == "squared" else np.abs(apart)
-    _refuse_extremes(total, name)
-    only = columns[0] if len(columns) == 1 else None
-    ordered = only is not None and bool((np.diff(only) > 0).all())
-    return _checked(total, len(values)), only if ordered else None
-
-
-def _refuse_extremes(total: Floats, name: str) -> None:
-    """Refuse key values between which doubles see no distance, or one beyond all bounds."""
+    # Key values between which doubles see no distance, or one beyond all bounds.
     distances = total[~np.eye(len(total), dtype=bool)]
     if distances.size and not (distances.min() > TINY and distances.max() < HUGE):
         raise OptionError(
             f"The {name} distortion of the key is too small or too large to compute with",
             hint="shift and scale the key, or use zero_one",
         )
+    only = columns[0] if len(columns) == 1 else None
+    ordered = only is not None and bool((np.diff(only) > 0).all())
+    return _checked(total, len(values)), only if ordered else None
 
 
 def numeric_columns(values: Sequence[Any], name: str, names: Sequence[str] = ()) -> list[Floats]:
@@ -282,14 +271,12 @@ def _hierarchy(paths: Mapping[Any, Any], values: Sequence[Any]) -> list[list[flo
             "The paths of the hierarchy differ in length",
             hint="give every key value the same number of levels, repeating one where needed",
         )
-    return [[_levels(first, second) for second in lines] for first in lines]
 
+    def levels(*pair: tuple[Any, ...]) -> float:
+        equal = (level for level, both in enumerate(zip(*pair, strict=True)) if both[0] == both[1])
+        return float(next(equal, len(pair[0])))
 
-def _levels(first: tuple[Any, ...], second: tuple[Any, ...]) -> float:
-    for level, (mine, theirs) in enumerate(zip(first, second, strict=True)):
-        if mine == theirs:
-            return float(level)
-    return float(len(first))
+    return [[levels(first, second) for second in lines] for first in lines]
 
 
 def _refuse_many(values: Sequence[Any]) -> None:
@@ -356,9 +343,6 @@ def sorted_places(values: Sequence[Any]) -> list[int]:
 
 Array: TypeAlias = Any
 """An array of NumPy or of another library that offers the same functions."""
-
-FUNCTION_ERROR = 4
-"""How far exp and log may be off, in units in the last place."""
 
 
 def namespace(array: Array) -> Any:  # noqa: ANN401 - a module of arrays
@@ -499,7 +483,8 @@ def slack_values(problem: Problem, scores: Array) -> tuple[Array, Array]:
     # An error e of y - top turns e^(y - top) by the factor 1 + e: in the logarithm of the sum it
     # counts with the share of that term.
     shares = xp.sum(parts * (top - scores), axis=0) / total
-    norm_error = keys + secrets + 4 * FUNCTION_ERROR + shares + 2 * xp.abs(top) + xp.abs(norm)
+    # Each exp and log may be off by 4 units in the last place.
+    norm_error = keys + secrets + 16 + shares + 2 * xp.abs(top) + xp.abs(norm)
     error = (2 * secrets + 8) * sizes + norm_error + 4 * xp.abs(norm)
     return values, epsilon * (problem.weight * error + 4 * problem.distortion)
 
@@ -680,22 +665,12 @@ def rule_inputs(joint: Floats, distortion: Floats, sees: Sees) -> RuleInputs:
 
 NOTHING = 1e-11
 """How far p(w|x) / p(w) can be from 1, and p(c) from 0, by rounding alone."""
-NEARLY_NOTHING = 1e-9
-"""How far p(w|c) / p(w) may be from 1 in a solver's rule that counts as independent."""
-RARE = 1e-6
-"""Released values that are rarer than this are dropped and not mended."""
 LARGEST_PROGRAMME = 40_000
 """Key values times released values up to which the linear programme is solved."""
 
 
 def dependence(problem: Problem, rounding: float = NOTHING) -> Floats:
-    """Return p(w|x) / p(w) - 1, a row a confidential value, zero where that is rounding.
-
-    Example:
-        >>> from hartley.policies.distortion.problem import Problem
-        >>> dependence(Problem.of(np.array([[0.2, 0.3], [0.2, 0.3]]), np.eye(2), 1.0)).any()
-        np.False_
-    """
+    """Return p(w|x) / p(w) - 1, a row a confidential value, zero where that is rounding."""
     excess = (problem.given / problem.secret).T - 1
     return np.where(np.abs(excess) > rounding, excess, 0.0)
 
@@ -748,7 +723,7 @@ def mended_rule(problem: Problem, rule: Floats) -> Floats | None:
         >>> mended_rule(Problem.of(joint, np.ones((3, 2)), 1.0), nearly).round(2).tolist()
         [[0.52, 0.48], [0.52, 0.48], [0.52, 0.48]]
     """
-    thin = _without_rare(problem, rule, RARE)
+    thin = _without_rare(problem, rule, 1e-6)  # rarer ones are dropped and not mended
     if thin is None:
         return None
     total = problem.key @ thin
@@ -778,8 +753,8 @@ def _without_rare(problem: Problem, rule: Floats, rare: float) -> Floats | None:
 
 
 def _tells_nothing(problem: Problem, rule: Floats) -> bool:
-    """Tell whether the releases of a rule are independent of the secret, up to a solver's error."""
+    """Tell whether releases are independent of the secret, up to a solver's error of p(w|c)."""
     mass = (rule * problem.key[:, None]).T
     mass = mass[mass.any(axis=1)]
     release = replace(problem, given=mass / mass.sum(axis=1, keepdims=True) @ problem.given)
-    return not dependence(release, NEARLY_NOTHING).any()
+    return not dependence(release, 1e-9).any()

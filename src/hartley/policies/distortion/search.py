@@ -40,12 +40,8 @@ if TYPE_CHECKING:
 # --- coarse start ---------------------------------------------------------------------------------
 # A start for a large problem: solve it for some key values and interpolate.
 
-COARSE_GAP = 1e-6
 
-
-def start_coarse(
-    problem: Problem, points: Floats, *, size: int, tolerance: float = COARSE_GAP
-) -> Start:
+def start_coarse(problem: Problem, points: Floats, *, size: int, tolerance: float = 1e-6) -> Start:
     """Solve for some of the key values and interpolate the answer to all of them.
 
     The rule is interpolated between the selected key values, and a released value in between takes
@@ -69,12 +65,7 @@ def start_coarse(
 
 
 def spread(total: int, size: int) -> Places:
-    """Return so many places of a total, evenly spread, both ends among them.
-
-    Example:
-        >>> spread(9, 3).tolist()
-        [0, 4, 8]
-    """
+    """Return so many places of a total, evenly spread, both ends among them."""
     return np.unique(np.linspace(0, total - 1, size).round().astype(np.int64))
 
 
@@ -83,22 +74,13 @@ def stood_for(places: Places) -> Floats:
 
     An end has one side only. With equal weights the ends would count double, and for few places
     that error would exceed all others together.
-
-    Example:
-        >>> stood_for(np.array([0, 4, 8])).tolist()
-        [2.5, 4.0, 2.5]
     """
     steps = np.diff(places).astype(np.float64)
     return np.asarray((np.append(1.0, steps) + np.append(steps, 1.0)) / 2)
 
 
 def between(at: Floats, rows: Floats, points: Floats) -> Floats:
-    """Interpolate the rows of a matrix linearly.
-
-    Example:
-        >>> between(np.array([0.0, 2.0]), np.array([[1.0], [5.0]]), np.array([0.5])).tolist()
-        [[2.0]]
-    """
+    """Interpolate the rows of a matrix linearly."""
     after = np.clip(np.searchsorted(at, points), 1, at.size - 1)
     share = ((points - at[after - 1]) / (at[after] - at[after - 1]))[:, None]
     return rows[after - 1] * (1 - share) + rows[after] * share
@@ -112,9 +94,6 @@ def between(at: Floats, rows: Floats, points: Floats) -> Floats:
 
 LEAST_LOG = -600
 """A probability never falls below this power of e, so that its logarithm exists."""
-CHECK_EVERY = 20
-LEAST_GAIN, MOST_GAIN = 0.1, 1e3
-MOST_STEPS = 3000
 
 
 @dataclass
@@ -141,7 +120,7 @@ def solve_first(  # noqa: PLR0913 - each is one choice of the caller's
     tolerance: float,
     rule: Array | None = None,
     scores: Array | None = None,
-    most: int = MOST_STEPS,
+    most: int = 3000,
     stop: Callable[[int, float], bool] | None = None,
 ) -> Incumbent:
     r"""Repeat accelerated multiplicative updates until the gap is certified.
@@ -164,7 +143,7 @@ def solve_first(  # noqa: PLR0913 - each is one choice of the caller's
     while best.steps < most and best.gap > tolerance:
         best.steps += 1
         value, gain, rose = _step(problem, run, gain)
-        if rose or best.steps % CHECK_EVERY == 0:
+        if rose or best.steps % 20 == 0:
             assert run.scores is not None
             best.try_rule(problem, normalised(run.answer))
             best.try_scores(problem, value, (run.scores / run.weight, _scores(problem, run.joint)))
@@ -220,7 +199,7 @@ def _step(problem: Problem, run: _Run, gain: float) -> tuple[Array, float, bool]
         model = float(xp.sum(mass * gradient))
         distance = float(xp.sum(key * moved * (logs - run.logs)))
         allowed = model + gain * problem.weight * theta**2 * distance
-        if cost <= allowed + 1e-15 * abs(allowed) or gain > MOST_GAIN:
+        if cost <= allowed + 1e-15 * abs(allowed) or gain > 1e3:
             break
         gain *= 1.3
     # Accelerated steps may overshoot; then the caller starts anew from the last answer (restart).
@@ -229,32 +208,20 @@ def _step(problem: Problem, run: _Run, gain: float) -> tuple[Array, float, bool]
         run.answer, run.joint, run.logs, run.mirror, run.cost = answer, joint, logs, mirror, cost
         # The root of theta'^2 = theta^2 (1 - theta'), as for Nesterov's method.
         run.theta = theta * (math.sqrt(theta**2 + 4) - theta) / 2
-    return value, max(LEAST_GAIN, 0.98 * gain), rose
+    return value, max(0.1, 0.98 * gain), rose
 
 
 # --- search ---------------------------------------------------------------------------------------
 
 
-SECOND_MEMORY = 1.0e9
 SECOND_WORK = 1.2e11
-"""Bytes, and operations a step, up to which the second-order method is taken."""
-COARSE_FROM, COARSE_SIZE = 60, 101
-FIRST_WORK = 4e11
+"""Operations a step up to which the second-order method is taken, if 1 GB is enough for it."""
 FIRST_STEPS = 60, 20_000
-"""Operations of the first-order method in all, and its steps at least and at most."""
-FIRST_PATIENCE = 25
-"""The first-order method ends after so many checks, 20 steps each, that hardly close the gap."""
-OPENED = 1e-6
-"""The share of a uniform release in the rule from which the first-order method continues."""
-LARGEST_WEIGHT = 1e6
-"""The largest lambda that is tried, in units of the distortion of a constant release over what the
-key tells: beyond it only risk counts."""
+"""Steps of the first-order method at least and at most."""
 PROVING_WEIGHTS = 1e4, 1e6
 """Smaller lambdas whose proofs are tried for a lambda at which rounding hides too much."""
 RISKLESS_WEIGHT = 100
 """A lambda at which a constant release is usually proved best of the rules that tell nothing."""
-SMALLEST_WEIGHT = 1e-5
-MOST_TRIES = 60
 
 
 @dataclass(frozen=True)
@@ -416,7 +383,7 @@ class Solver:
         problem = self.scaled.weighing(weight / self.scale)
         tolerance = max(tolerance, _rounding(problem))
         memory, work = work_of_step(problem)
-        light = memory <= SECOND_MEMORY and work <= SECOND_WORK
+        light = memory <= 1e9 and work <= SECOND_WORK
         if self.method == "second" or (self.method == "auto" and light):
             incumbent = solve_second(problem, tolerance=tolerance, start=self._start(problem, 1e-3))
             if incumbent.gap > tolerance and self.method == "auto":
@@ -434,9 +401,9 @@ class Solver:
 
     def _start(self, problem: Problem, tolerance: float) -> Start | None:
         keys, _, released = problem.sizes
-        if self.points is None or keys < COARSE_FROM or keys != released:
+        if self.points is None or keys < 60 or keys != released:
             return None
-        size = min(COARSE_SIZE, keys // 2)
+        size = min(101, keys // 2)
         return start_coarse(problem, self.points, size=size, tolerance=tolerance)
 
     def _pruned(self, problem: Problem, incumbent: Incumbent, goal: float) -> Floats:
@@ -504,7 +471,7 @@ class Solver:
         if goal.at_most_distortion and goal.below(high):
             return high
         best = self._mixture(low, high, goal)
-        for _ in range(MOST_TRIES):
+        for _ in range(60):
             if best.gap <= tolerance * self.scale or high.weight <= low.weight * (1 + 1e-13):
                 break
             middle = self.at_weight(goal.weight_between(low, high), tolerance, low)
@@ -519,9 +486,11 @@ class Solver:
     def _bracket(self, goal: _Goal, tolerance: float) -> tuple[SolverAnswer, SolverAnswer]:
         """Return answers on both sides of the target, or the end of the curve on one side."""
         start, faithful_risk = self.at_weight(self.scale, tolerance), self.faithful(tolerance).risk
-        heaviest = LARGEST_WEIGHT * self.scale / min(max(faithful_risk, 1e-4), 1.0)
+        # Beyond a million times what a constant release distorts over what the key tells, only
+        # risk counts.
+        heaviest = 1e6 * self.scale / min(max(faithful_risk, 1e-4), 1.0)
         low = high = start
-        while not goal.below(low) and low.weight > SMALLEST_WEIGHT * self.scale:
+        while not goal.below(low) and low.weight > 1e-5 * self.scale:
             high = low
             low = self.at_weight(low.weight / 4, tolerance, low)
         while goal.below(high) and high.weight < heaviest:
@@ -546,7 +515,9 @@ class Solver:
         steps = low.steps + high.steps
         # Scores prove a bound for any lambda. Which lambda proves most for the mixture is not known
         # in advance: those of both ends and the slope of the chord are tried.
-        weights = {low.weight, high.weight, _chord(low, high)}
+        fall = low.risk - high.risk
+        chord = (high.distortion - low.distortion) / fall if fall > 0 else low.weight
+        weights = {low.weight, high.weight, min(max(chord, low.weight), high.weight)}
         return min(
             (self.certified(rule, scores, weight, steps) for weight in weights),
             key=lambda answer: answer.gap,
@@ -589,10 +560,15 @@ class Solver:
         gap = max(value.distortion + value.margin - bound, 0.0)
         return SolverAnswer(rule, value.distortion, value.risk, math.inf, bound, gap, 0.0)
 
+    @property
+    def most_faithful(self) -> NDArray[np.bool_]:
+        """Which releases are as near to each key value as any."""
+        lowest = self.problem.distortion.min(axis=1)[:, None]
+        return np.asarray(self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0))
+
     def faithful(self, tolerance: float) -> SolverAnswer:
         """Return the rule of least risk among those of least distortion."""
-        lowest = self.problem.distortion.min(axis=1)[:, None]
-        allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
+        allowed = self.most_faithful
         if (allowed.sum(axis=1) == 1).all():
             return self._only(allowed.astype(np.float64), None)
         # Several releases are equally faithful to some key value: a release that is not allowed
@@ -617,8 +593,8 @@ def _continued(problem: Problem, stalled: Incumbent, tolerance: float) -> Incumb
     Its updates multiply probabilities, so one that is nearly zero would take many steps to grow
     again: every released value starts with a small share instead.
     """
-    progress = Progress(FIRST_PATIENCE)
-    rule = (1 - OPENED) * stalled.rule + OPENED / problem.sizes[2]
+    progress, share = Progress(25), 1e-6  # after so many checks that hardly close the gap it ends
+    rule = (1 - share) * stalled.rule + share / problem.sizes[2]
     return solve_first(
         problem,
         tolerance=tolerance,
@@ -632,16 +608,9 @@ def _continued(problem: Problem, stalled: Incumbent, tolerance: float) -> Incumb
 def _first_steps(problem: Problem) -> int:
     keys, secrets, released = problem.sizes
     least, most = FIRST_STEPS
-    return int(min(max(FIRST_WORK / (4 * keys * secrets * released), least), most))
+    return int(min(max(1e11 / (keys * secrets * released), least), most))
 
 
 def _rounding(problem: Problem) -> float:
     """Return the gap below which rounding alone hides the rest."""
     return float(np.finfo(float).eps) * (sum(problem.sizes) + 16) * (4 + 12 * problem.weight)
-
-
-def _chord(low: SolverAnswer, high: SolverAnswer) -> float:
-    """Return the lambda of the straight line between two answers, within theirs."""
-    fall = low.risk - high.risk
-    slope = (high.distortion - low.distortion) / fall if fall > 0 else low.weight
-    return min(max(slope, low.weight), high.weight)

@@ -42,15 +42,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_TRIES = 40
-MOST_SPLITS = 80
 LEAST_TOLERANCE = 1e-9
 SMALLEST_RISK = 1e-10
 """A limit of fewer nats than this is hardly more than rounding."""
-NEARLY_FAITHFUL = 0.01
-"""Where a faithful release has infinite risk, the curve ends at this share of the distortions."""
-STEPS = 8
-"""How many parts the way between two neighbouring rules is cut into, for mixtures of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,16 +92,6 @@ class WorstCase:
     def problem(self) -> Problem:
         """The problem in the user's unit of distortion."""
         return self.solver.problem
-
-    @property
-    def least(self) -> float:
-        """The distortion of the most faithful rule."""
-        return self.solver.least
-
-    @property
-    def constant(self) -> float:
-        """The distortion of the best constant release, which tells nothing."""
-        return self.solver.constant
 
     @property
     def scale(self) -> float:
@@ -171,17 +155,12 @@ class WorstCase:
         none = Prices.trivial(self.problem.key, self.problem.distortion)
         quiet = self.solver.riskless(1e-10)
         faithful = self._point(math.inf, self._faithful_rule[0], none)
-        return (
-            self._point(0.0, quiet.rule, none),
-            replace(faithful, limit=faithful.risk),
-        )
+        return (self._point(0.0, quiet.rule, none), replace(faithful, limit=faithful.risk))
 
     @cached_property
     def _faithful_rule(self) -> tuple[Floats, float]:
         """The rule of least risk among those of least distortion, and a bound on that risk."""
-        lowest = self.problem.distortion.min(axis=1)[:, None]
-        allowed = self.problem.distortion <= lowest + 1e-12 * (self.scale or 1.0)
-        return least_within(self.problem, LIMITS[self.objective], allowed)
+        return least_within(self.problem, LIMITS[self.objective], self.solver.most_faithful)
 
     def riskless(self, tolerance: float) -> SolverAnswer:
         """Return the rule of least distortion among those that tell nothing at all."""
@@ -236,7 +215,7 @@ class WorstCase:
         quiet = self.ends[0]
         if self.open and target >= quiet.distortion:
             return self.riskless(tolerance)
-        if not self.open or target <= self.least + 1e-12 * self.scale:
+        if not self.open or target <= self.solver.least + 1e-12 * self.scale:
             return self.faithful(tolerance)
         return self._search(target, tolerance)
 
@@ -245,7 +224,7 @@ class WorstCase:
         low, high = self.ends
         best, least, weight, steps, guess = high, 0.0, 0.0, 0, math.nan
         slight = tolerance * self.scale / 4
-        for turn in range(MOST_TRIES):
+        for turn in range(40):
             point = self.within(_next(low, high, guess, turn), tolerance / 4)
             steps += point.steps
             # Prices of any limit prove a risk that no rule within the target is below; the largest
@@ -300,11 +279,11 @@ class WorstCase:
             gap = answer.gap + weight * answer.risk + self._margin(0.0, answer.risk, weight)
             return replace(answer, weight=weight, gap=gap)
         # A larger risk alone would cost more than the rule that tells nothing.
-        reach = min(faithful.risk, (quiet.distortion - self.least) / weight * (1 + 1e-9))
+        reach = min(faithful.risk, (quiet.distortion - self.solver.least) / weight * (1 + 1e-9))
         tried = [quiet, replace(faithful, limit=reach)]
         waiting: list[tuple[float, float, int, WorstCasePoint, WorstCasePoint]] = []
         self._wait(waiting, tried[0], tried[1], weight)
-        for _ in range(MOST_SPLITS):
+        for _ in range(80):
             best = min(tried, key=lambda point: point.distortion + weight * point.risk)
             cost = best.distortion + weight * best.risk
             floor, split, _, low, high = waiting[0]
@@ -376,7 +355,7 @@ def trace_worst(
     *,
     points: int,
     tolerance: float,
-    progress: Callable[[str, float], None] | None,
+    progress: Callable[[str, float], None],
 ) -> TradeoffCurve:
     """Compute points where the curve is known least: in the largest rectangle.
 
@@ -394,10 +373,8 @@ def trace_worst(
             break
         limit = _between(traced[place], traced[place + 1])
         traced.insert(place + 1, worst.within(limit, tolerance))
-        if progress is not None:
-            progress("curve", len(traced) / points)
-    if progress is not None:
-        progress("curve", 1.0)
+        progress("curve", len(traced) / points)
+    progress("curve", 1.0)
     return _curve(terms, worst, traced, wanted)
 
 
@@ -411,7 +388,7 @@ def _beginning(worst: WorstCase, tolerance: float) -> list[WorstCasePoint]:
     risk, traced = 1.0, [quiet]
     while True:
         traced.append(worst.within(risk, tolerance))
-        near = traced[-1].distortion - worst.least <= NEARLY_FAITHFUL * worst.scale
+        near = traced[-1].distortion - worst.solver.least <= 0.01 * worst.scale
         if near or risk >= LARGEST_RISK:
             return traced
         risk *= 2
@@ -444,10 +421,14 @@ def _curve(
         lower = before.prices if before.limit > 0 else after.prices
         risks, floors = floor_between(lower, after.prices, before.limit, after.limit)
         floor += zip((risks / nats).tolist(), floors.tolist(), strict=True)
-        for share in np.linspace(0, 1, STEPS + 1)[1:-1]:
+        for share in np.arange(1, 8) / 8:
             rule = (1 - share) * before.rule + share * after.rule
             distortion, risk = worst.measured(rule)
             mixtures.append((distortion, risk / nats))
+    best: list[tuple[float, float]] = []  # rules that no other beats in distortion and in risk
+    for distortion, risk in sorted(mixtures):
+        if not best or risk < best[-1][1]:
+            best.append((distortion, risk))
     return TradeoffCurve(
         points=tuple(sorted(points, key=lambda point: (point.distortion, -point.risk))),
         tangents=(),
@@ -455,18 +436,9 @@ def _curve(
         largest_risk=terms.largest_risk,
         objective=terms.objective,
         floor=tuple(floor),
-        mixtures=_staircase(mixtures),
+        mixtures=tuple(best),
         wanted_gap=wanted,
     )
-
-
-def _staircase(rules: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Keep the rules that no other beats both in distortion and in risk."""
-    best: list[tuple[float, float]] = []
-    for distortion, risk in sorted(rules):
-        if not best or risk < best[-1][1]:
-            best.append((distortion, risk))
-    return tuple(best)
 
 
 def _curve_point(worst: WorstCase, point: WorstCasePoint, terms: CurveTerms) -> CurvePoint:

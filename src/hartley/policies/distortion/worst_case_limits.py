@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 EPSILON = float(np.finfo(np.float64).eps)
 PIECES = 16
 """How many pieces an interval of risks is cut into where two prices bound it together."""
-HALVINGS = 60
-FARTHEST = 300.0
-"""The largest risk, in nats, that ``Prices.least_risk`` proves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +91,14 @@ class Prices:
 
         The bound falls with the risk, so halving finds where it equals the distortion.
         """
-        low, high = 0.0, min(above, FARTHEST)
+        low, high = 0.0, min(above, 300.0)
         if self.bound(high) > distortion:
             return high
         if self.bound(low) <= distortion:
             return 0.0
-        for _ in range(HALVINGS):
+        for _ in range(60):
             middle = (low + high) / 2
-            if self.bound(middle) > distortion:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if self.bound(middle) > distortion else (low, middle)
         return low
 
     def mixed(self, other: Prices, share: float) -> Prices:
@@ -206,9 +200,10 @@ class Limit(ABC):
     def __init__(self, problem: Problem, risk: float) -> None:
         self.problem, self.risk = problem, risk
 
-    @abstractmethod
     def start(self) -> Floats:
-        """Return columns strictly within the limit: a release that ignores the key."""
+        """Return columns strictly within the limit: the uniform release, which ignores the key."""
+        keys, _, released = self.problem.sizes
+        return np.tile(self.problem.key[:, None] / released, (1, released)).reshape(keys, released)
 
     @abstractmethod
     def values(self, columns: Floats) -> Floats:
@@ -240,11 +235,6 @@ class Limit(ABC):
         """Note a step of the columns and of the weights."""
 
 
-def _uniform(problem: Problem) -> Floats:
-    keys, _, released = problem.sizes
-    return np.tile(problem.key[:, None] / released, (1, released)).reshape(keys, released)
-
-
 class Divergence(Limit):
     r"""t-closeness: the divergence of p(w|c) from p(w) is at most t for every released value c.
 
@@ -262,10 +252,6 @@ class Divergence(Limit):
         super().__init__(problem, risk)
         self._products: Floats | None = None
         self._best: Multipliers | None = None
-
-    def start(self) -> Floats:
-        """Return the uniform release."""
-        return _uniform(self.problem)
 
     def values(self, columns: Floats) -> Floats:
         """Return the divergences, times p(c), less what is allowed."""
@@ -383,10 +369,6 @@ class Ratios(_Linear):
         self.matrix = np.vstack([ratios - math.exp(risk), math.exp(-risk) - ratios])
         self.count = self.matrix.shape[0]
 
-    def start(self) -> Floats:
-        """Return the uniform release."""
-        return _uniform(self.problem)
-
     def prices(self, problem: Problem, multipliers: Multipliers) -> Prices:
         """Return what the weights of both sides prove."""
         high, low = np.split(multipliers.weights, 2)
@@ -413,7 +395,7 @@ class Leakage(_Linear):
 
     def start(self) -> Floats:
         """Return the uniform release, and equal shares of the sum."""
-        columns = _uniform(self.problem)
+        columns = super().start()
         share = math.exp(self.risk) / columns.shape[1]
         return np.vstack([columns, np.full((1, columns.shape[1]), share)])
 

@@ -14,7 +14,6 @@ from hartley.errors import OptionError
 from hartley.exact import check_base
 from hartley.policies.distortion.problem import as_number
 from hartley.policies.gaussian.certificate import (
-    Floor,
     allowed_factor,
     best_floor,
     in_unit,
@@ -168,14 +167,6 @@ def check_distortion(distortion: object) -> float:
 # --- bound ----------------------------------------------------------------------------------------
 
 
-TOLERANCE = 1e-12
-"""Finer than the solver reaches: it then goes on as long as it gets anywhere."""
-
-
-USABLE = {"Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations"}
-"""How the solver may end so that its point is a start; how near it is, the certificate says."""
-
-
 class Programme:
     r"""The covariance of the release that tells least, for any distortion of one model.
 
@@ -202,11 +193,13 @@ class Programme:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
-            setattr(settings, name, TOLERANCE)
+            setattr(settings, name, 1e-12)  # finer than it reaches: it goes on while it can
         nothing = csc_array((goal.size, goal.size))
         solution = clarabel.DefaultSolver(nothing, goal, matrix, constant, cones, settings).solve()
         point, dual = np.asarray(solution.x), np.asarray(solution.z)
-        if str(solution.status) not in USABLE or not np.isfinite([*point, *dual]).all():
+        # So its point is a start; how near it is, the certificate says.
+        usable = {"Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations"}
+        if str(solution.status) not in usable or not np.isfinite([*point, *dual]).all():
             return None
         released = _unpacked(point[: of_key * (of_key + 1) // 2], of_key, scale=1.0)
         # The slope of log det is the multiplier of the lower right block, which holds I - K T K'.
@@ -259,14 +252,9 @@ class Programme:
             exponentials[3 * row + 2, sizes[0] + place] = -1
         below = np.zeros((2 * of_secret, 2 * of_secret))
         below[of_secret:, of_secret:] = np.eye(of_secret)
+        ones = np.tile([0.0, 1.0, 0.0], of_secret)
         constant = np.concatenate(
-            (
-                [0.0],
-                np.zeros(sizes[0]),
-                _packed(np.eye(of_key)),
-                _packed(below),
-                np.tile([0.0, 1.0, 0.0], of_secret),
-            )
+            (np.zeros(1 + sizes[0]), _packed(np.eye(of_key)), _packed(below), ones)
         )
         goal = np.concatenate((np.zeros(sizes[0] + sizes[1]), -np.ones(of_secret)))
         matrix = csc_array(np.vstack((distortion, released, -released, block, exponentials)))
@@ -396,13 +384,7 @@ class GaussianBound:
 
 
 class GaussianFrontier:
-    """The quadratic-Gaussian bound of one model for any distortion, prepared once.
-
-    Example:
-        >>> frontier = GaussianFrontier(read_gaussian(1.0, 1.0, 0.95))
-        >>> round(frontier.bound(0.5, base=math.e).value, 6)
-        0.300056
-    """
+    """The quadratic-Gaussian bound of one model for any distortion, prepared once."""
 
     def __init__(self, model: GaussianModel) -> None:
         self.model = model
@@ -639,7 +621,14 @@ def water_filling_bound(
     filled = fill(model, allowed)
     whole = information(model.exact)
     value = max(sum(whole) / 2 - filled.saved, 0.0)
-    low = min(_proved(model, filled, allowed).nats, value)
+    low = 0.0
+    if allowed < model.variance:
+        # The slope of the closed form is one of the multipliers of the programme.
+        whitened = model.whitened
+        seen = whitened @ (np.eye(whitened.shape[1]) - filled.whitened) @ whitened.T
+        slope = np.linalg.inv(np.eye(whitened.shape[0]) - seen)
+        low = best_floor(model, [np.asarray(slope, np.float64)], Fraction(allowed)).nats
+    low = min(low, value)
     return WaterFilling(
         distortion=allowed,
         value=value / math.log(base),
@@ -650,18 +639,4 @@ def water_filling_bound(
         levels=filled.levels,
         directions=filled.directions,
         base=base,
-    )
-
-
-def _proved(model: GaussianModel, filled: Filling, distortion: float) -> Floor:
-    """Prove the closed form: its slope is one of the multipliers of the programme."""
-    if distortion >= model.variance:
-        return Floor(0.0, 0.0)
-    whitened = model.whitened
-    remaining = (
-        np.eye(whitened.shape[0])
-        - whitened @ (np.eye(whitened.shape[1]) - filled.whitened) @ whitened.T
-    )
-    return best_floor(
-        model, [np.asarray(np.linalg.inv(remaining), np.float64)], Fraction(distortion)
     )

@@ -41,13 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Dyadic:
-    """A matrix of integers over one power of two: whatever doubles hold, and their products.
-
-    Example:
-        >>> half = Dyadic.of([[0.5, 0.25]])
-        >>> (half @ half.T).trace()
-        Fraction(5, 16)
-    """
+    """A matrix of integers over one power of two: whatever doubles hold, and their products."""
 
     numbers: NDArray[Any]
     """Python integers of any size."""
@@ -142,7 +136,6 @@ ULPS = 16
 """So many units in the last place a logarithm of ours, turned into another base, may be off."""
 FIRST, TIMES, TRIES = 1e-15, 8.0, 16
 """How far a point is moved inward until it is one exactly."""
-HALVINGS = 90
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,13 +205,7 @@ def _determinant(matrix: Dyadic) -> tuple[int, int]:
 
 
 def half_log(above: int, below: int) -> tuple[float, float]:
-    """Return bounds on half the logarithm of a ratio of at least 1, in nats.
-
-    Example:
-        >>> low, high = half_log(4, 1)
-        >>> low < math.log(2) < high, high - low < 1e-13
-        (True, True)
-    """
+    """Return bounds on half the logarithm of a ratio of at least 1, in nats."""
     if above == below:
         return 0.0, 0.0
     value = log_ratio(above, below, base=math.e)
@@ -295,18 +282,18 @@ def _floor_at(model: GaussianModel, slope: Floats, distortion: Fraction) -> Floo
     return None
 
 
-def _price(gain: Floats, weight: Floats, freed: float) -> float:
+def _price(gain: Floats, weight: Floats, wanted: float) -> float:
     """Return the u that proves most: where the parts worth less than it free as much as needed."""
+
+    def freed(price: float) -> float:
+        values, vectors = np.linalg.eigh(gain - price * weight)
+        released = vectors[:, values < 0]
+        return float((released * (weight @ released)).sum())
+
     low, high = 0.0, 1.0
-    while _freed(gain, weight, high) < freed and high < 1e300:
+    while freed(high) < wanted and high < 1e300:
         low, high = high, 4 * high
-    for _ in range(HALVINGS):
+    for _ in range(90):
         middle = (low + high) / 2
-        low, high = (middle, high) if _freed(gain, weight, middle) < freed else (low, middle)
+        low, high = (middle, high) if freed(middle) < wanted else (low, middle)
     return (low + high) / 2
-
-
-def _freed(gain: Floats, weight: Floats, price: float) -> float:
-    values, vectors = np.linalg.eigh(gain - price * weight)
-    released = vectors[:, values < 0]
-    return float((released * (weight @ released)).sum())

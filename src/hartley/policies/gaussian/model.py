@@ -268,8 +268,6 @@ def _shrunk(secret: Floats, cross: Floats, key: Floats) -> tuple[Floats, float]:
 # --- columns --------------------------------------------------------------------------------------
 # Numeric columns of a table, and their means and covariances.
 
-TREATMENTS = ("refuse", "drop")
-
 
 @dataclass(frozen=True, eq=False)
 class NumericColumns:
@@ -301,17 +299,11 @@ class NumericColumns:
 def read_numeric(
     table: Table, names: Sequence[str], beside: Sequence[str] = (), *, missing: str = "refuse"
 ) -> NumericColumns:
-    """Read numeric columns of a table, and others as they are.
-
-    Example:
-        >>> from hartley.tables.opening import open_table
-        >>> read_numeric(open_table({"a": [1, 2]}), ["a"]).values.tolist()
-        [[1.0], [2.0]]
-    """
+    """Read numeric columns of a table, and others as they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if missing not in TREATMENTS:
+    if missing not in ("refuse", "drop"):
         raise OptionError(
             f"The treatment of missing values '{missing}' is unknown",
             hint="choose 'refuse' or 'drop'",
@@ -386,13 +378,7 @@ HINT = "first line: an empty field and the columns; then a column and its covari
 
 @dataclass(frozen=True, eq=False)
 class NamedCovariance:
-    """The covariances of named columns, and their means where they are known.
-
-    Example:
-        >>> known = NamedCovariance.of({"a": {"a": 1, "b": 0.5}, "b": {"a": 0.5, "b": 2}})
-        >>> known.covariance_of(["b", "a"]).tolist(), known.mean is None
-        ([[2.0, 0.5], [0.5, 1.0]], True)
-    """
+    """The covariances of named columns, and their means where they are known."""
 
     names: tuple[str, ...]
     matrix: Floats

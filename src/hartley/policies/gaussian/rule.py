@@ -54,10 +54,6 @@ def noise_source(seed: int | None) -> Callable[[int, int], Floats]:
     With a seed by NumPy's generator, for reproduction. Without one by the words of a cipher under
     a fresh key: the state of an ordinary generator follows from some of its numbers, and somebody
     who knows a few keys would know all the noise.
-
-    Example:
-        >>> noise_source(7)(2, 3).shape, noise_source(None)(2, 3).shape
-        ((2, 3), (2, 3))
     """
     check_seed(seed)
     if seed is not None:
@@ -107,8 +103,6 @@ def channel_information(model: GaussianModel, inner: Floats, noise: Floats) -> f
 
 CHUNK = 65_536
 """Rows drawn at a time."""
-HIDDEN = 1e-9
-"""A share of the variance so small that it is not released at all."""
 MOST_WEIGHTS = 4_000_000
 """Weights of rows and points that are held at a time when a release is reconstructed."""
 SHARPEST = 1e-9
@@ -247,32 +241,15 @@ class GaussianRule:
         """
         hidden, keys = list(names_of(confidential)), list(names_of(key))
         columns = read_numeric(open_table(table), [*hidden, *keys], missing=missing)
-        return cls.from_columns(
-            columns, hidden, keys, distortion=distortion, standardise=standardise, base=base
-        )
-
-    @classmethod
-    def from_columns(  # noqa: PLR0913 - each is one choice of the user's
-        cls,
-        columns: NumericColumns,
-        confidential: Sequence[str],
-        key: Sequence[str],
-        *,
-        distortion: float,
-        standardise: bool = False,
-        base: float = 2,
-    ) -> GaussianRule:
-        """Return the best rule for columns that were read: as ``from_table`` does."""
-        check_names(confidential, key)
-        centre, joint = moments(columns.of([*confidential, *key]))
-        size = len(confidential)
+        check_names(hidden, keys)
+        centre, joint = moments(columns.of([*hidden, *keys]))
         return cls.best_in_units(
             joint,
-            size,
+            len(hidden),
             standardise=standardise,
             distortion=distortion,
-            mean=centre[size:],
-            columns=key,
+            mean=centre[len(hidden) :],
+            columns=keys,
             base=base,
         )
 
@@ -462,7 +439,7 @@ def _parts(model: GaussianModel, bound: GaussianBound) -> tuple[Floats, Floats, 
     half = np.linalg.solve(root, bound.matrix[np.ix_(independent, independent)])
     noise = np.linalg.solve(root, half.T)
     values, vectors = np.linalg.eigh(np.eye(len(independent)) - (noise + noise.T) / 2)
-    places = values > HIDDEN
+    places = values > 1e-9  # so small a share of the variance is not released at all
     shares, vectors = np.minimum(values[places], 1.0), vectors[:, places]
     inner = shares[:, None] * np.linalg.solve(root.T, vectors).T
     return inner, np.sqrt(shares * (1 - shares)), model.spread @ root @ vectors, shares

@@ -14,12 +14,7 @@ from hartley.boxes.intervals import running_error
 from hartley.errors import InputError, OptionError
 from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.policies.column import ColumnPolicy, HiddenSide, Output, read_list, read_number
-from hartley.policies.hypotheses.hypothesis import (
-    Hypothesis,
-    LatticeColumn,
-    read_lattices,
-    read_others,
-)
+from hartley.policies.hypotheses.hypothesis import Hypothesis, LatticeColumn, read_others
 from hartley.policies.hypotheses.lines import BlurringPolicy, StretchPolicy, Threshold
 from hartley.policies.hypotheses.meeting import HidingPolicy, MeetPolicy
 from hartley.policies.hypotheses.open_records import (
@@ -348,16 +343,15 @@ def _read_condition(value: object) -> str | None:
 
 def _read_tables(value: object) -> list[list[int]]:
     tables = [] if value is None else read_list(value, "released")
-    if not all(isinstance(table, list) and all(_is_whole(x) for x in table) for table in tables):
+    if not all(
+        isinstance(table, list) and all(type(x) is int and 0 <= x < 2**32 for x in table)
+        for table in tables
+    ):
         raise OptionError(
             "The field 'released' is not a list of lists of whole numbers",
             hint="let hartley design write the policy",
         )
     return tables
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**32
 
 
 @dataclass(frozen=True)
@@ -453,7 +447,12 @@ class LineColumn(ColumnPolicy):
             )
         reach, low, high = (read_number(fields[key], key) for key in ("reach", "low", "high"))
         step = read_number(fields["step"], "step") if "step" in fields else None
-        others = read_lattices(fields.get("others", {}), {name: step})
+        others, ranges = read_others(fields.get("others", {}), {name: step})
+        for other in ranges:
+            raise OptionError(
+                f"The other column '{other}' is not given by low, high and step",
+                hint='write for example others = {height = ["120", "220", "1"]}',
+            )
         return cls(kind, name, line, reach, low, high, step, others, str(fields.get("sign", ">=")))
 
     @classmethod

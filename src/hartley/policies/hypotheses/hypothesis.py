@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from hartley.boxes.expression import Clause
 
 
-MOST_OPERATIONS = 100
-"""More than anybody writes by hand, and few enough to be nested without end of the stack."""
-
-
 @dataclass(frozen=True)
 class Hypothesis:
     """A condition that somebody would like to decide: true or false of every record.
@@ -59,9 +55,10 @@ class Hypothesis:
         except (SyntaxError, ValueError, MemoryError):
             raise _unreadable(text) from None
         hypothesis = cls(stripped, clause)
-        if _operations(clause) > MOST_OPERATIONS:
+        # More than anybody writes by hand, and few enough to be nested without end of the stack.
+        if _operations(clause) > 100:
             raise OptionError(
-                f"The hypothesis has more than {MOST_OPERATIONS} operations",
+                "The hypothesis has more than 100 operations",
                 hint="compute a part of it as a column of its own first",
             )
         if not hypothesis.names:
@@ -84,12 +81,11 @@ class Hypothesis:
     @property
     def line_column(self) -> str | None:
         """The column that stands alone on one side of a single comparison, if there is one."""
-        if self.clause[0] not in (">=", ">"):
-            return self.names[0] if len(self.names) == 1 else None
-        left, right = self.clause[1].arguments
-        for column, line in ((left, right), (right, left)):
-            if column.operation == "var" and column.arguments[0] not in line.names:
-                return str(column.arguments[0])
+        if self.clause[0] in (">=", ">"):
+            left, right = self.clause[1].arguments
+            for column, line in ((left, right), (right, left)):
+                if column.operation == "var" and column.arguments[0] not in line.names:
+                    return str(column.arguments[0])
         return self.names[0] if len(self.names) == 1 else None
 
     def holds(self, record: Mapping[str, Fraction]) -> bool:
@@ -281,17 +277,6 @@ class LatticeColumn(SteppedRange):
             f"{name} from {exactly(self.low)} to {exactly(self.high)} in steps of "
             f"{exactly(self.step)}"
         )
-
-
-def read_lattices(value: object, moved: Mapping[str, object]) -> dict[str, LatticeColumn]:
-    """Read the columns that are not moved: low, high and step of each."""
-    lattices, ranges = read_others(value, moved)
-    for name in ranges:
-        raise OptionError(
-            f"The other column '{name}' is not given by low, high and step",
-            hint='write for example others = {height = ["120", "220", "1"]}',
-        )
-    return lattices
 
 
 def read_others(

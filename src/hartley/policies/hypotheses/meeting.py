@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 2**22
 """So many records of a lattice are looked at one by one."""
-MOST_DIRECTIONS = 10**6
-"""So many moves within a norm are compared one by one."""
 
 
 class NotMonotone(OptionError):  # noqa: N818 - reads as what it says
@@ -134,7 +132,10 @@ def _direction(  # noqa: PLR0911 - one line a rule
         return _joined(*below)
     if operation in ("-", "neg"):
         return _joined(*below[:-1], _flipped(below[-1], -1))
-    signs = [_sign(part, sides) for part in parts]
+    signs = []  # 1 where a part is never negative, -1 where never positive, None else
+    for part in parts:
+        ends = natural_range(part, sides)
+        signs.append(None if ends is None else 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else None)
     if operation in ("pow", "abs"):
         return _flipped(below[0], signs[0])
     if operation in ("*", "/"):
@@ -142,14 +143,6 @@ def _direction(  # noqa: PLR0911 - one line a rule
         second = below[1] if operation == "*" else _flipped(below[1], -1)
         return _joined(_flipped(below[0], signs[1]), _flipped(second, signs[0]))
     return None
-
-
-def _sign(expression: Expression, sides: Mapping[str, Interval]) -> int | None:
-    """Return 1 where an expression is never negative, -1 where never positive, else None."""
-    ends = natural_range(expression, sides)
-    if ends is None:
-        return None
-    return 1 if ends[0] >= 0 else -1 if ends[1] <= 0 else None
 
 
 def _flipped(direction: int | None, sign: int | None) -> int | None:
@@ -379,8 +372,17 @@ class MeetPolicy(HidingPolicy):
                 hint="leave it out",
             )
         _ = self.form  # what cannot be decided in whole numbers is refused
-        if self.rounding is not None:
-            self._check_rounding()
+        if self.rounding not in (None, "nearest", "down"):
+            raise OptionError(
+                f"The rounding {self.rounding!r} is unknown", hint='choose "nearest" or "down"'
+            )
+        for name in self.move if self.rounding is not None else ():
+            if not self.columns[name].is_whole:
+                raise OptionError(
+                    f"The range of column '{name}' does not end on a step, so that rounding could "
+                    "move a value by more than a step",
+                    hint="declare a range of whole steps",
+                )
         if not any(self.moves):
             raise OptionError(
                 "The reach is below one step: nothing can be hidden",
@@ -395,19 +397,6 @@ class MeetPolicy(HidingPolicy):
                 hint="give a known_within of a step or more, or leave it out",
             )
         _ = self.signs  # a hypothesis that is not monotone is refused
-
-    def _check_rounding(self) -> None:
-        if self.rounding not in ("nearest", "down"):
-            raise OptionError(
-                f"The rounding {self.rounding!r} is unknown", hint='choose "nearest" or "down"'
-            )
-        for name in self.move:
-            if not self.columns[name].is_whole:
-                raise OptionError(
-                    f"The range of column '{name}' does not end on a step, so that rounding could "
-                    "move a value by more than a step",
-                    hint="declare a range of whole steps",
-                )
 
     @cached_property
     def form(self) -> IntegerForm:
@@ -559,7 +548,7 @@ def best_direction(
     if norm not in ("sup", "l1", "l2"):
         raise OptionError(f"The norm {norm!r} is unknown", hint="choose sup, l1 or l2")
     most = [math.floor(reach / step) if by else 0 for step, by in zip(steps, weights, strict=True)]
-    if math.prod(m + 1 for m in most) > MOST_DIRECTIONS:
+    if math.prod(m + 1 for m in most) > 10**6:
         raise OptionError(
             f"A reach of {exactly(reach)} allows too many moves to compare them",
             hint="give a reach for every moved column, and leave out the norm",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -37,12 +38,6 @@ if TYPE_CHECKING:
     from hartley.tables.release_rules import Tree
 
 
-MOST_LOOKS = 10**8
-"""Up to so many moves of all records together are looked at."""
-FINEST = 2**80
-"""Errors are rounded up to one part in this many, which a double holds."""
-LARGEST_ERROR = Fraction(1, 2**20)
-"""In steps; a line that is known no better decides too little."""
 PARTS = 64
 """A range is cut into this many parts to bound the slope of the line."""
 
@@ -102,12 +97,7 @@ class OpenRecords:
         return 1 - Fraction(self.pairs, self.records)
 
     def __add__(self, other: OpenRecords) -> OpenRecords:
-        return OpenRecords(
-            self.records + other.records,
-            self.open + other.open,
-            self.pairs + other.pairs,
-            self.outputs + other.outputs,
-        )
+        return OpenRecords(*map(operator.add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
@@ -117,10 +107,6 @@ class OpenShare:
     .. math:: PrivX \ge \log_2 \frac{1}{1 - share}
 
     For records that cannot be counted, since some of their values have no step. A bound.
-
-    Example:
-        >>> round(OpenShare(Fraction(4, 11)).bits, 6)
-        0.652077
     """
 
     share: Fraction
@@ -220,12 +206,7 @@ def _overlap(first: tuple[Any, Any], second: tuple[Any, Any]) -> NDArray[np.int6
 def count_bands(
     near: NDArray[np.int64], line: NDArray[np.int64], beyond: NDArray[np.int64], last: int
 ) -> OpenRecords:
-    """Count the open records of many fibres on which everything near a line becomes the line.
-
-    Example:
-        >>> count_bands(np.array([4]), np.array([5]), np.array([7]), 10)
-        OpenRecords(records=11, open=3, pairs=1, outputs=1)
-    """
+    """Count the open records of many fibres on which everything near a line becomes the line."""
     below, above = line - near, beyond - line
     smaller = np.minimum(below, above)
     shared = smaller > 0
@@ -361,7 +342,7 @@ def count_coverable(policy: MeetPolicy) -> int | None:
         for name, column in columns.items()
     ]
     looks = math.prod(shape) * math.prod(2 * radius + 1 for radius in radii)
-    if policy.known_within is not None or looks > MOST_LOOKS:
+    if policy.known_within is not None or looks > 10**8:
         return None
     moves = ball(policy.norm, radii, [column.step for column in columns.values()], reach)
     holds = np.broadcast_to(policy.holds(open_grid(columns, columns)), shape)
@@ -491,7 +472,7 @@ class ContinuousMeetPolicy(HidingPolicy):
                 "The reach, or what is known beforehand, is below one step: nothing can be hidden",
                 hint="allow values to be moved by a step or more",
             )
-        if self.line_error > LARGEST_ERROR:
+        if self.line_error > Fraction(1, 2**20):  # steps: it would decide too little
             raise OptionError(
                 f"In doubles the line of '{one_line(self.hypothesis.text)}' is not known well "
                 "enough within the declared ranges",
@@ -522,7 +503,7 @@ class ContinuousMeetPolicy(HidingPolicy):
         error = double_error(self.line, self.ranges)
         # Twice as much leaves room for the sum and the difference with it.
         error = 2 * error + 4 * UNIT * (self.lattice.last + 1)
-        return Fraction(math.ceil(error * FINEST), FINEST)
+        return Fraction(math.ceil(error * 2**80), 2**80)  # up, to what a double holds
 
     @cached_property
     def trees(self) -> dict[str, Tree]:
@@ -554,15 +535,12 @@ class ContinuousMeetPolicy(HidingPolicy):
         full = Interval(low, high, low_closed=False, high_closed=False)
         fibres = volume(box, self.line, full, gap=gap)
         share = fibres.low / box.volume
-        near = min(share, self._share_near_values())
+        # At most the share of the fibres whose line is closer to a value than its error.
+        near = min(share, *(map(self._share_near_values, self.line.names)), Fraction(1))
         least = max(Fraction(0), (2 * distance * share - 2 * near) / (last + 1))
         return OpenShare(least, fibres.reached)
 
-    def _share_near_values(self) -> Fraction:
-        """Return at most the share of the fibres whose line is closer to a value than its error."""
-        return min(map(self._share_near_values_along, self.line.names), default=Fraction(1))
-
-    def _share_near_values_along(self, name: str) -> Fraction:
+    def _share_near_values(self, name: str) -> Fraction:
         # A line that rises or falls by L at least for every unit of a column is within e of a given
         # whole number on a length of 2e/L at most. Where its slope may be zero a whole part counts.
         side, total = self.ranges[name], Fraction(0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+import operator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -30,19 +31,10 @@ MOST_POINTS = 2**20
 """A comparison is decided at up to this many combinations of values."""
 MOST_PARTS = 2000
 """Up to this many stretches of values are sent to an engine."""
-LARGEST_INT64 = 2**62
-"""With room for one sum."""
-MOST_BITS = 4096
-"""Integers of more binary digits are refused: powers of powers take for ever."""
 
 
 def runs(values: Sequence[int]) -> list[tuple[int, Tree]]:
-    """Return where a list changes its value, and the value from there on.
-
-    Example:
-        >>> runs([7, 7, 3])
-        [(0, ('const', '7')), (2, ('const', '3'))]
-    """
+    """Return where a list changes its value, and the value from there on."""
     return starts([("const", str(value)) for value in values])
 
 
@@ -54,12 +46,7 @@ def starts(trees: Sequence[Tree]) -> list[tuple[int, Tree]]:
 
 
 def chosen(value: Tree, listed: Sequence[tuple[int, Tree]]) -> Tree:
-    """Return the formula of the last start that is not above a value, by bisection.
-
-    Example:
-        >>> chosen(("var", "x"), runs([7, 7, 3]))
-        ('if', ('<', ('var', 'x'), ('const', '2')), ('const', '7'), ('const', '3'))
-    """
+    """Return the formula of the last start that is not above a value, by bisection."""
     if len(listed) == 1:
         return listed[0][1]
     middle = len(listed) // 2
@@ -113,7 +100,12 @@ def tabled_side(
         name: np.moveaxis(holds, axis, -1).reshape(-1, shape[axis])
         for axis, name in enumerate(names)
     }
-    parts = {name: _count_parts(rows) for name, rows in fibres.items()}
+    parts = {}
+    for name, rows in fibres.items():  # the stretches of all fibres that differ from the one before
+        changed = np.ones(len(rows), bool)
+        changed[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        switches = (rows[:, 1:] != rows[:, :-1]).sum(axis=1)
+        parts[name] = int((switches + 1)[changed].sum())
     along = min(parts, key=parts.__getitem__)
     if parts[along] > MOST_PARTS:
         raise OptionError(
@@ -139,28 +131,20 @@ def _tree(rows: NDArray[np.bool_], name: str, fibre: Tree) -> Tree:
     return chosen(fibre, starts(leaves))
 
 
-def _count_parts(rows: NDArray[np.bool_]) -> int:
-    """Count the stretches of all fibres that differ from the one before them."""
-    changed = np.ones(len(rows), bool)
-    changed[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    switches = (rows[:, 1:] != rows[:, :-1]).sum(axis=1)
-    return int((switches + 1)[changed].sum())
-
-
 def _truths(
     sign: str, expression: Expression, columns: Mapping[str, LatticeColumn]
 ) -> NDArray[np.bool_]:
     """Decide a comparison at every combination of values, the last column running fastest."""
     names = expression.names
-    shape = tuple(columns[name].last + 1 for name in names)
-    places = np.unravel_index(np.arange(math.prod(shape)), shape)
+    indices = np.indices([columns[name].last + 1 for name in names])
 
-    def numbers(name: str, indices: NDArray[np.intp]) -> ExactColumn:
-        column = columns[name]
+    def numbers(column: LatticeColumn, at: NDArray[np.intp]) -> ExactColumn:
         doubles = np.array([float(column.value(index)) for index in range(column.last + 1)])
-        return ExactColumn(doubles[indices], lambda i: column.value(int(indices[i])))
+        return ExactColumn(doubles[at], lambda i: column.value(int(at[i])))
 
-    points = {name: numbers(name, at) for name, at in zip(names, places, strict=True)}
+    points = {
+        name: numbers(columns[name], at.ravel()) for name, at in zip(names, indices, strict=True)
+    }
     can_hold, can_fail = truth_at((sign, expression), points)
     if (can_hold & can_fail).any():
         raise undecided(expression)
@@ -228,7 +212,7 @@ class WholeNumber:
         # Multiplied one by one, so that no intermediate is larger than the larger end.
         widest = max(abs(self.low), abs(self.high)) ** exponent
         power = self.made(("pow", self.tree, exponent), ends, self)
-        return WholeNumber(power.tree, power.low, power.high, max(power.peak, widest))
+        return replace(power, peak=max(power.peak, widest))
 
     def size(self) -> WholeNumber:
         """Return the absolute value."""
@@ -253,16 +237,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class IntegerForm:
-    """A hypothesis over indices: a tree that is 1 where it holds and 0 elsewhere.
-
-    Example:
-        >>> from hartley.policies.hypotheses.hypothesis import Hypothesis
-        >>> from hartley.policies.hypotheses.hypothesis import LatticeColumn
-        >>> half = LatticeColumn(0, 10, "0.5")
-        >>> form = IntegerForm.of(Hypothesis.parse("x >= 7/3"), {"x": half})
-        >>> [int(side) for side in form.at({"x": np.arange(3, 7)})]
-        [0, 0, 1, 1]
-    """
+    """A hypothesis over indices: a tree that is 1 where it holds and 0 elsewhere."""
 
     tree: Tree
     peak: int
@@ -286,13 +261,13 @@ class IntegerForm:
 
 def as_integers(indices: Mapping[str, Any], peak: int) -> dict[str, Any]:
     """Return arrays of indices in a type that holds every number up to a size."""
-    kind: Any = np.int64 if peak <= LARGEST_INT64 else object
+    kind: Any = np.int64 if peak <= 2**62 else object  # with room for one sum
     return {name: np.asarray(array).astype(kind) for name, array in indices.items()}
 
 
 def _refuse_long(bits: int) -> None:
-    """Refuse integers that nobody means."""
-    if bits > MOST_BITS:
+    """Refuse integers that nobody means: powers of powers take for ever."""
+    if bits > 4096:
         raise OptionError(
             "The hypothesis takes numbers that are too large to compute with",
             hint="use smaller powers",
@@ -301,7 +276,9 @@ def _refuse_long(bits: int) -> None:
 
 def _sides(clause: Clause, columns: Mapping[str, LatticeColumn]) -> tuple[Tree, int]:
     word, *parts = clause
-    if word in (">=", ">") and any(node.operation in _FUNCTIONS for node in parts[0].nodes()):
+    if word in (">=", ">") and any(
+        node.operation in ("exp", "log", "sqrt") for node in parts[0].nodes()
+    ):  # whose values are not rational
         for name in parts[0].names:
             declared_column(name, columns)
         return tabled_side(word, parts[0], columns)
@@ -409,10 +386,6 @@ def _extreme(operation: str) -> Callable[[Ratio, Ratio], Ratio]:
     return choose
 
 
-def _negate(ratio: Ratio) -> Ratio:
-    return Ratio(-ratio.scale, ratio.above, ratio.below)
-
-
 def _multiply(first: Ratio, second: Ratio) -> Ratio:
     above, below = first.above.times(second.above), first.below.times(second.below)
     return Ratio(first.scale * second.scale, above, below)
@@ -439,19 +412,15 @@ def _power(ratio: Ratio, exponent: int) -> Ratio:
 
 _OPERATIONS: dict[str, Callable[..., Ratio]] = {
     "+": _add,
-    "-": lambda first, second: _add(first, _negate(second)),
+    "-": lambda first, second: _add(first, replace(second, scale=-second.scale)),
     "*": _multiply,
     "/": _divide,
-    "neg": _negate,
+    "neg": lambda ratio: replace(ratio, scale=-ratio.scale),
     "pow": _power,
     "abs": lambda ratio: Ratio(abs(ratio.scale), ratio.above.size(), ratio.below),
     "min": _extreme("min"),
     "max": _extreme("max"),
 }
-
-
-_FUNCTIONS = ("exp", "log", "sqrt")
-"""Operations whose values are not rational."""
 
 
 def evaluate(tree: Tree, indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as what goes in
@@ -467,26 +436,21 @@ def evaluate(tree: Tree, indices: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a
 
 
 _EVALUATED: dict[str, Callable[..., Any]] = {
-    "+": lambda first, second: first + second,
-    "-": lambda first, second: first - second,
-    "*": lambda first, second: first * second,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
     "abs": abs,
     "min": np.minimum,
     "max": np.maximum,
-    "<": lambda first, second: first < second,
-    "<=": lambda first, second: first <= second,
-    "and": lambda first, second: first & second,
+    "<": operator.lt,
+    "<=": operator.le,
+    "and": operator.and_,
     "if": np.where,
 }
 
 
 def substitute(tree: Tree, replaced: Mapping[str, Tree]) -> Tree:
-    """Return a tree in which columns are replaced by other trees.
-
-    Example:
-        >>> substitute(("+", ("var", "x"), ("const", "1")), {"x": ("var", "y")})
-        ('+', ('var', 'y'), ('const', '1'))
-    """
+    """Return a tree in which columns are replaced by other trees."""
     if tree[0] == "var":
         return replaced.get(tree[1], tree)
     return tuple(substitute(part, replaced) if isinstance(part, tuple) else part for part in tree)

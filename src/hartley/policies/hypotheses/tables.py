@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 MOST_PROGRAM_RECORDS = 600
 """Of so many coverable records the best table is looked for by an integer program."""
-MOST_NODES = 500
-"""This many nodes of its tree are looked at; then the best table so far counts."""
 MOST_TABLE_RECORDS = 2**16
 """Up to this many records are written down in tables."""
 MOST_RUNS = 2000
@@ -81,7 +79,7 @@ def best_box(
     moves: NDArray[np.bool_],
     possible: NDArray[Any] | None = None,
     *,
-    nodes: int = MOST_NODES,
+    nodes: int = 500,
 ) -> BoxTable:
     """Return a policy on several columns that leaves many records open: the most, if it is small.
 
@@ -131,10 +129,7 @@ def _marked(sides: NDArray[np.bool_], possible: NDArray[np.bool_]) -> list[bool 
 
 
 def _program_outputs(
-    flat: NDArray[np.bool_],
-    can_be: NDArray[np.bool_],
-    near: list[NDArray[np.int64]],
-    nodes: int,
+    flat: NDArray[np.bool_], can_be: NDArray[np.bool_], near: list[NDArray[np.int64]], nodes: int
 ) -> tuple[list[int], bool]:
     r"""Return the open outputs that an integer program proposes, and whether it came to its end.
 
@@ -213,13 +208,10 @@ def _assigned(
             break
         opened = complete
     counts = {y: [1, 1] for y in opened}
-    taken = set()
-    for of_side in representatives:
-        for y, r in of_side.items():
-            released[r] = y
-            taken.add(r)
+    taken = {r: y for of_side in representatives for y, r in of_side.items()}
     for r in np.flatnonzero(can_be).tolist():
         if r in taken:
+            released[r] = taken[r]
             continue
         choices = [y for y in near[r].tolist() if y in counts]
         if choices:  # where its side is in the minority, then where it stays

@@ -17,10 +17,10 @@ from hartley.policies.distortion.problem import check_wish, read_distortion
 from hartley.policies.random.matrix import guessing_gain, without_dust, write_values
 from hartley.policies.random.pram import Pram, read_frequencies
 from hartley.report import Grid, Heading, Readable, Report, Section
-from hartley.text import conjugate, count_of, listed, value_text
+from hartley.text import conjugate, count_of, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 10_000_000
 """Combinations of the values of several columns that are estimated together, at most."""
-CHANCE = 1e-6
-"""A table fits a policy unless its estimates were, by chance, less likely than this."""
-ROUNDING = 1e-9
-"""How far doubles may move an estimate."""
 RANK_TOLERANCE = 1e-10
 """Directions in which a matrix is smaller than this are taken for lost."""
 
@@ -213,7 +209,14 @@ def estimate_from_counts(
     rows = int(observed.sum())
     if rows < 1:
         raise OptionError("There are no rows to estimate from", hint="pass a table with rows")
-    _refuse_impossible(observed, rules)
+    for axis, rule in enumerate(rules):
+        never = ~rule.matrix.parts.any(axis=0)
+        if np.take(observed, np.flatnonzero(never), axis=axis).any():
+            named = f"'{rule.name}'" if rule.columns else "that is estimated"
+            raise OptionError(
+                f"The column {named} holds a value that the policy never releases",
+                hint="pass the table that was perturbed by this policy",
+            )
     masked = observed / rows
     inverses = [left_inverse(rule) for rule in rules]
     shares = _along_axes(masked, inverses)
@@ -232,18 +235,6 @@ def estimate_from_counts(
     return estimate.project() if project else estimate
 
 
-def _refuse_impossible(observed: Floats, rules: Sequence[Pram]) -> None:
-    """Refuse counts of a value that a rule lists and never releases."""
-    for axis, rule in enumerate(rules):
-        never = ~rule.matrix.parts.any(axis=0)
-        if np.take(observed, np.flatnonzero(never), axis=axis).any():
-            named = f"'{rule.name}'" if rule.columns else "that is estimated"
-            raise OptionError(
-                f"The column {named} holds a value that the policy never releases",
-                hint="pass the table that was perturbed by this policy",
-            )
-
-
 def _misfit(shares: Floats, errors: Floats) -> float | None:
     """Return by how many standard errors a share is impossible, where chance explains it no more.
 
@@ -251,9 +242,10 @@ def _misfit(shares: Floats, errors: Floats) -> float | None:
     as sums of many independent draws do. Every estimate could err to one side, so that the
     quantile grows with their number.
     """
-    beyond = np.maximum(-shares, shares - 1) - ROUNDING
-    worst = float((beyond / np.maximum(errors, ROUNDING)).max())
-    return worst if worst > NormalDist().inv_cdf(1 - CHANCE / shares.size) else None
+    rounding = 1e-9  # how far doubles may move an estimate
+    beyond = np.maximum(-shares, shares - 1) - rounding
+    worst = float((beyond / np.maximum(errors, rounding)).max())
+    return worst if worst > NormalDist().inv_cdf(1 - 1e-6 / shares.size) else None
 
 
 def left_inverse(pram: Pram) -> Floats:
@@ -336,10 +328,14 @@ class Estimator(ABC):
 
 
 class NumericEstimator(Estimator):
-    """Values of one or several numeric columns, as integers over a common denominator."""
+    """Values of one or several numeric columns, as integers over a common denominator.
 
-    def __init__(self, values: Sequence[Value], column: str | None) -> None:
-        self.several = isinstance(values[0], tuple)
+    The best estimate is the mean, rounded to a double, for squared distortion; for absolute
+    distortion it is the least median, column by column.
+    """
+
+    def __init__(self, values: Sequence[Value], column: str | None, *, squared: bool) -> None:
+        self.squared, self.several = squared, isinstance(values[0], tuple)
         rows = [_exact_numbers(value) for value in values]
         if any(row is None for row in rows):
             named = "The list of values" if column is None else f"Column '{column}'"
@@ -356,7 +352,7 @@ class NumericEstimator(Estimator):
 
     def estimate(self, weights: Integers) -> Value:
         """Return the best estimate where every value has a weight."""
-        parts = tuple(self.centre(column, weights) for column in self.columns)
+        parts = tuple(self._centre(column, weights) for column in self.columns)
         return parts if self.several else parts[0]
 
     def error(self, released: Value, weights: Integers) -> Fraction | None:
@@ -365,31 +361,27 @@ class NumericEstimator(Estimator):
         if numbers is None or len(numbers) != len(self.columns):
             return None
         errors = (
-            self.distance(column, number, weights)
+            self._distance(column, number, weights)
             for column, number in zip(self.columns, numbers, strict=True)
         )
         return sum(errors, Fraction(0))
 
-    @abstractmethod
-    def centre(self, column: Integers, weights: Integers) -> float:
+    def _centre(self, column: Integers, weights: Integers) -> float:
         """Return the best number of one column."""
+        if self.squared:
+            return float(Fraction(int(column @ weights), int(weights.sum()) * self.scale))
+        order = np.argsort(column, kind="stable")
+        sums = np.cumsum(weights[order])
+        place = int(np.flatnonzero(2 * sums >= sums[-1])[0])
+        median = Fraction(int(column[order[place]]), self.scale)
+        return int(median) if median.denominator == 1 else float(median)
 
-    @abstractmethod
-    def distance(self, column: Integers, number: Fraction, weights: Integers) -> Fraction:
+    def _distance(self, column: Integers, number: Fraction, weights: Integers) -> Fraction:
         """Return the total distortion of a number in one column."""
-
-
-class MeanEstimator(NumericEstimator):
-    """Squared distortion: the mean, rounded to a double."""
-
-    def centre(self, column: Integers, weights: Integers) -> float:
-        """Return the best number of one column."""
-        return float(Fraction(int(column @ weights), int(weights.sum()) * self.scale))
-
-    def distance(self, column: Integers, number: Fraction, weights: Integers) -> Fraction:
-        """Return the total distortion of a number in one column."""
-        # sum w (x - a/b)^2 with x = n/s is the sum of w (n b - a s)^2 over (s b)^2.
         above, below = number.numerator * self.scale, number.denominator
+        if not self.squared:
+            return Fraction(int(abs(column * below - above) @ weights), self.scale * below)
+        # sum w (x - a/b)^2 with x = n/s is the sum of w (n b - a s)^2 over (s b)^2.
         total = (
             int((column * column) @ weights) * below**2
             - 2 * int(column @ weights) * below * above
@@ -398,28 +390,10 @@ class MeanEstimator(NumericEstimator):
         return Fraction(total, (self.scale * below) ** 2)
 
 
-class MedianEstimator(NumericEstimator):
-    """Absolute distortion: the least median, column by column."""
-
-    def centre(self, column: Integers, weights: Integers) -> float:
-        """Return the best number of one column."""
-        order = np.argsort(column, kind="stable")
-        sums = np.cumsum(weights[order])
-        place = int(np.flatnonzero(2 * sums >= sums[-1])[0])
-        median = Fraction(int(column[order[place]]), self.scale)
-        return int(median) if median.denominator == 1 else float(median)
-
-    def distance(self, column: Integers, number: Fraction, weights: Integers) -> Fraction:
-        """Return the total distortion of a number in one column."""
-        above, below = number.numerator * self.scale, number.denominator
-        return Fraction(int(abs(column * below - above) @ weights), self.scale * below)
-
-
 class LikeliestValue(Estimator):
     """Zero-one distortion: the likeliest value, the first of equally likely ones."""
 
-    def __init__(self, values: Sequence[Value], column: str | None) -> None:
-        del column  # values of any kind have frequencies
+    def __init__(self, values: Sequence[Value]) -> None:
         self.values = tuple(values)
         self.places = {value: place for place, value in enumerate(values)}
 
@@ -466,16 +440,14 @@ def read_estimator(
 ) -> tuple[Estimator, str]:
     """Return how a distortion of key values estimates, and its name."""
     if isinstance(distortion, str):
-        known: dict[str, Callable[[Sequence[Value], str | None], Estimator]] = {
-            "squared": MeanEstimator,
-            "absolute": MedianEstimator,
-            "zero_one": LikeliestValue,
-        }
-        if distortion not in known:
+        if distortion == "zero_one":
+            return LikeliestValue(values), distortion
+        if distortion not in ("squared", "absolute"):
             raise OptionError(
-                f"There is no distortion called {distortion}", hint=f"choose from {listed(known)}"
+                f"There is no distortion called {distortion}",
+                hint="choose from squared, absolute and zero_one",
             )
-        return known[distortion](values, column), distortion
+        return NumericEstimator(values, column, squared=distortion == "squared"), distortion
     costs, _ = read_distortion(distortion, values)
     if costs.shape[1] not in {len(values), len(released)}:
         raise OptionError(
@@ -496,11 +468,6 @@ def _exact_numbers(value: Value) -> list[Fraction] | None:
 
 # --- best matrix ----------------------------------------------------------------------------------
 # The random rule that helps a guess least, within a mean distortion: a linear programme.
-
-NEAREST = 0.4
-"""The share of the released values that every value may be released as at first."""
-LEAST_NEAREST = 20
-TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -582,7 +549,7 @@ def least_leaking(  # noqa: PLR0913 - each is one choice of the user's
 def _solve(guess: Floats, costs: Floats, limit: float) -> tuple[Floats, float, float]:
     """Return the rule, its gain, and a gain that no rule is below."""
     keys, released = costs.shape
-    near = max(LEAST_NEAREST, math.ceil(NEAREST * released))
+    near = max(20, math.ceil(0.4 * released))  # as which every value may be released at first
     live = np.zeros(costs.shape, bool)
     nearest = np.argsort(costs, axis=1, kind="stable")[:, :near]
     live[np.arange(keys)[:, None], nearest] = True
@@ -593,7 +560,7 @@ def _solve(guess: Floats, costs: Floats, limit: float) -> tuple[Floats, float, f
         totals = over.sum(axis=0)
         bound = float(price.sum() - weight * limit) / max(float(totals.max()), 1.0)
         more = (over > 0) & (totals > 1) & ~live
-        if gain - bound <= TOLERANCE * gain or not more.any():
+        if gain - bound <= 1e-9 * gain or not more.any():
             return rule, gain, bound
         live |= more
 
@@ -612,10 +579,7 @@ def solve_live(
     tops = sp.csr_matrix(
         (
             np.concatenate([guess[x], -np.ones(len(x)), costs[x, y]]),
-            (
-                np.concatenate([pairs, pairs, last]),
-                np.concatenate([pairs, len(x) + place, pairs]),
-            ),
+            (np.concatenate([pairs, pairs, last]), np.concatenate([pairs, len(x) + place, pairs])),
         ),
         shape=(len(x) + 1, len(x) + len(used)),
     )

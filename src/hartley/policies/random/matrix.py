@@ -24,26 +24,16 @@ if TYPE_CHECKING:
 # --- matrix ---------------------------------------------------------------------------------------
 
 
-DIGITS = 15
-"""Doubles are read as decimals of so many digits; what is lost goes to the largest of the row."""
 ROOM = 2**62
 """The largest common denominator, and the resolution of a draw."""
 TOLERANCE = 1e-9
 """How far the sum of a row of doubles may be from 1."""
 MOST_VALUES = 4000
-DUST = 1e-7
-"""What a solver leaves of nothing is smaller, and what it means to release is larger."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExactMatrix:
-    """Probabilities parts / whole in lowest terms, every row adding up to 1 exactly.
-
-    Example:
-        >>> matrix = ExactMatrix.of([["2/3", "1/3"], [0.25, 0.75]])
-        >>> matrix.whole, matrix.parts.tolist()
-        (12, [[8, 4], [3, 9]])
-    """
+    """Probabilities parts / whole in lowest terms, every row adding up to 1 exactly."""
 
     parts: NDArray[np.int64]
     whole: int
@@ -64,7 +54,11 @@ class ExactMatrix:
         if all(isinstance(entry, (float, int, np.number)) for row in rows for entry in row):
             return _of_doubles(np.array(rows, dtype=np.float64))
         exact = [
-            [parse_number(_text(entry), name="a probability") for entry in row] for row in rows
+            [
+                parse_number(str(p) if isinstance(p, Decimal) else p, name="a probability")
+                for p in row
+            ]
+            for row in rows
         ]
         for number, row in enumerate(exact, 1):
             _check_row(row, sum(row), number, Fraction(0))
@@ -143,12 +137,8 @@ def _rows(matrix: object) -> list[list[Any]]:
     return rows
 
 
-def _text(entry: object) -> object:
-    return str(entry) if isinstance(entry, Decimal) else entry
-
-
 def _of_doubles(matrix: NDArray[np.float64]) -> ExactMatrix:
-    """Round doubles to decimals of 15 digits, so that every row adds up to 1 exactly."""
+    """Round doubles to decimals of 15 digits; the largest of a row takes what it then lacks."""
     if matrix.ndim != 2 or matrix.size == 0:
         raise OptionError(
             "The matrix is not a table of probabilities", hint="give one row per value"
@@ -160,7 +150,7 @@ def _of_doubles(matrix: NDArray[np.float64]) -> ExactMatrix:
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         _check_row(matrix[at].tolist(), float(sums[at]), at + 1, Fraction(TOLERANCE))
-    whole = 10**DIGITS
+    whole = 10**15
     parts = np.rint(matrix * whole).astype(np.int64)
     parts[np.arange(len(parts)), parts.argmax(axis=1)] += whole - parts.sum(axis=1)
     return ExactMatrix(parts, whole)
@@ -200,7 +190,7 @@ def without_dust(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         >>> without_dust(np.array([[0.75, 0.25], [1.0, 1e-13]])).tolist()
         [[0.75, 0.25], [1.0, 0.0]]
     """
-    swept = np.where(matrix < DUST, 0.0, matrix)
+    swept = np.where(matrix < 1e-7, 0.0, matrix)  # what a rule means to release is larger
     rows: NDArray[np.float64] = swept / swept.sum(axis=1, keepdims=True)
     return rows
 
@@ -209,12 +199,7 @@ def without_dust(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def retaining(probability: object, values: int) -> ExactMatrix:
-    """Return the matrix that keeps a value with a probability, else draws one of the others.
-
-    Example:
-        >>> retaining("0.8", 3).texts()[0]
-        ['0.8', '0.1', '0.1']
-    """
+    """Return the matrix that keeps a value with a probability, else draws one of the others."""
     probability_kept = parse_number(probability, name="the probability to keep a value")
     if not 0 <= probability_kept <= 1:
         raise OptionError(
@@ -240,11 +225,6 @@ def invariant(matrix: ExactMatrix, frequencies: NDArray[np.float64]) -> ExactMat
     Gouweleeuw, Kooiman, Willenborg and de Wolf 1998: after a first draw y, the second stage draws
     what y may have come from. pi R = pi up to the 15 digits of an entry, which is checked. Two
     products of matrices.
-
-    Example:
-        >>> preserving = invariant(retaining("0.8", 2), np.array([0.9, 0.1]))
-        >>> (np.array([0.9, 0.1]) @ preserving.doubles).round(14).tolist()
-        [0.9, 0.1]
     """
     first = matrix.doubles
     mass = frequencies @ first
@@ -353,12 +333,7 @@ def check_values(values: Sequence[Value], columns: int) -> tuple[Value, ...]:
 
 
 def write_values(values: Sequence[Value]) -> list[Any]:
-    """Return values as a policy file holds them.
-
-    Example:
-        >>> write_values(["a", None]), write_values([(1, 0.5)])
-        (['a', {'missing': True}], [[1, {'number': '0.5'}]])
-    """
+    """Return values as a policy file holds them."""
     return [_write(value) for value in values]
 
 

@@ -37,7 +37,7 @@ from hartley.tables.release_rules import Keep
 from hartley.text import number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import ArrayLike, NDArray
@@ -116,10 +116,8 @@ class Pram(ColumnPolicy):
         known = check_values(values, width)
         out = known if released is None else check_values(released, width)
         out = known if out == known else out  # 1, 1.0 and True: in the form of the values
-        for name, value in (
-            *(("matrix", exact), ("values", known)),
-            *(("released", out), ("columns", columns)),
-        ):
+        fields = {"matrix": exact, "values": known, "released": out, "columns": columns}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     # --- where rules come from ----------------------------------------------------------------
@@ -248,12 +246,6 @@ class Pram(ColumnPolicy):
             released=None if released is None else read_values(released, "released"),
         )
 
-    @classmethod
-    def from_fields(cls, kind: str, name: str, fields: Mapping[str, object]) -> Pram:
-        """Build it from the fields of a file."""
-        _ = kind  # there is one
-        return cls.read(name, **fields)
-
     def outputs(self) -> Output:
         """Return that nothing is counted: what is drawn at random is measured by its gain."""
         return Output(self.name, None, frozenset({self.name}))
@@ -325,12 +317,7 @@ class Pram(ColumnPolicy):
 
 
 def keystream_key(seed: Seed, rule: str) -> NDArray[np.uint32]:
-    """Return the 256-bit key of a draw: of the seed and the rule, or of fresh random bytes.
-
-    Example:
-        >>> keystream_key(1, "a rule").tolist() == keystream_key(1, "another").tolist()
-        False
-    """
+    """Return the 256-bit key of a draw: of the seed and the rule, or of fresh random bytes."""
     if seed is None:
         seed = fresh_seed()
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer, bytes)) or seed == b"":
@@ -522,7 +509,13 @@ def pram_leakage(
                 f"{len(pram.values)} values",
                 hint="give one column per value of the matrix",
             )
-        confidential = _confidential(read, matrix.doubles)
+        released = JointDistribution(read.matrix @ matrix.doubles)
+        confidential = ConfidentialLeakage(
+            average=mutual_information(released),
+            unperturbed=mutual_information(read),
+            closeness=t_closeness(released),
+            disclosure=delta_disclosure(released),
+        )
     return PramLeakage(
         columns=pram.columns,
         gain=gain,
@@ -536,33 +529,12 @@ def pram_leakage(
     )
 
 
-def _confidential(joint: JointDistribution, rule: NDArray[np.float64]) -> ConfidentialLeakage:
-    released = JointDistribution(joint.matrix @ rule)
-    return ConfidentialLeakage(
-        average=mutual_information(released),
-        unperturbed=mutual_information(joint),
-        closeness=t_closeness(released),
-        disclosure=delta_disclosure(released),
-    )
-
-
 # --- drawing --------------------------------------------------------------------------------------
 # Draw the perturbed columns of a table, chunk by chunk, and count what was there and what came.
 
 
 class TableDraw:
-    """What turns Arrow chunks of a table, in their order, into perturbed ones.
-
-    Example:
-        >>> import pyarrow as pa
-        >>> from hartley.policies.random.pram import Pram
-        >>> swap = Pram([[0, 1], [1, 0]], ["F", "M"], column="sex")
-        >>> draw = TableDraw([swap])
-        >>> draw(pa.table({"age": [30, 40], "sex": ["F", "M"]})).to_pydict()
-        {'age': [30, 40], 'sex': ['M', 'F']}
-        >>> draw.before[0].tolist(), draw.after[0].tolist(), draw.changed
-        ([1, 1], [1, 1], [2])
-    """
+    """What turns Arrow chunks of a table, in their order, into perturbed ones."""
 
     def __init__(self, prams: Sequence[Pram], *, seed: Seed = None) -> None:
         self.prams = tuple(prams)
@@ -570,7 +542,12 @@ class TableDraw:
         self.after: list[NDArray[np.int64]] = [np.zeros(len(p.released), np.int64) for p in prams]
         self.changed = [0] * len(self.prams)
         """How many rows came out otherwise than they were, of each rule."""
-        self._same = [_same_places(pram) for pram in self.prams]
+        # Where each value stands among the released ones; -1 where it does not.
+        places = [{value: place for place, value in enumerate(p.released)} for p in prams]
+        self._same = [
+            np.array([known.get(value, -1) for value in pram.values], np.int32)
+            for pram, known in zip(prams, places, strict=True)
+        ]
         self._seed = fresh_seed() if seed is None else seed
         self._row = 0
         self._coders: list[Coder] | None = None
@@ -587,23 +564,13 @@ class TableDraw:
             codes = coder.encode([chunk.column(name) for name in pram.columns])
             _refuse_unknown(pram, codes, chunk)
             drawn = pram.draw(codes, seed=self._seed, first=self._row)
-            self._count(place, codes, drawn)
+            self.before[place] += np.bincount(codes, minlength=len(pram.values))
+            self.after[place] += np.bincount(drawn, minlength=len(pram.released))
+            self.changed[place] += int((self._same[place][codes] != drawn).sum())
             for name, column in zip(pram.columns, coder.decode(drawn), strict=True):
                 chunk = chunk.set_column(chunk.column_names.index(name), name, column)
         self._row += chunk.num_rows
         return chunk
-
-    def _count(self, place: int, codes: NDArray[np.int32], drawn: NDArray[np.int32]) -> None:
-        pram = self.prams[place]
-        self.before[place] += np.bincount(codes, minlength=len(pram.values))
-        self.after[place] += np.bincount(drawn, minlength=len(pram.released))
-        self.changed[place] += int((self._same[place][codes] != drawn).sum())
-
-
-def _same_places(pram: Pram) -> NDArray[np.int32]:
-    """Return where each value stands among the released ones; -1 where it does not."""
-    known = {value: place for place, value in enumerate(pram.released)}
-    return np.array([known.get(value, -1) for value in pram.values], np.int32)
 
 
 def _refuse_unknown(pram: Pram, codes: NDArray[np.int32], chunk: Any) -> None:  # noqa: ANN401 - likewise

@@ -102,15 +102,12 @@ class ReconstructedRelease:
         estimate = ESTIMATES.get(self.distance, "best of the values that can be released")
         measured = f"mean {self.distance.replace('_', '-')} distortion"
         after = few_digits(float(self.distortion), 6)
+        step = f"Every released value was replaced by the {estimate}: the {measured} is {after}."
         if self.is_fixed:
             step = (
                 f"Every released value is already the {estimate}: the {measured} stays at {after}."
             )
-        elif self.before is None:
-            step = (
-                f"Every released value was replaced by the {estimate}: the {measured} is {after}."
-            )
-        else:
+        elif self.before is not None:
             step = (
                 f"Every released value was replaced by the {estimate}: "
                 f"the {measured} falls from {few_digits(float(self.before), 6)} to {after}."
@@ -272,7 +269,11 @@ def _read_rule(
 ) -> _DrawnRule:
     if isinstance(rule, TradeoffResult) and rule.sees == "both":
         return _read_pair_rule(rule, law, values, distortion)
-    pram = _as_pram(rule, values)
+    rule = rule.pram if isinstance(rule, LeastLeaking) else rule
+    if isinstance(rule, TradeoffResult):
+        pram = Pram.of_result(rule, values)
+    else:
+        pram = rule if isinstance(rule, Pram) else Pram(rule, values)  # type: ignore[arg-type]  # read
     joint, counts = _read_law(law, len(pram.values))
     named = pram.name if pram.columns else None
     estimator, name = read_estimator(distortion, pram.values, pram.released, column=named)
@@ -343,15 +344,6 @@ def as_joint(law: object) -> NDArray[np.float64]:
             hint="give p(w, x) or counts, a row a confidential value and a column a key value",
         )
     return joint
-
-
-def _as_pram(rule: object, values: Sequence[Value] | None) -> Pram:
-    """Return a rule of exact probabilities."""
-    if isinstance(rule, LeastLeaking):
-        rule = rule.pram
-    if isinstance(rule, TradeoffResult):
-        return Pram.of_result(rule, values)
-    return rule if isinstance(rule, Pram) else Pram(rule, values)  # type: ignore[arg-type]  # read
 
 
 def _read_law(law: object, size: int) -> tuple[JointDistribution | None, Integers]:

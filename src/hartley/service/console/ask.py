@@ -27,8 +27,6 @@ from hartley.service.console.cards import (
 from hartley.service.console.pages import (
     PREFIX,
     PRICE,
-    bits_due,
-    bits_left,
     bits_number,
     copied_texts,
     left_number,
@@ -39,7 +37,7 @@ from hartley.service.console.visits import PageRoute, page, see_other, visit_of
 from hartley.service.identity import TokenScope
 from hartley.service.own_rows import own_balance
 from hartley.service.replies import ServiceError, as_service_error
-from hartley.text import decimal_text, number
+from hartley.text import bits_down, bits_up, decimal_text, number
 from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:
@@ -425,14 +423,14 @@ async def budget(request: Request, name: str) -> Response:
     rows = await visit.service.history(visit.identity, name, limit=limit, newest=True)
     remarks = []
     if content["daily_cap_bits"] is not None:
-        cap = bits_left(parse_bits(content["daily_cap_bits"]))
-        today = bits_due(content["spent_today_bits"])
+        cap = bits_down(parse_bits(content["daily_cap_bits"]))
+        today = bits_up(content["spent_today_bits"])
         remarks.append(f"At most {cap} in a day (UTC), by the prices; {today} of that today.")
     rest = parse_bits(opened.own.bits) - opened.own.spent
-    if bits_left(rest) != bits_left(opened.own.remaining):
+    if bits_down(rest) != bits_down(opened.own.remaining):
         # What is left is a whole number of cells: of 4,096 / 384, ten.
         remarks.append(
-            f"Of the remaining {bits_left(rest)}, {left_number(opened.own.remaining)} can be "
+            f"Of the remaining {bits_down(rest)}, {left_number(opened.own.remaining)} can be "
             "spent: charges multiply whole numbers of possible answers."
         )
     view = budget_view(

@@ -16,8 +16,6 @@ from hartley.service.console.pages import (
     Purse,
     Scale,
     aligned,
-    bits_due,
-    bits_left,
     bits_number,
     draw_curve,
     draw_days,
@@ -29,7 +27,7 @@ from hartley.service.console.pages import (
     left_number,
     zoomed,
 )
-from hartley.text import as_date, count_of, decimal_text, number
+from hartley.text import as_date, bits_down, bits_up, count_of, decimal_text, number
 from hartley.trusted.questions.question import NumberKind
 
 if TYPE_CHECKING:
@@ -189,9 +187,9 @@ def answer_words(answers: Sequence[Mapping[str, Any]]) -> str:
 
 def caption(reply: Mapping[str, Any]) -> str:
     """Say what an answer cost, what is spent in all and what is left."""
-    paid = f"Charged {bits_due(reply['bits'])} for this answer"
+    paid = f"Charged {bits_up(reply['bits'])} for this answer"
     cost = paid if reply["bits"] else "Free: nothing more is due"
-    spent, left = bits_due(reply["spent_bits"]), bits_left(reply["remaining_bits"])
+    spent, left = bits_up(reply["spent_bits"]), bits_down(reply["remaining_bits"])
     return f"{cost}. You have spent {spent} in all, and have {left} left."
 
 
@@ -306,7 +304,7 @@ class SpendableBits:
         charged = 0 if point.paid else point.charged or 0
         if self.today is None or charged <= self.today:
             return ""
-        return f"Your daily cap leaves {bits_left(bits_at_most(self.today))} until midnight UTC."
+        return f"Your daily cap leaves {bits_down(bits_at_most(self.today))} until midnight UTC."
 
     def words(self, due: float, *, able: bool = True) -> str:
         """Say what is left, now and after a charge that can be paid.
@@ -319,13 +317,13 @@ class SpendableBits:
             >>> SpendableBits(2.0).words(0.0)
             'You have 2 bits left, and this answer costs none.'
         """
-        now = f"You have {bits_left(self.remaining)} left"
+        now = f"You have {bits_down(self.remaining)} left"
         if not able:
             return f"{now}."
         if not due:
             return f"{now}, and this answer costs none."
-        rest = bits_left(max(self.remaining - due, 0.0))  # whole cells are left: an upper bound
-        after = "none" if rest == bits_left(0.0) else f"at most {rest}"
+        rest = bits_down(max(self.remaining - due, 0.0))  # whole cells are left: an upper bound
+        after = "none" if rest == bits_down(0.0) else f"at most {rest}"
         return f"{now}; after this question, {after}."
 
 
@@ -468,8 +466,8 @@ def _position(
     return SliderPosition(
         wish=point.wish,
         bits=point.bits,
-        price=bits_due(point.bits) if point.bits else "paid for" if point.paid else "free",
-        alone=f"({bits_due(point.bits_alone)} alone)" if point.bits < point.bits_alone else "",
+        price=bits_up(point.bits) if point.bits else "paid for" if point.paid else "free",
+        alone=f"({bits_up(point.bits_alone)} alone)" if point.bits < point.bits_alone else "",
         short=short,
         error=error_words(errors.main(point)),
         otherwise=errors.otherwise(point),
@@ -477,7 +475,7 @@ def _position(
         one_more=error_words(errors.main(more)) if better and more else "",
         next_wish=following.wish if following is not None else "",
         next_words=(
-            f"{bits_due(following.bits)}, {error_words(errors.main(following))}"
+            f"{bits_up(following.bits)}, {error_words(errors.main(following))}"
             if following is not None
             else ""
         ),
@@ -521,7 +519,7 @@ class BudgetView:
 
 def purse(spent: float, bits: float) -> Purse:
     """Return what is spent of an allowance, for the bar at the top."""
-    words = f"{bits_number(spent)} of {bits_left(bits)} spent" if bits else "no bits to spend"
+    words = f"{bits_number(spent)} of {bits_down(bits)} spent" if bits else "no bits to spend"
     return Purse(words, draw_gauge(spent, bits, bits, height=10))
 
 
@@ -583,7 +581,7 @@ def _promise(bits: float, record: float, *, own: bool) -> str:
     if not bits:
         return "Your allowance is 0 bits: you may price questions, and repeat what was paid for."
     return (
-        f"Whatever is asked, {by} reveal at most {left_number(bits)} of the {bits_left(record)} "
+        f"Whatever is asked, {by} reveal at most {left_number(bits)} of the {bits_down(record)} "
         "of one person's record."
     )
 
@@ -645,7 +643,7 @@ def dataset_card(schema: Schema, rows: int | None) -> DatasetCard:
     return DatasetCard(
         schema.name,
         f"{PREFIX}/d/{quote(schema.name, safe='')}",
-        f"{size} · {bits_left(schema.record_bits)} a person",
+        f"{size} · {bits_down(schema.record_bits)} a person",
         tuple(ColumnWords(column.name, column.kind, _column_words(column)) for column in columns),
         tuple(_examples(schema.name, columns)),
     )

@@ -14,7 +14,6 @@ from starlette.requests import Request  # noqa: TC002 - likewise
 from hartley.errors import HartleyError
 from hartley.service.console.pages import (
     PREFIX,
-    bits_due,
     bits_number,
     draw_gauge,
     exact_bits,
@@ -31,6 +30,7 @@ from hartley.service.console.visits import (
 )
 from hartley.service.identity import Role
 from hartley.service.replies import ServiceError, not_found
+from hartley.text import bits_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -233,7 +233,7 @@ def _allowance_line(
         "dataset": dataset,
         "granted": granted,
         "bits": "0" if allowance is None else exact_bits(allowance["allowance_bits"]),
-        "spent": bits_due(0.0 if allowance is None else allowance["spent_bits"]),
+        "spent": bits_up(0.0 if allowance is None else allowance["spent_bits"]),
     }
 
 

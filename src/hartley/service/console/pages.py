@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from itertools import pairwise
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 NUMBER = re.compile(r"[±-]?[\d,]+(?:\.(?P<decimals>\d+))?")
 FIGURE_SPACE, POINT_SPACE = "\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}"
-DIGITS = 3
-"""Of an error."""
-PLACES = 3
-"""Decimals of a number of bits."""
 PREFIX = "/console"
 """Where the pages are."""
 STATIC = {
@@ -116,7 +112,7 @@ def sentence(text: str) -> str:
 @cache
 def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported on use
     environment = page_environment(asset)
-    environment.filters |= {"sentence": sentence, "bits": bits_due}
+    environment.filters |= {"sentence": sentence, "bits": bits_up}
     return environment
 
 
@@ -128,24 +124,10 @@ def _digest(name: str) -> str:
 # --- numbers, rounded to the safe side: bits to three decimals, errors to three digits ---
 
 
-def bits_due(bits: float) -> str:
-    """Write bits that are spent or due, rounded up: no page shows a charge smaller than it is."""
-    return bits_up(bits, PLACES)
-
-
-def bits_left(bits: float) -> str:
-    """Write bits that are left, allowed or in a record, rounded down."""
-    return bits_down(bits, PLACES)
-
-
-def bits_number(bits: float) -> str:
-    """Write the number of ``bits_due`` alone, where its column or tile names the unit."""
-    return number(bits, round="up", places=PLACES)
-
-
-def left_number(bits: float) -> str:
-    """Write the number of ``bits_left`` alone."""
-    return number(bits, round="down", places=PLACES)
+bits_number = partial(number, round="up", places=3)
+"""Bits that are spent or due, where a column or a tile names the unit."""
+left_number = partial(number, round="down", places=3)
+"""Bits that are left, allowed or in a record, likewise."""
 
 
 def error_words(error: Fraction) -> str:
@@ -155,7 +137,7 @@ def error_words(error: Fraction) -> str:
         >>> [error_words(Fraction(error)) for error in ("0.0569149", "33312", "0")]
         ['±0.057', '±33,400', 'exact']
     """
-    return f"±{number(error, DIGITS, round='up')}" if error else "exact"
+    return f"±{number(error, 3, round='up')}" if error else "exact"
 
 
 def exact_bits(text: str) -> str:
@@ -361,9 +343,9 @@ def draw_curve(points: Sequence[DrawnPrice], chosen: int, label: str) -> str:
     x, y = pairs[chosen]
     mark = f'<circle class="chosen" id="curve-mark" cx="{x:g}%" cy="{y:g}" r="7"/>'
     words = (
-        f"Error of {label} against its price: {points[0].words} for {bits_due(points[0].bits)}, "
-        f"{points[-1].words} for {bits_due(last)}; {points[chosen].words} for the chosen "
-        f"{bits_due(points[chosen].bits)}"
+        f"Error of {label} against its price: {points[0].words} for {bits_up(points[0].bits)}, "
+        f"{points[-1].words} for {bits_up(last)}; {points[chosen].words} for the chosen "
+        f"{bits_up(points[chosen].bits)}"
     )
     ground = f'<line class="axis" x1="0" x2="100%" y1="{FLOOR + 8}" y2="{FLOOR + 8}"/>'
     return _svg(CURVE_HEIGHT, words, ground, *lines, *dots, mark, *ticks)
@@ -384,8 +366,8 @@ def draw_gauge(spent: float, budget: float, whole: float, *, height: int = 28) -
     scale = Scale(0.0, max(whole, budget, 1e-9))
     end, limit = scale.place(spent), scale.place(budget)
     words = (
-        f"{bits_due(spent)} spent of a budget of {bits_left(budget)}; "
-        f"a person's record holds {bits_left(whole)}"
+        f"{bits_up(spent)} spent of a budget of {bits_down(budget)}; "
+        f"a person's record holds {bits_down(whole)}"
     )
     parts = [f'<rect class="record" x="0" width="100%" y="0" height="{height}" rx="4"/>']
     if limit:
@@ -424,7 +406,7 @@ def draw_days(days: Sequence[tuple[str, float]]) -> str:
                 f'<text class="tick" x="{middle:.3f}%" y="{DAYS_HEIGHT - 6}" '
                 f'text-anchor="{_anchor(middle)}">{escape(day[5:])}</text>'
             )
-    spent = [f"{bits_due(bits)} on {day}" for day, bits in days if bits]
+    spent = [f"{bits_up(bits)} on {day}" for day, bits in days if bits]
     words = "Bits spent by day: " + ("; ".join(spent[-10:]) or "none")
     return _svg(DAYS_HEIGHT, words, *parts)
 

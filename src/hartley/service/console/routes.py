@@ -22,8 +22,6 @@ from hartley.service.console.pages import (
     STATIC,
     PageFrame,
     asset,
-    bits_due,
-    bits_left,
     exact_bits,
     parse_bits,
 )
@@ -42,7 +40,7 @@ from hartley.service.console.visits import (
 )
 from hartley.service.identity import Role
 from hartley.service.replies import not_found
-from hartley.text import decimal_text
+from hartley.text import bits_down, bits_up, decimal_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,8 +89,8 @@ async def _dataset(visit: Visit, failed: str | None = None, *, name: str) -> Res
     shares = [
         {
             "name": account,
-            "spent": bits_due(balance["spent_bits"]),
-            "bits": bits_left(parse_bits(balance["allowance_bits"])),
+            "spent": bits_up(balance["spent_bits"]),
+            "bits": bits_down(parse_bits(balance["allowance_bits"])),
         }
         for account, balance in sorted(totals["allowances"].items())
     ]
@@ -106,7 +104,7 @@ async def _dataset(visit: Visit, failed: str | None = None, *, name: str) -> Res
         budget=view,
         budget_text=exact_bits(totals["budget_bits"]),
         shares=shares,
-        free=bits_left(parse_bits(totals["free_bits"])),
+        free=bits_down(parse_bits(totals["free_bits"])),
         versions=versions,
         may_replace=visit.service.settings.datasets[name].data is not None,
         failed=failed or next((f"Look at this: {each}." for each in problems if each), None),

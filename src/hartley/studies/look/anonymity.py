@@ -376,7 +376,8 @@ class AnonymityReport(Readable):
             "people": self.people.to_dict(),
             "sentences": list(self.sentences),
         }
-        return head | plain_values(self, endless=lambda _: "Infinity") | tail
+        fields: dict[str, Any] = plain_values(self, endless=lambda _: "Infinity")
+        return head | fields | tail
 
 
 # --- anonymity ------------------------------------------------------------------------------------
@@ -415,8 +416,8 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         confidential: The confidential columns. In Python, by default those of the roles.
         ordered: Confidential columns whose values have an order; default: numbers and times. In
             Python, also a mapping from such a column to its values in order.
-        hierarchy: CSV file; each line has a confidential value and its groups, from narrow to wide.
-            In Python, for a column the groups of every value.
+        hierarchy: A CSV file: each line has a confidential value and its groups, from narrow to
+            wide. In Python, for a column the groups of every value.
         population: Parquet or CSV file of everybody who could be in the table, with the same key
             columns. In Python, any table; without one the journalist's risk is bounded by the
             prosecutor's.

@@ -398,7 +398,8 @@ class AuditReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        return head | plain_values(self, endless=str) | {"people": self.people.to_dict()}
+        fields: dict[str, Any] = plain_values(self, endless=str)
+        return head | fields | {"people": self.people.to_dict()}
 
     def report(self) -> Report:
         """Return the audit in sections; its picture is the curve, or else the measures."""

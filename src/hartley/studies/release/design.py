@@ -54,7 +54,7 @@ from hartley.text import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -88,13 +88,7 @@ class Design(Readable):
         """The design in one sentence."""
         wanted, columns = self.specification, self.document.columns
         if wanted.objective == "hypothesis":
-            moved = {
-                name: column.error_of(name)
-                for column in columns
-                if not column.is_kept
-                for name in column.columns
-            }
-            return _line_headline(wanted, self.certificate, moved, self._furthest)
+            return self._line_headline
         if wanted.parts:
             return headline_together(wanted, self.certificate)
         bits = bits_up(self.certificate.value)
@@ -116,6 +110,23 @@ class Design(Readable):
                 "somebody who knows nothing about the others."
             )
         return f"{accuracy}: at most {bits} about any one person."
+
+    @property
+    def _line_headline(self) -> str:
+        wanted = self.specification
+        hiding = [column for column in self.document.columns if not column.is_kept]
+        every = [(name, column.error_of(name)) for column in hiding for name in column.columns]
+        names = [name for name, error in every if error] or [name for name, _ in every]
+        least = "at least " if wanted.also or (wanted.lattice and wanted.unstepped) else ""
+        share = number(100 * _open_share(self.certificate), 4, round="down")
+        whether = f"whether {wanted.hypothesis}"
+        if wanted.also:
+            whether = f"each of {listed([str(wanted.hypothesis), *wanted.also])}"
+        return (
+            f"{listed(names)} {conjugate(len(names), 'is')} moved by up to "
+            f"{exactly(self._furthest)}, so that {least}{share} % of all possible records leave "
+            f"open {whether}."
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -572,31 +583,6 @@ def _fewest(wanted: Specification, error: Fraction) -> str:
         f"Within {exactly(error)} the fewest cells are {needed:,} {between} {used:,}, as far as "
         f"the range of the query is known; this release has {used:,}."
     )
-
-
-def _line_headline(
-    wanted: Specification,
-    certificate: Certificate,
-    moved: Mapping[str, Fraction | None],
-    furthest: Fraction,
-) -> str:
-    names = [name for name, error in moved.items() if error] or list(moved)
-    share = number(100 * _open_share(certificate), 4, round="down")
-    if wanted.also:
-        every = listed([str(wanted.hypothesis), *wanted.also])
-        leave = f"at least {share} % of all possible records leave open each of {every}"
-        return _moved_so(names, furthest, leave)
-    least = "at least " if wanted.lattice and wanted.unstepped else ""
-    return _moved_so(
-        names,
-        furthest,
-        f"{least}{share} % of all possible records leave open whether {wanted.hypothesis}",
-    )
-
-
-def _moved_so(names: list[str], furthest: Fraction, result: str) -> str:
-    moved = f"{listed(names)} {conjugate(len(names), 'is')} moved by up to {exactly(furthest)}"
-    return f"{moved}, so that {result}."
 
 
 def _open_share(certificate: Certificate) -> float | Fraction:

@@ -474,7 +474,7 @@ def gaussian(  # noqa: PLR0913 - each is one choice of the user's
         standardise: Give every key column the variance 1 first, whatever its unit.
         entropy: The differential entropy of the confidential columns in bits, if they have a
             density that is not Gaussian.
-        missing: refuse: refuse missing and infinite numbers; drop: leave out such rows.
+        missing: Refuse missing and infinite numbers (refuse), or leave out their rows (drop).
         out: Also write the table with noise: a .parquet or .csv file.
         keep: Columns to release unchanged; columns that are not named are not released.
         seed: Make the noise repeatable; anybody who knows N can remove it. Default: fresh random

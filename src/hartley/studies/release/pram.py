@@ -120,45 +120,41 @@ class FoundRule:
 
 @dataclass(frozen=True)
 class RuleWish:
-    """What the best rule should meet: one of three wishes, and how distortion is measured."""
+    """How rules are computed: from a probability, from a file, or the best one for a wish."""
 
+    retain: object = None
+    matrix: str | os.PathLike[str] | None = None
     lam: float | None = None
     distortion: float | None = None
     risk: float | None = None
     distance: str = "zero_one"
     confidential: tuple[str, ...] = ()
+    invariant: bool = False
+    reconstruct: bool = False
+    missing: str = "refuse"
 
     @property
     def given(self) -> dict[str, float]:
-        """The wishes that are not None."""
+        """The wishes for the best rule that are not None."""
         wishes = {"lam": self.lam, "distortion": self.distortion, "risk": self.risk}
         return {name: wish for name, wish in wishes.items() if wish is not None}
 
 
-def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
-    columns: Sequence[Sequence[str]],
-    rules: object,
-    wish: RuleWish,
-    *,
-    retain: object,
-    matrix: object,
-    invariant: bool,
-    reconstruct: bool = False,
-) -> None:
+def check_rule_choice(columns: Sequence[Sequence[str]], rules: object, wish: RuleWish) -> None:
     """Refuse, before any work, a call that gives a matrix in two ways or in none."""
-    ways = {"retain": retain, "matrix": matrix, "policy": rules, **wish.given}
+    ways = {"retain": wish.retain, "matrix": wish.matrix, "policy": rules, **wish.given}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
         raise OptionError(
             f"Both {' and '.join(given[:2])} give a matrix" if given else "No matrix is given",
             hint="give one of retain, matrix, policy, distortion, lam and risk",
         )
-    if rules is not None and (columns or invariant or reconstruct):
+    if rules is not None and (columns or wish.invariant or wish.reconstruct):
         raise OptionError(
             "A policy file already names the columns and matrices",
             hint="leave out the columns, invariant and reconstruct",
         )
-    if invariant and reconstruct:
+    if wish.invariant and wish.reconstruct:
         raise OptionError(
             "Estimates have other frequencies than the values, so invariant and reconstruct "
             "exclude each other",
@@ -168,32 +164,17 @@ def check_rule_choice(  # noqa: PLR0913 - what ``hartley.pram`` was given
         raise OptionError("No column to perturb is named", hint="add a column")
 
 
-def choose_rules(  # noqa: PLR0913 - what ``hartley.pram`` was given
-    table: Table,
-    columns: Sequence[Sequence[str]],
-    wish: RuleWish,
-    *,
-    retain: object,
-    matrix: str | os.PathLike[str] | None,
-    invariant: bool,
-    missing: str,
-    reconstruct: bool = False,
-) -> list[FoundRule]:
-    """Return a rule for each group of columns, computed in the way that was chosen."""
-    chosen = []
-    for names in columns:
-        if retain is not None:
-            rule = retaining_rule(table, names, retain, missing=missing)
-        elif matrix is not None:
-            rule = matrix_rule(table, names, matrix)
-        else:
-            rule = best_rule(table, names, wish, missing=missing)
-        if invariant:
-            rule = invariant_rule(table, rule, missing=missing)
-        if reconstruct:
-            rule = reconstructed_rule(table, rule, wish, missing=missing)
-        chosen.append(rule)
-    return chosen
+def choose_rule(table: Table, columns: Sequence[str], wish: RuleWish) -> FoundRule:
+    """Return the rule for one group of columns, computed in the way that was chosen."""
+    if wish.retain is not None:
+        rule = retaining_rule(table, columns, wish.retain, missing=wish.missing)
+    elif wish.matrix is not None:
+        rule = matrix_rule(table, columns, wish.matrix)
+    else:
+        rule = best_rule(table, columns, wish)
+    if wish.invariant:
+        rule = invariant_rule(table, rule, missing=wish.missing)
+    return reconstructed_rule(table, rule, wish) if wish.reconstruct else rule
 
 
 def retaining_rule(
@@ -216,9 +197,7 @@ def retaining_rule(
     return FoundRule(Pram.retaining(probability, values, column=tuple(columns)), (FROM_TABLE,))
 
 
-def best_rule(
-    table: Table, columns: Sequence[str], wish: RuleWish, *, missing: str = "refuse"
-) -> FoundRule:
+def best_rule(table: Table, columns: Sequence[str], wish: RuleWish) -> FoundRule:
     """Return the best rule for a wish: the one that tells least about confidential columns.
 
     Without confidential columns it is the rule of least stochastic maximal leakage, which bounds
@@ -228,7 +207,7 @@ def best_rule(
         raise OptionError(
             "Give one of --lam, --distortion and --risk", hint="for example --distortion 0.2"
         )
-    counts = count_values(table, columns, missing)
+    counts = count_values(table, columns, wish.missing)
     if not wish.confidential:
         if wish.distortion is None:
             raise OptionError(
@@ -267,9 +246,7 @@ def invariant_rule(table: Table, rule: FoundRule, *, missing: str = "refuse") ->
     return FoundRule(pram.invariant(frequencies), (*rule.notes, INVARIANT))
 
 
-def reconstructed_rule(
-    table: Table, chosen: FoundRule, wish: RuleWish, *, missing: str = "refuse"
-) -> FoundRule:
+def reconstructed_rule(table: Table, chosen: FoundRule, wish: RuleWish) -> FoundRule:
     """Return the rule with the best estimate of the truth for every value that it releases.
 
     The law is that of the perturbed columns in the table, with the confidential ones beside them
@@ -277,7 +254,8 @@ def reconstructed_rule(
     would depend on more than what the rule releases.
     """
     pram = chosen.pram
-    step = reconstruct(pram, _frequencies(table, pram, missing), distortion=wish.distance)
+    frequencies = _frequencies(table, pram, wish.missing)
+    step = reconstruct(pram, frequencies, distortion=wish.distance)
     joint = joint_frequencies(table, pram, wish.confidential or None)
     if joint is not None:  # it lacks rows without a confidential value, the frequencies do not
         law = JointDistribution(joint)
@@ -320,7 +298,7 @@ def joint_frequencies(
         raise _without_row(pram)
     joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
-    return joint / joint.sum()
+    return np.asarray(joint / joint.sum())
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -691,8 +669,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             squared distance, the median for absolute, the likeliest value for zero_one. In Python,
             it distorts less and tells no more about a record; but the estimates are computed from
             the table and so tell something about it, which no certificate counts.
-        missing: refuse: refuse a table with missing values; value: perturb missing like any other
-            value.
+        missing: Refuse a table with missing values (refuse), or perturb missing like any other
+            value (value).
         keep: Columns to release unchanged; columns that are not named are not released. In Python,
             with roles by default the confidential ones and those whose role is "kept".
         seed: Make the draw repeatable; anybody who knows N can undo it. Default: fresh random
@@ -732,17 +710,20 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         )
     keep = () if keep is None else keep
     about = () if confidential is None else names_of(confidential)
-    wish = RuleWish(lam, distortion, risk, distance, about)
-    groups = [names_of(group) for group in names_of(columns)]
-    check_rule_choice(
-        groups,
-        policy,
-        wish,
+    wish = RuleWish(
         retain=retain,
         matrix=matrix,
+        lam=lam,
+        distortion=distortion,
+        risk=risk,
+        distance=distance,
+        confidential=about,
         invariant=invariant,
         reconstruct=reconstruct,
+        missing=missing,
     )
+    groups = [names_of(group) for group in names_of(columns)]
+    check_rule_choice(groups, policy, wish)
     if certificate is not None and reconstruct:
         # A certificate assumes that a rule does not depend on the table or is not shown. The
         # estimates depend on it and are shown: with all their digits they give counts away.
@@ -769,16 +750,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         check_files({name: Path(file) if file else None for name, file in written.items()}, read)
     chosen: list[FoundRule] = []
     if policy is None:
-        chosen = choose_rules(
-            opened,
-            groups,
-            wish,
-            retain=retain,
-            matrix=matrix,
-            invariant=invariant,
-            missing=missing,
-            reconstruct=reconstruct,
-        )
+        chosen = [choose_rule(opened, group, wish) for group in groups]
         made = policy_of([rule.pram for rule in chosen], keep)
         notes = (*dict.fromkeys(note for rule in chosen for note in rule.notes), *notes)
     else:

@@ -285,17 +285,16 @@ def _of_records(names: Sequence[str]) -> tuple[CurveColumn, ...]:
         CurveColumn("bits", "bits a record", lambda p: p.budget, cell_exact),
         CurveColumn("outputs", "combinations", lambda p: p.largest.outputs, cell_count),
         CurveColumn("largest", "largest error", lambda p: p.largest.largest_error, cell_exact),
-        *(
-            CurveColumn(
-                name, f"cells of {name}", lambda p, name=name: p.largest.levels[name], cell_count
-            )
-            for name in names
-        ),
+        *map(_of_column, names),
         CurveColumn("mean", "mean error", lambda p: p.largest.mean_error, cell_exact),
         CurveColumn(
             "least mean", "least mean error", lambda p: p.mean and p.mean.mean_error, cell_exact
         ),
     )
+
+
+def _of_column(name: str) -> CurveColumn:
+    return CurveColumn(name, f"cells of {name}", lambda p: p.largest.levels[name], cell_count)
 
 
 TILES = {

@@ -85,20 +85,16 @@ def find_population(
     if row is None:
         return None
     fund = read_fund(row)
-    members = _members(transaction, name)
+    mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
+    rows = [row for row in transaction.latest_of_all() if mark in row.state]
+    states = {row.dataset: read_state(row)[0] for row in rows}
+    members = {dataset: each for dataset, each in states.items() if each.population == name}
     if state is not None:
         members[dataset] = state
     # Theorem (population): the product over all datasets, their open columns counted over all
     # versions, and what is charged to the population itself.
     spent = fund.spent * math.prod(member.open * member.spent for member in members.values())
     return Population(name, Balance(fund.budget, spent), tuple(sorted(members)))
-
-
-def _members(transaction: Transaction, name: str) -> dict[str, DatasetState]:
-    mark = f'"population":{canonical(name)}'  # cheaper than reading all the others
-    rows = [row for row in transaction.latest_of_all() if mark in row.state]
-    states = {row.dataset: read_state(row)[0] for row in rows}
-    return {dataset: each for dataset, each in states.items() if each.population == name}
 
 
 def check_member(

@@ -36,14 +36,7 @@ CELL_INDEX = re.compile(rf"0|[1-9][0-9]*|{NULL}")
 LONGEST_NAME = 200
 LARGEST_SEQUENCE = 2**63 - 1
 """The largest number that a row can have in a database."""
-STRANGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """The errors of reading a row that no ledger wrote."""
 
 
@@ -74,12 +67,7 @@ class Head:
 
     @classmethod
     def from_json(cls, text: str) -> Head:
-        """Read a head that was saved.
-
-        Example:
-            >>> Head.from_json(Head(3, "ab").to_json())
-            Head(sequence=3, hash='ab', format=2)
-        """
+        """Read a head that was saved."""
         try:
             content = parse_json(text, what="saved head", kind=InputError)
             return cls(content["sequence"], content["hash"], content["format"])
@@ -173,12 +161,7 @@ def question_digest(dataset: str, version: str, schema: str, question: str) -> s
 
 
 def schema_version(schema: Mapping[str, Any] | str) -> str:
-    """Return the version of a schema: a short hash, the same for equal schemas.
-
-    Example:
-        >>> schema_version({"a": 1, "b": 2}) == schema_version({"b": 2, "a": 1})
-        True
-    """
+    """Return the version of a schema: a short hash, the same for equal schemas."""
     return digest("schema", canonical(schema))[:16]
 
 
@@ -363,7 +346,10 @@ def _terms(schema: Mapping[str, Any]) -> Terms:
         private_rows=table.get("rows") == "private",
         max_rows=_count(table.get("max_rows")),
         columns={
-            str(name): (column.get("kind"), _but_kind(column))
+            str(name): (
+                column.get("kind"),
+                canonical({str(k): str(value) for k, value in column.items() if k != "kind"}),
+            )
             for name, column in (columns.items() if isinstance(columns, Mapping) else ())
             if isinstance(column, Mapping)
         },
@@ -376,10 +362,6 @@ def _text(value: object) -> str | None:
 
 def _count(value: object) -> int | None:
     return value if type(value) is int else None
-
-
-def _but_kind(column: Mapping[str, Any]) -> str:
-    return canonical({str(name): str(value) for name, value in column.items() if name != "kind"})
 
 
 def problem_of_schema(

@@ -136,13 +136,7 @@ class Balance:
 
     @property
     def remaining(self) -> float:
-        """The bits left, rounded down.
-
-        Example:
-            >>> from fractions import Fraction
-            >>> Balance(Fraction(3), 2).remaining, Balance(Fraction(1, 2), 1).remaining
-            (2.0, 0.0)
-        """
+        """The bits left, rounded down."""
         return bits_at_most(self.left)
 
 
@@ -194,13 +188,7 @@ class Period:
 
     @property
     def following(self) -> str:
-        """The day on which the next period begins.
-
-        Example:
-            >>> from fractions import Fraction
-            >>> Period("quarter", Fraction(2), "2027-Q4").following
-            '2028-01-01'
-        """
+        """The day on which the next period begins, such as 2028-01-01."""
         year, place = int(self.name[:4]), self.name[5:].removeprefix("Q")
         month = int(place or 1) * PERIODS[self.per] + 1 if place else 13
         return f"{year + month // 13:04}-{1 if month == 13 else month:02}-01"

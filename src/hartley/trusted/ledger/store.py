@@ -405,11 +405,9 @@ class LedgerStore(ABC):
     ) -> T:
         """Run work as the only writer; it is durable when this returns, or has no effect.
 
-        Args:
-            work: called again if the store could not finish it.
-            again: whether to call it again even if it may have been finished.
-            durable: False for what may be lost if the power fails before the next durable write or
-                ``flush``; it outlives every process at once. A store on a server ignores it.
+        It is called again if the store could not finish it; with ``again``, even if it may have
+        been finished. Without ``durable`` it may be lost if the power fails before the next durable
+        write or ``flush``, but outlives every process; a store on a server is always durable.
         """
 
     def write_with_others(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:

@@ -471,14 +471,9 @@ class PartPricing:
         return {entry.row for entry in (*self._filters, *self._sums)}
 
     @property
-    def filters(self) -> list[Question]:
-        """The earlier filters that are looked at."""
-        return [entry.question for entry in self._filters]
-
-    @property
-    def sums(self) -> list[Question]:
-        """The earlier sums that are looked at."""
-        return [entry.question for entry in self._sums]
+    def told_of(self) -> tuple[int, int]:
+        """How many earlier filters and sums are looked at."""
+        return len(self._filters), len(self._sums)
 
     def cells(self) -> int | None:
         """Return the price; None where the batch cannot be taken apart with what was told."""
@@ -501,30 +496,22 @@ class PartPricing:
         return None
 
     def _resolve(self) -> Resolved | None:
-        told_of = len(self._filters), len(self._sums)
+        told_of = self.told_of
         if self._resolved is None or self._resolved[0] != told_of:
-            self._resolved = told_of, self._resolve_all()
+            earlier = [entry.question for entry in (*self._filters, *self._sums)]
+            questions = [*self.asked, *earlier]
+            resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
+            opaque = any(number < len(self.asked) for number in resolved.opaque)
+            self._resolved = told_of, None if opaque else resolved
         return self._resolved[1]
-
-    def _resolve_all(self) -> Resolved | None:
-        questions = [*self.asked, *self.filters, *self.sums]
-        resolved = Resolved(questions, self.schema, silent_of(self.asked, self.grids))
-        return None if any(number < len(self.asked) for number in resolved.opaque) else resolved
 
     def _of_publics(self) -> PublicParts | None:
         resolved = self._resolve()
-        publics = None if resolved is None else resolved.public_types()
-        if resolved is None or publics is None:
+        if resolved is None:
             return None
-        cuts, listed = publics
-        cells: dict[KnownType, int] = {}
-        for public in listed:
-            if public not in cells:
-                most = self._most(resolved, resolved.refine(public, ("open",)))
-                if most is None:
-                    return None
-                cells[public] = most
-        return PublicParts.of(cuts, tuple([cells[public] for public in listed]))
+        return resolved.by_public(
+            lambda public: self._most(resolved, resolved.refine(public, ("open",)))
+        )
 
     def _largest(self) -> int | None:
         resolved = self._resolve()

@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, product
-from math import gcd, prod
-from operator import xor
+from itertools import product
+from math import gcd
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -38,14 +38,6 @@ MOST_ATOMS = (256, 4)
 def most_atoms(terms: int) -> int:
     """Return how many kinds of records are told apart for a number of terms of filters."""
     return MOST_ATOMS[0] + MOST_ATOMS[1] * terms  # "Caps" in docs/accountant.md
-
-
-def beyond_cap(asked: Sequence[Asked], terms: int, schema: Schema) -> bool:
-    """Whether questions alone have more atoms than they may have together with others.
-
-    ``terms`` are those of all of them. True only where it is quick to see.
-    """
-    return _too_many(leaves_of(asked)[0], most_atoms(terms), schema)
 
 
 Direction: TypeAlias = tuple[tuple[str, int], ...]
@@ -152,31 +144,25 @@ def segments(
 
     ``leaves`` names the terms (as bits) that ask for each leaf, ``free`` those that do not ask.
     """
-    flips, missing = _flips(column, leaves)
+    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
+    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
+    end = column.points
+    flips = {0: 0, end: 0}
+    missing = free
+    for (codes, null), mask in leaves.items():
+        if null:
+            missing |= mask
+        for low, high in codes:
+            if low < end:
+                after = high + 1 if high < end else end
+                flips[low] = flips.get(low, 0) ^ mask
+                flips[after] = flips.get(after, 0) ^ mask
     start, *ends = sorted(flips)
     mask, cut = free ^ flips[start], []
     for after in ends:
         cut.append((start, after - 1, mask))
         start, mask = after, mask ^ flips[after]
-    return cut, free | missing if column.nullable else None
-
-
-def _flips(column: Column, leaves: Mapping[Leaf, int], of: int = -1) -> tuple[dict[int, int], int]:
-    """Return at which codes terms begin and end to hold, and which hold for a missing value."""
-    # A sweep over the thresholds. A term asks for one leaf of the column, and the ranges of a leaf
-    # are disjoint: XOR turns its bit on where a range begins and off behind its end.
-    end, missing = column.points, 0
-    flips = {0: 0, end: 0}
-    for (codes, null), terms in leaves.items():
-        mask = terms & of
-        if null:
-            missing |= mask
-        for low, high in codes if mask else ():
-            if low < end:
-                after = high + 1 if high < end else end
-                flips[low] = flips.get(low, 0) ^ mask
-                flips[after] = flips.get(after, 0) ^ mask
-    return flips, missing
+    return cut, missing if column.nullable else None
 
 
 def merge(
@@ -324,8 +310,6 @@ def _cut(
     """Cut columns into classes; None if they would lead to more states than allowed."""
     full = (1 << terms) - 1
     most = most_atoms(terms)
-    if not within and _too_many(leaves, most, schema):
-        return None
     classes_of, largest = {}, 1
     for column, asking in leaves.items():
         free = full & ~sum(asking.values())
@@ -339,34 +323,6 @@ def _cut(
             if len(masks) > most:
                 return None
     return classes_of
-
-
-def _too_many(leaves: Mapping[str, Mapping[Leaf, int]], most: int, schema: Schema) -> bool:
-    """Whether the terms over a single column alone lead to more states than allowed.
-
-    They distinguish the classes of the column for any values of the other columns, so the numbers
-    of classes multiply. Only counts them, so it is quick where a batch is far beyond the cap; that
-    happens for every type of a row. Small batches are left to ``_cut``.
-    """
-    if prod([2 * len(asking) + 1 for asking in leaves.values()]) <= most:
-        return False
-    alone, least = ~_over_several([sum(asking.values()) for asking in leaves.values()]), 1
-    for name, asking in leaves.items():
-        column = schema.columns[name]
-        flips, missing = _flips(column, asking, alone)
-        masks = set(accumulate([flips[edge] for edge in sorted(flips)[:-1]], xor))
-        least *= len(masks | {missing}) if column.nullable else len(masks)
-        if least > most:
-            return True
-    return False
-
-
-def _over_several(masks: Iterable[int]) -> int:
-    """Return the terms that ask for more than one column, from those that ask for each."""
-    several = once = 0
-    for mask in masks:
-        several, once = several | once & mask, once | mask
-    return several
 
 
 def multiply(
@@ -418,12 +374,7 @@ def _gather(owners: Sequence[int], states: dict[int, AtomState], asked: int) -> 
 
 @lru_cache(maxsize=4096)
 def bits_of(mask: int) -> tuple[int, ...]:
-    """Return the places of the bits that are set.
-
-    Example:
-        >>> bits_of(0b1101)
-        (0, 2, 3)
-    """
+    """Return the places of the bits that are set, the lowest first."""
     places = []
     while mask:
         lowest = mask & -mask
@@ -500,7 +451,9 @@ class PartedAtoms:
         self._full = (1 << len(owners)) - 1
         self._most = most_atoms(len(owners))
         masks = {column: sum(asking.values()) for column, asking in leaves.items()}
-        several = _over_several(masks.values())
+        several = once = 0
+        for mask in masks.values():
+            several, once = several | once & mask, once | mask
         self._cuts = {
             column: _ColumnCut(
                 *segments(schema.columns[column], asking, self._full & ~masks[column]), several, {}
@@ -773,30 +726,20 @@ def covering_ranges(
     """
     choices: list[list[tuple[str, IntRange]]] = []
     combinations = 1
-    for column in sorted({c for question in asked for term in question.terms for c, _ in term}):
+    for column, asking in sorted(leaves_of(asked)[0].items(), key=itemgetter(0)):
         length = windows.lengths.get(((column, 1),))
         described = schema.columns[column]
         if length is None or described.nullable:
             continue
-        starts = _starts(column, asked, described.points)
-        ends = [*(start - 1 for start in starts[1:]), described.points - 1]
+        cut, _ = segments(described, asking, 0)
         runs, reached = [], -1
-        for first, end in enumerate(ends):
-            last = bisect_right(starts, end + length) - 1
+        for start, end, _ in cut:
+            last = bisect_right(cut, end + length, key=itemgetter(0)) - 1
             if last > reached:  # else the run before holds this one
-                runs.append((column, (starts[first], ends[last])))
+                runs.append((column, (start, cut[last][1])))
                 reached = last
         if combinations * len(runs) <= MOST_RUNS:
             combinations *= len(runs)
             choices.append(runs)
     for chosen in product(*choices):
         yield dict(chosen)
-
-
-def _starts(column: str, asked: Sequence[Asked], points: int) -> list[int]:
-    """Return where the classes of a column begin, in the order of codes."""
-    leaves = [
-        leaf for question in asked for term in question.terms for c, leaf in term if c == column
-    ]
-    edges = {edge for codes, _ in leaves for low, high in codes for edge in (low, high + 1)}
-    return sorted({0, *(edge for edge in edges if 0 <= edge < points)})

@@ -238,9 +238,9 @@ def _cells(
     if told.schema.rows_per_unit > 1:
         return _several_rows(questions, told, alone)
     pricing = PartPricing(questions, told)
-    told_of = len(pricing.filters), len(pricing.sums)
+    told_of = pricing.told_of
     cells = pricing.cells()
-    if told_of == (len(pricing.filters), len(pricing.sums)):
+    if told_of == pricing.told_of:
         pricings[tuple(questions)] = pricing  # else a cap was met: prices by type begin anew
     return (alone, set()) if cells is None or cells >= alone else (cells, pricing.rows)
 

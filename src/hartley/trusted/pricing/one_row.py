@@ -15,8 +15,9 @@ from operator import itemgetter, or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from hartley.trusted.pricing.atoms import Asked, Atom, bits_of, classes, direction_of
+from hartley.trusted.pricing.atoms import Asked, Atom, bits_of, classes, direction_of, segments
 from hartley.trusted.pricing.regions import (
+    PublicParts,
     crossings,
     crossings_of_hull,
     crossings_with_zero,
@@ -27,11 +28,11 @@ from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES, SUM
 from hartley.trusted.questions.condition import possible_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from hartley.schema.schema import Schema
     from hartley.trusted.pricing.atoms import Atoms, CodeClass, Direction, IntRange
-    from hartley.trusted.pricing.regions import CellGrid, Cuts, Vector
+    from hartley.trusted.pricing.regions import CellGrid, Vector
     from hartley.trusted.questions.batch import Question, Statistic
     from hartley.trusted.questions.condition import Conjunction, Leaf
 
@@ -141,10 +142,7 @@ def price_part(  # noqa: PLR0913 - what a price rests on, each by name
     # records have 2 outputs, and 3 with somebody who may be absent.
     if absent and all(atom.alive for atom in listed):
         listed = (*listed, Atom((), 1, ((0, 0),) * len(atoms.directions), 0))
-    if windows.lengths:
-        outputs = [outputs_of(atom, atoms, grids, windows) for atom in listed]
-    else:
-        outputs = _outputs_of_all(listed, atoms, grids)
+    outputs = outputs_of(listed, atoms, grids, windows)
     joint = _shared(listed, outputs, atoms, grids, windows)
     singles = _product_of_singles(listed, atoms, grids, windows, joint, absent=absent, whole=whole)
     kinds = tuple([(atom.alive, amount) for atom, amount in zip(listed, outputs, strict=True)])
@@ -201,45 +199,37 @@ def signature_of(atoms: Atoms) -> object:
 
 
 def outputs_of(
-    atom: Atom, atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
-) -> int:
-    """Return a bound on how many vectors of answers the records of one atom cause (F_a).
+    listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid], windows: Windows = NO_WINDOWS
+) -> list[int]:
+    """Return a bound on how many vectors of answers the records of each atom cause (F_a).
+
+    Most atoms share the ranges of most directions, so what crosses a range is counted once.
 
     Proved: proofs/Atom.v, atom_outputs.
     """
-    crossed = crossed_in(atom, atoms, grids, windows)
-    if not crossed:
-        return 1
 
-    def codes(column: str, held: int) -> int:
+    def narrowed(column: str, held: int) -> int:
         return windows.codes(column, atoms.size(column, held))
 
-    return min(atom.points, regions(crossed, codes, atom.held))
-
-
-def _outputs_of_all(listed: Sequence[Atom], atoms: Atoms, grids: Sequence[CellGrid]) -> list[int]:
-    """Return the same for every atom where nothing was answered before.
-
-    Most atoms share the ranges of most directions, so what crosses a range is counted once.
-    """
-    directions, places, size = atoms.directions, atoms.places, atoms.size
+    directions, places = atoms.directions, atoms.places
+    size = narrowed if windows.lengths else atoms.size
     # What a count or a form without private columns adds is the same in all of an atom.
-    moving: dict[int, tuple[int, Asked, CellGrid, dict[IntRange, int]]] = {
-        k: (places[k], question, grid, {})
-        for k, (question, grid) in enumerate(zip(atoms.asked, grids, strict=True))
-        if question.direction and question.statistic is not COUNT
+    moving: dict[int, tuple[int, Asked, CellGrid, int | None, dict[IntRange, int]]] = {
+        k: (places[k], q, grid, windows.of(q.direction) if windows.lengths else None, {})
+        for k, (q, grid) in enumerate(zip(atoms.asked, grids, strict=True))
+        if q.direction and q.statistic is not COUNT
     }
     outputs = []
     for alive, records, ranges, held in listed:
         crossed: dict[int, int] = {}
         for k in alive:
             if k in moving:
-                place, question, grid, known = moving[k]
+                place, question, grid, window, known = moving[k]
                 span = ranges[place]
                 if span in known:
                     amount = known[span]
                 else:
-                    amount = known[span] = crossings(question, span, grid)
+                    amount = known[span] = crossings(question, span, grid, window)
                 if amount:
                     crossed[place] = crossed.get(place, 0) + amount
         if not crossed:
@@ -582,31 +572,26 @@ class Resolved:
         """
         states: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {(0, None): start}
         for column in self._used(kinds):
-            parts = self._parts(column, apart=apart)
-            moved = [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
+            parts, moved = self._parts(column, apart=apart), self._moved(column)
             refined: dict[tuple[int, tuple[IntRange, ...] | None], KnownType] = {}
             for state in states.values():
                 for own, low, high, _ in parts:
-                    mask, wider = state.mask & own, list(state.shifts)
-                    for k, times in moved:
-                        ends = (times * low, times * high)
-                        wider[k] = (wider[k][0] + min(ends), wider[k][1] + max(ends))
-                    shifts = tuple(wider)
+                    mask, shifts = _narrowed(state, own, moved, low, high)
                     key = (mask, shifts if apart else None)
                     old = refined.get(key)
-                    refined[key] = KnownType(
-                        mask, shifts if old is None else _hulls(old.shifts, shifts)
-                    )
+                    if old is not None:
+                        pairs = zip(old.shifts, shifts, strict=True)
+                        shifts = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
+                    refined[key] = KnownType(mask, shifts)
                 if len(refined) > MOST_STATES:
                     return None
             states = refined
         return list(states.values())
 
-    def public_types(self) -> tuple[Cuts, list[KnownType]] | None:
-        """Return every type of the public columns that questions tell apart; None if too many.
+    def by_public(self, price: Callable[[KnownType], int | None]) -> PublicParts | None:
+        """Return the price of every type of the public columns; None if one is None or too many.
 
-        Each used column is cut into runs of codes that all filters treat alike. The types are in
-        the order of ``PublicParts``.
+        Each used column is cut into runs of codes that all filters treat alike.
         """
         listed, several = [], 1
         for column in sorted(self._used(("public",))):
@@ -615,39 +600,34 @@ class Resolved:
             if several > MOST_PUBLIC:
                 return None
             listed.append((column, runs))
-        moves = [
-            [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
-            for column, _ in listed
-        ]
-        start, types = self.start(), []
+        moves = [self._moved(column) for column, _ in listed]
+        cells: dict[KnownType, int] = {}
+        by_type = []
         for chosen in product(*[runs for _, runs in listed]):
-            mask, shifts = start.mask, list(start.shifts)
+            known = self.start()
             for (_, possible, low, high), moved in zip(chosen, moves, strict=True):
-                mask &= possible
-                for k, times in moved:
-                    ends = (times * low, times * high)
-                    shifts[k] = (shifts[k][0] + min(ends), shifts[k][1] + max(ends))
-            types.append(KnownType(mask, tuple(shifts)))
+                known = _narrowed(known, possible, moved, low, high)
+            if known not in cells:
+                priced = price(known)
+                if priced is None:
+                    return None
+                cells[known] = priced
+            by_type.append(cells[known])
         cuts = tuple([(name, tuple([run[0] for run in runs])) for name, runs in listed])
-        return cuts, types
+        return PublicParts.of(cuts, tuple(by_type))
 
     def _runs(self, column: str) -> list[tuple[int, int, int, int]]:
         """Cut a column into runs: the first code of each, its terms, and the range of its codes."""
         described, asking = self.schema.columns[column], self._asking.get(column, {})
-        free, end = self.start().mask & ~sum(asking.values()), described.points
-        edges = {edge for codes, _ in asking for low, high in codes for edge in (low, high + 1)}
-        starts = sorted({0, *(edge for edge in edges if 0 < edge < end)})
-        runs = []
-        for first, after in zip(starts, [*starts[1:], end], strict=True):
-            mask = free
-            for (codes, _), terms in asking.items():
-                if any(low <= first <= high for low, high in codes):
-                    mask |= terms
-            runs.append((first, mask, first, after - 1))
-        if described.nullable:  # a missing value has no code, and no form sums it
-            missing = sum([terms for (_, null), terms in asking.items() if null])
-            runs.append((end, free | missing, 0, 0))
+        cut, missing = segments(described, asking, self.start().mask & ~sum(asking.values()))
+        runs = [(first, mask, first, last) for first, last, mask in cut]
+        if missing is not None:  # it has no code, and no form sums it
+            runs.append((described.points, missing, 0, 0))
         return runs
+
+    def _moved(self, column: str) -> list[tuple[int, int]]:
+        """Return the known forms that a column moves, each with its factor."""
+        return [(k, t) for k, d in enumerate(self._known_forms) for c, t in d if c == column]
 
     def _used(self, kinds: Iterable[str]) -> list[str]:
         used = dict.fromkeys([*self._asking, *(c for d in self._known_forms for c, _ in d)])
@@ -711,8 +691,15 @@ class Resolved:
         return split.asked[terms, known]
 
 
-def _hulls(first: Sequence[IntRange], second: Sequence[IntRange]) -> tuple[IntRange, ...]:
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(first, second, strict=True))
+def _narrowed(
+    known: KnownType, possible: int, moved: Sequence[tuple[int, int]], low: int, high: int
+) -> KnownType:
+    """Return the part of a type whose code of one more column lies in a range."""
+    shifts = list(known.shifts)
+    for k, times in moved:
+        ends = (times * low, times * high)
+        shifts[k] = (shifts[k][0] + min(ends), shifts[k][1] + max(ends))
+    return KnownType(known.mask & possible, tuple(shifts))
 
 
 def independent(asked: Sequence[tuple[int, Asked]]) -> list[list[tuple[int, Asked]]]:

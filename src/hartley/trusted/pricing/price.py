@@ -20,7 +20,7 @@ from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
 from hartley.results.codec import LONG
 from hartley.text import bits_up, count_of, number, plural
-from hartley.trusted.pricing.atoms import beyond_cap, form_atoms
+from hartley.trusted.pricing.atoms import form_atoms
 from hartley.trusted.pricing.one_row import (
     PartPrice,
     Resolved,
@@ -108,8 +108,6 @@ class Pricer:
         self._absent = prices_absence(schema)
         self._atoms: dict[tuple[int, ...], Atoms | None] = {}
         self._groups: dict[tuple[int, ...], _Group] = {}
-        self._crowd: frozenset[int] = frozenset()
-        """Questions that no group within the cap on atoms has all of, if some are known."""
         self._parts_of: dict[int, list[_Group]] = {}
         self._types: list[list[_Group]] | None = None
         self._joints: dict[object, int | None] = {}
@@ -124,33 +122,29 @@ class Pricer:
 
     def by_public(self, grids: Sequence[CellGrid]) -> PublicParts | None:
         """Return the price for every type of the public columns; None beyond a cap."""
-        publics = self._resolved.public_types()
-        if publics is None:
-            return None
-        cuts, listed = publics
         blind = prod([self._blind(n, grids[n]) for n in self._resolved.opaque])
-        cells: dict[KnownType, int] = {}
         named: dict[object, int] = {}
         priced: _Priced = {}
         several = self.schema.rows_per_unit > 1
-        for public in listed:
-            if public in cells:
-                continue
+
+        def cells_of(public: KnownType) -> int | None:
             types = self._resolved.refine(public, ("open",), apart=several)
             if types is None:
                 return None
             if several:
-                cells[public] = self._of_types(types, grids).cells
-                continue
-            cells[public] = 1
+                return self._of_types(types, grids).cells * blind
+            most = 1
             for known in types:
                 members = independent(self._resolved.asked(known))
                 groups = [self._group(each) for each in members]
-                key = self._name(groups, grids)
+                # Types that are asked the same cost the same.
+                key = tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
                 if key not in named:
                     named[key] = self._of_type(groups, grids, priced).cells
-                cells[public] = max(cells[public], named[key])
-        return PublicParts.of(cuts, tuple([cells[public] * blind for public in listed]))
+                most = max(most, named[key])
+            return most * blind
+
+        return self._resolved.by_public(cells_of)
 
     # --- one row per person ---------------------------------------------------------------------
 
@@ -174,21 +168,11 @@ class Pricer:
         if self._types is None:
             row_types = self._resolved.refine(self._resolved.start(), ("public", "open"))
             if row_types is not None:
-                types = [self._resolved.asked(known) for known in row_types]
-                self._crowd = self._crowded(types)
                 self._types = [
-                    [self._group(members) for members in independent(asked)] for asked in types
+                    [self._group(members) for members in independent(self._resolved.asked(known))]
+                    for known in row_types
                 ]
         return self._types
-
-    def _crowded(self, types: Sequence[Sequence[tuple[int, Asked]]]) -> frozenset[int]:
-        """Return the questions that all types ask alike, if these alone are beyond the cap."""
-        if len(types) == 1:
-            return frozenset()
-        shared = set(map(id, types[0])).intersection(*[map(id, pairs) for pairs in types[1:]])
-        asked = [pair[1] for pair in types[0] if id(pair) in shared]
-        beyond = beyond_cap(asked, self._resolved.terms, self.schema)
-        return frozenset(map(id, asked) if beyond else ())
 
     def _one_row(self, grids: Sequence[CellGrid]) -> PriceCase:
         types = self._row_types()
@@ -204,20 +188,11 @@ class Pricer:
         return worst
 
     @staticmethod
-    def _name(groups: list[_Group], grids: Sequence[CellGrid]) -> object:
-        """Name what a type is asked; types with one name cost the same."""
-        return tuple([(*map(id, g.asked), *[grids[n] for n in g.numbers]) for g in groups])
-
-    @staticmethod
     def _distinct(types: list[list[_Group]], grids: Sequence[CellGrid]) -> Iterable[list[_Group]]:
         """Return one type for each set of remaining questions; equal sets cost the same."""
         if len(types) == 1:
             return types
-        # ``asked`` makes equal questions one object, so that their ids stand for them.
-        if len({tuple([tuple(map(id, g.asked)) for g in groups]) for groups in types}) == len(
-            types
-        ):
-            return types
+        # ``asked`` makes equal questions one object, so that their ids name them.
         first: dict[CellGrid, int] = {}
         names = [first.setdefault(grid, number) for number, grid in enumerate(grids)]
         distinct: dict[object, list[_Group]] = {}
@@ -236,8 +211,7 @@ class Pricer:
             numbers, asked = zip(*pairs, strict=True)
             names = tuple(map(id, asked))
             if names not in self._atoms:
-                beyond = self._crowd and self._crowd.issubset(names)
-                self._atoms[names] = None if beyond else form_atoms(asked, self.schema)
+                self._atoms[names] = form_atoms(asked, self.schema)
             group = self._groups[key] = _Group(pairs, numbers, asked, self._atoms[names])
         return group
 

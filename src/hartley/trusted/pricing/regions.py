@@ -63,9 +63,13 @@ class CellGrid:
     """If given, collects every length that is measured in cells."""
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def of(question: Question) -> CellGrid:
         """Return the cells of a question."""
-        return _grid_of(question)
+        step, least, most = question.step, question.least, question.most
+        # The step as two integers: ceil and floor are then exact, and quicker than fractions.
+        over, under = step.numerator, step.denominator
+        return CellGrid(over, under, least, most, over > (most - least) * under)
 
     @property
     def levels(self) -> int:
@@ -102,14 +106,6 @@ class CellGrid:
             return min(self.crossed(high - low), self.levels - 1)
         least, under, over = self.least, self.under, self.over
         return (high - least) * under // over - (low - least) * under // over
-
-
-@lru_cache(maxsize=4096)
-def _grid_of(question: Question) -> CellGrid:
-    step = question.step
-    # The step as two integers: ceil and floor are then exact, and quicker than fractions.
-    over, under, least, most = step.numerator, step.denominator, question.least, question.most
-    return CellGrid(over, under, least, most, over > (most - least) * under)
 
 
 def crossings(asked: Asked, span: IntRange, grid: CellGrid, window: int | None = None) -> int:

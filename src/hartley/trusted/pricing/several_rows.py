@@ -426,16 +426,11 @@ class SeveralRowsPricer:
     def cells(self, rows: Sequence[TypedRows]) -> int:
         """Return the price of some rows; rows that differ only in names cost the same."""
         names: dict[int, int] = {}
-        key = tuple(
-            (
-                typed.amount,
-                *(
-                    (names.setdefault(n, len(names)), q, self.grids[n])
-                    for n, q in typed.asked.items()
-                ),
-            )
+        named = [
+            [(names.setdefault(n, len(names)), q, self.grids[n]) for n, q in typed.asked.items()]
             for typed in rows
-        )
+        ]
+        key = tuple([(typed.amount, *of_type) for typed, of_type in zip(rows, named, strict=True)])
         if key not in self._cells:
             self._cells[key] = prod(part.cells for part in self.parts(rows))
         return self._cells[key]

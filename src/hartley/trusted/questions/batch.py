@@ -109,17 +109,8 @@ class Question:
         """Hash all fields, once: a question is looked up often, and its tree may be large."""
         known: int | None = self.__dict__.get("_hash")
         if known is None:
-            known = hash(
-                (
-                    self.statistic,
-                    self.where,
-                    self.form,
-                    self.quantile,
-                    self.least,
-                    self.most,
-                    self.step,
-                )
-            )
+            of = (self.statistic, self.where, self.form, self.quantile, self.least, self.most)
+            known = hash((*of, self.step))
             object.__setattr__(self, "_hash", known)
         return known
 

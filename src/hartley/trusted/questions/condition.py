@@ -294,15 +294,11 @@ def _join(terms: Iterable[dict[str, Leaf]]) -> dict[str, Leaf] | None:
     joined: dict[str, Leaf] = {}
     for term in terms:
         for column, leaf in term.items():
-            joined[column] = _both_leaves(joined[column], leaf) if column in joined else leaf
+            if column in joined:
+                codes, missing = joined[column]
+                leaf = (shared(codes, leaf[0]), missing and leaf[1])  # noqa: PLW2901 - both of them
+            joined[column] = leaf
     return None if ((), False) in joined.values() else joined
-
-
-def _both_leaves(first: Leaf, second: Leaf) -> Leaf:
-    codes = tuple(
-        (max(a, c), min(b, d)) for a, b in first[0] for c, d in second[0] if max(a, c) <= min(b, d)
-    )
-    return tuple(sorted(codes)), first[1] and second[1]
 
 
 def possible_terms(

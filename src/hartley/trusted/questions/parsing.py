@@ -286,12 +286,7 @@ def reading(text: str) -> Iterator[Statement]:
 
 
 def shorten(text: str, length: int = 60) -> str:
-    """Return a piece of a text on one line, no longer than wanted.
-
-    Example:
-        >>> shorten("age   >=  40", 8)
-        'age >= …'
-    """
+    """Return a piece of a text on one line, no longer than wanted."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
@@ -439,7 +434,7 @@ def _check_clauses(statement: Statement) -> None:
         place = (known[0][0], max(end for _, end in known)) if known else None
         raise statement.refusal(f"{what} is not answered", hint, place=place)
     group = select.args.get("group")
-    if group is not None and set(_set_args(group)) - {"expressions"}:
+    if group is not None and unexpected(group, "expressions"):
         raise statement.refusal(
             "Only a plain GROUP BY is answered",
             "list the columns, for example GROUP BY region",
@@ -447,13 +442,9 @@ def _check_clauses(statement: Statement) -> None:
         )
 
 
-def _set_args(node: Node) -> list[str]:
-    return [name for name, value in node.args.items() if value]
-
-
 def unexpected(node: Node, *allowed: str) -> bool:
     """Tell whether a part of the tree has more arguments than allowed."""
-    return bool(set(_set_args(node)) - set(allowed))
+    return any(value and name not in allowed for name, value in node.args.items())
 
 
 # --- scope ----------------------------------------------------------------------------------------

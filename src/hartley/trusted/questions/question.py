@@ -367,16 +367,13 @@ class Grouping:
         while code < column.points:
             number = math.floor((low + code * step) / width)
             after = math.ceil(((number + 1) * width - low) / step)
-            yield self._bin_key(number, width), passing(column, [(code, after - 1)])
+            key, begin = Key(number, str(number)), number * width
+            if not self.numbered and column.date:
+                key = Key(as_date(begin), str(as_date(begin)))
+            elif not self.numbered:
+                key = Key(begin, decimal_text(begin, PLACES))
+            yield key, passing(column, [(code, after - 1)])
             code = after
-
-    def _bin_key(self, number: int, width: Fraction) -> Key:
-        if self.numbered:
-            return Key(number, str(number))
-        begin = number * width
-        if self.column.date:
-            return Key(as_date(begin), str(as_date(begin)))
-        return Key(begin, decimal_text(begin, PLACES))
 
 
 def read_grouping(scope: Scope, node: Node) -> Grouping:

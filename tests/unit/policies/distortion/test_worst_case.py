@@ -11,10 +11,7 @@ from hartley.policies.distortion.worst_case_limits import LIMITS, Prices
 
 JOINT = np.array([[0.30, 0.10, 0.05], [0.10, 0.15, 0.30]])
 OBJECTIVES = sorted(LIMITS)
-TABLE = {
-    "age": [30, 30, 40, 40, 50, 50, 50],
-    "sick": ["yes", "no", "no", "no", "yes", "no", "yes"],
-}
+TABLE = {"age": [30, 30, 40, 40, 50, 50, 50], "sick": ["yes", "no", "no", "no", "yes", "no", "yes"]}
 
 
 @pytest.fixture(scope="module", params=OBJECTIVES)
@@ -40,7 +37,9 @@ def test_an_answer_keeps_to_what_was_asked(model):
 
 
 @pytest.mark.slow
-def test_a_larger_lam_tells_less_and_distorts_more(model):
+@pytest.mark.parametrize("objective", [*OBJECTIVES, "mutual_information"])
+def test_a_larger_lam_tells_less_and_distorts_more(objective):
+    model = PrivacyDistortion(JOINT, "squared", objective=objective)
     answers = [model.solve(lam=lam) for lam in (0.02, 0.2, 2.0)]
     assert answers[0].risk >= answers[1].risk >= answers[2].risk
     assert answers[0].distortion <= answers[1].distortion <= answers[2].distortion
@@ -113,17 +112,19 @@ def test_the_sentences_say_what_the_risk_means(model):
 
 def test_an_unrelated_key_is_released_as_it_is():
     joint = np.outer([0.5, 0.5], [0.2, 0.3, 0.5])
-    for name in OBJECTIVES:
+    for name in (*OBJECTIVES, "mutual_information"):
         model = PrivacyDistortion(joint, "squared", objective=name)
         for wish in ({"lam": 3.0}, {"risk": 0.0}, {"distortion": 0.1}):
             answer = model.solve(**wish)
             assert answer.distortion == 0
             assert answer.risk == pytest.approx(0, abs=1e-12)
+            assert answer.gap < 1e-12
         assert [point.distortion for point in model.curve(points=5).points] == [0]
 
 
-def test_a_distortion_without_choice_has_one_answer(model):
-    only = PrivacyDistortion(JOINT, [[1.0], [2.0], [3.0]], objective=model.objective)
+@pytest.mark.parametrize("objective", [*OBJECTIVES, "mutual_information"])
+def test_a_distortion_without_choice_has_one_answer(objective):
+    only = PrivacyDistortion(JOINT, [[1.0], [2.0], [3.0]], objective=objective)
     for wish in ({"lam": 1.0}, {"risk": 0.0}):
         answer = only.solve(**wish)
         assert answer.matrix.tolist() == [[1.0], [1.0], [1.0]]

@@ -4,7 +4,6 @@ import json
 import math
 import warnings
 from fractions import Fraction
-from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -238,35 +237,9 @@ def test_a_mixture_needs_a_distortion_to_mix_with():
 # --- exact elimination ------------------------------------------------------------------------
 
 
-def determinant(rows):
-    """By Leibniz' sum over permutations, in rationals."""
-    size, total = len(rows), Fraction(0)
-    for order in permutations(range(size)):
-        inversions = sum(a > b for a, b in combinations(order, 2))
-        total += (-1) ** inversions * math.prod(rows[i][j] for i, j in enumerate(order))
-    return total
-
-
 def test_a_matrix_that_is_not_symmetric_proves_nothing():
     turned = [[1.0, -1.0], [1.0, 1.0]]  # eigenvalues 1 + i and 1 - i: coefficients alternate
     assert minors(Dyadic.of(turned)) is None
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_minors_agree_with_every_principal_minor(seed):
-    rng = np.random.default_rng(seed)
-    size, inner = int(rng.integers(1, 5)), int(rng.integers(1, 6))
-    factor = rng.integers(-3, 4, (size, inner)) / 4
-    matrix = factor @ np.diag(rng.choice([1.0, 1.0, 1.0, -0.5, 0.0], inner)) @ factor.T
-    rows = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
-    chosen = [c for k in range(1, size + 1) for c in combinations(range(size), k)]
-    principal = {c: determinant([[rows[i][j] for j in c] for i in c]) for c in chosen}
-    found = minors(Dyadic.of(matrix))
-    if any(value < 0 for value in principal.values()):
-        assert found is None
-    else:
-        assert Fraction(*found.determinant) == principal[tuple(range(size))]
-        assert found.rank == max((len(c) for c, value in principal.items() if value), default=0)
 
 
 # --- numbers whose covariance overflows are refused without a warning of numpy --------------------

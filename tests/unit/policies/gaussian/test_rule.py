@@ -128,70 +128,25 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
         (lambda rule: rule.apply(np.full((1, 3), np.nan)), OptionError, "missing"),
         (lambda rule: rule.apply(np.zeros((1, 3)), seed=-1), OptionError, "seed -1"),
         (lambda rule: rule.apply({"a": [1]}), OptionError, "does not know the columns"),
+        (lambda _: best(mean=[1]), OptionError, "1 means for 3 key columns"),
+        (lambda _: best(mean=[0, 0, np.nan]), OptionError, "The mean contains an entry that is no"),
+        (lambda _: best(columns="age"), OptionError, "1 names for 3 key columns"),
+        (lambda _: of_people("diagnosis", "age"), ColumnError, "does not hold numbers"),
+        (lambda _: of_people("age", ["height"] * 2), ColumnError, "'height' is named twice"),
         (
-            lambda _: GaussianRule.best(**SIDES, distortion=1, mean=[1]),
-            OptionError,
-            "1 means for 3 key columns",
-        ),
-        (
-            lambda _: GaussianRule.best(**SIDES, distortion=1, mean=[0, 0, np.nan]),
-            OptionError,
-            "The mean contains an entry that is not a number",
-        ),
-        (
-            lambda _: GaussianRule.best(**SIDES, distortion=1, columns="age"),
-            OptionError,
-            "1 names for 3 key columns",
-        ),
-        (
-            lambda _: GaussianRule.from_table(
-                people(50), confidential="diagnosis", key="age", distortion=1
-            ),
-            ColumnError,
-            "does not hold numbers",
-        ),
-        (
-            lambda _: GaussianRule.from_table(
-                people(50), confidential="age", key=["height", "height"], distortion=1
-            ),
+            lambda _: of_people("age", "height").apply(people(50), keep="height"),
             ColumnError,
             "'height' is named twice",
         ),
+        (lambda rule: rule.reconstruct([[0] * 3], [[0] * 3] * 2, [1, -1]), OptionError, "negative"),
+        (lambda rule: rule.reconstruct([[0] * 3], [[0] * 2]), OptionError, "rows of 3 numbers"),
         (
-            lambda _: GaussianRule.from_table(
-                people(50), confidential="age", key="height", distortion=1
-            ).apply(people(50), keep="height"),
-            ColumnError,
-            "'height' is named twice",
-        ),
-        (
-            lambda rule: rule.reconstruct(np.zeros((1, 3)), np.zeros((2, 3)), [1, -1]),
-            OptionError,
-            "negative",
-        ),
-        (
-            lambda rule: rule.reconstruct(np.zeros((1, 3)), np.zeros((2, 2))),
-            OptionError,
-            "rows of 3 numbers",
-        ),
-        (
-            lambda _: GaussianRule.from_table(
-                {"a": [1.0, None], "b": [None, 2.0]},
-                confidential="b",
-                key="a",
-                distortion=1,
-                missing="drop",
-            ),
+            lambda _: of_people("b", "a", {"a": [1.0, None], "b": [None, 2.0]}, missing="drop"),
             TableError,
             "No row of",
         ),
         (
-            lambda _: GaussianRule.from_table(
-                {"a": [1.0, None, 2.0], "b": [1.0, 2.0, 3.0]},
-                confidential="b",
-                key="a",
-                distortion=1,
-            ),
+            lambda _: of_people("b", "a", {"a": [1.0, None, 2.0], "b": [1.0, 2.0, 3.0]}),
             ColumnError,
             "missing or infinite values",
         ),
@@ -199,7 +154,16 @@ def test_a_table_gives_its_own_rule_and_is_perturbed_by_it():
 )
 def test_mistakes_are_refused_in_a_sentence(make, error, sentence):
     with pytest.raises(error, match=sentence):
-        make(GaussianRule.best(**SIDES, distortion=1))
+        make(best())
+
+
+def best(**options):
+    return GaussianRule.best(**SIDES, distortion=1, **options)
+
+
+def of_people(confidential, key, table=None, **options):
+    sides = {"confidential": confidential, "key": key}
+    return GaussianRule.from_table(table or people(50), **sides, distortion=1, **options)
 
 
 def test_an_empty_table_has_no_covariances():

@@ -79,10 +79,7 @@ def test_a_file_may_name_the_column_of_a_reach():
 def test_whole_numbers_come_out_as_the_same_double():
     column = read_column(FIELDS, 1)
     pairs = [(i / 10, (i + 100) / 10) for i in range(718, 768)]  # 5 kg on either side of 76.8
-    table = {
-        "kg": [x for x, _ in pairs] + [x for _, x in pairs],
-        "cm": [160] * 100,
-    }
+    table = {"kg": [x for x, _ in pairs] + [x for _, x in pairs], "cm": [160] * 100}
     rules = PolicyDocument((column,)).to_map()
     released = apply_map(open_table(table), rules).expression.to_pyarrow()["kg"].to_pylist()
     assert released[:50] == released[50:]

@@ -93,12 +93,7 @@ def test_leakage_is_said_in_plain_sentences():
     full = pram_leakage(Pram.retaining("0.9", ["a", "b"], column="x"), [[0.5, 0.0], [0.0, 0.5]])
     assert full.maximal == pytest.approx(0.847997, abs=1e-6)
     text = " ".join(full.sentences)
-    for told in (
-        "by 1.8 at most: 0.848 bits",
-        "(L0 = I* = 0)",
-        "factor of 9 at most",
-        "0.5310 bits",
-    ):
+    for told in ("by 1.8 at most: 0.848 bits", "(L0 = I* = 0)", "factor of 9 at mo", "0.5310 bits"):
         assert told in text
     merged = pram_leakage(Pram([[1, 0], [1, 0], [0, 1]], released=[0, 1]))
     text = " ".join(merged.sentences)
@@ -112,32 +107,21 @@ def test_leakage_is_said_in_plain_sentences():
 
 
 @pytest.mark.slow
-def test_estimates_are_unbiased_and_their_errors_are_right():
-    # 400 draws of one table: the mean is within four of its standard errors (false alarm of 3
-    # numbers: 2e-4), and the spread within 15 % of what is claimed (four of its own, likewise).
-    truth = np.array([600, 300, 100])
-    codes = np.repeat(np.arange(3), truth)
-    found = [
-        estimate_from_counts(np.bincount(RULE.draw(codes, seed=seed), minlength=3), RULE)
-        for seed in range(400)
-    ]
-    shares = np.array([one.shares for one in found])
-    claimed = np.sqrt(np.mean([one.errors**2 for one in found], axis=0))
-    spread = shares.std(axis=0, ddof=1)
-    assert (np.abs(shares.mean(axis=0) - truth / 1000) <= 4 * spread / 20).all()
-    assert spread == pytest.approx(claimed, rel=0.15)
-
-
-def test_errors_about_a_population_are_right_too():
-    # As above, the table being drawn anew each time.
+@pytest.mark.parametrize("errors", ["errors", "population_errors"])
+def test_estimates_are_unbiased_and_their_errors_are_right(errors):
+    # 400 draws of one table, or of a table drawn anew each time: the mean is within four of its
+    # standard errors (false alarm of 3 numbers: 2e-4), and the spread within 15 % of what is
+    # claimed (four of its own, likewise).
     truth, generator = np.array([0.6, 0.3, 0.1]), np.random.default_rng(7)
     found = []
     for seed in range(400):
-        codes = generator.choice(3, size=500, p=truth)
+        codes = np.repeat(np.arange(3), [600, 300, 100])
+        if errors == "population_errors":
+            codes = generator.choice(3, size=500, p=truth)
         counts = np.bincount(RULE.draw(codes, seed=seed), minlength=3)
         found.append(estimate_from_counts(counts, RULE))
     shares = np.array([one.shares for one in found])
-    claimed = np.sqrt(np.mean([one.population_errors**2 for one in found], axis=0))
+    claimed = np.sqrt(np.mean([getattr(one, errors) ** 2 for one in found], axis=0))
     spread = shares.std(axis=0, ddof=1)
     assert (np.abs(shares.mean(axis=0) - truth) <= 4 * spread / 20).all()
     assert spread == pytest.approx(claimed, rel=0.15)
@@ -193,6 +177,7 @@ def test_estimates_outside_are_said_to_be_and_projected_only_when_asked():
     assert moved.shares.tolist() == [1.0, 0.0]
     assert "are biased" in moved.sentences[1]
     assert estimate_from_counts([500, 500], COIN).inflation == pytest.approx(1 / 0.36)
+    assert 1 <= estimate_from_counts([1, 0], COIN).inflation < np.inf
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
@@ -204,12 +189,6 @@ def test_the_nearest_frequencies_are_nearest(numbers):
     # Nearest in a convex set: no corner lies in front of it.
     for corner in np.eye(len(shares)):
         assert (shares - found) @ (corner - found) <= 1e-9
-
-
-def test_one_row_is_enough_for_numbers():
-    found = estimate_from_counts([1, 0], COIN)
-    assert np.isfinite(found.inflation)
-    assert found.inflation >= 1
 
 
 @pytest.mark.parametrize("counts", [[1, 2, 3], [1, -1], [0, 0], [[1, 2]]])
@@ -310,11 +289,8 @@ def test_a_value_that_is_listed_and_never_released_is_refused():
         estimate_from_counts([5, 5, 1], rule)
 
 
-def test_a_distortion_above_all_gets_the_rule_that_tells_nothing():
+def test_a_distortion_above_all_tells_nothing_and_one_that_no_rule_reaches_is_refused():
     assert least_leaking([1, 1, 2], "zero_one", 100).gain == pytest.approx(1)
-
-
-def test_a_distortion_that_no_rule_reaches_is_refused():
     with pytest.raises(OptionError, match="No perturbation reaches a distortion of -1"):
         least_leaking([1, 1], "zero_one", -1)
     with pytest.raises(OptionError, match="not 2 numbers"):

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -272,8 +273,6 @@ def test_codes_and_seeds_that_make_no_sense_are_refused(codes, options):
 
 
 def test_columns_can_be_drawn_together():
-    import pyarrow as pa
-
     values = [("n", 1), ("n", 2), ("s", 1)]
     move = Pram([[0, 1, 0], [0, 0, 1], [1, 0, 0]], values, column=["side", "size"])
     chunk = pa.table({"size": [1, 2, 1], "side": ["n", "n", "s"]})
@@ -286,8 +285,6 @@ def test_columns_can_be_drawn_together():
 
 
 def test_other_values_can_be_released_than_there_are():
-    import pyarrow as pa
-
     rule = Pram([[1, 0, 0], [0, 0, 1]], [1, 2], released=["low", "mid", "high"], column="x")
     draw = TableDraw([rule])
     assert draw(pa.table({"x": [1, 2, 2]})).to_pydict() == {"x": ["low", "high", "high"]}
@@ -315,8 +312,6 @@ def test_equal_values_are_released_in_the_form_of_the_values():
 
 
 def test_a_missing_value_needs_a_row_of_its_own():
-    import pyarrow as pa
-
     chunk = pa.table({"x": pa.array(["a", None])})
     flip = Pram([[0, 1], [1, 0]], ["a", None], column="x")
     assert TableDraw([flip])(chunk).to_pydict() == {"x": [None, "a"]}

@@ -23,8 +23,6 @@ from hartley.service.console.cards import (
 )
 from hartley.service.console.pages import (
     aligned,
-    bits_due,
-    bits_left,
     bits_number,
     copied_texts,
     error_words,
@@ -33,6 +31,7 @@ from hartley.service.console.pages import (
     sentence,
     shown_refusal,
 )
+from hartley.text import bits_up
 from hartley.trusted.questions.question import parse
 
 SCHEMA = Schema.read(
@@ -104,7 +103,7 @@ def test_after_an_answer_the_slider_begins_with_it_and_costs_what_a_quote_says(t
             quote = agent.price(question, bits=position.wish)
             assert quote.bits == position.bits == float(position.spend.split()[1])
             lower = quote.bits < quote.bits_alone
-            assert position.alone == (f"({bits_due(quote.bits_alone)} alone)" if lower else "")
+            assert position.alone == (f"({bits_up(quote.bits_alone)} alone)" if lower else "")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -287,8 +286,6 @@ def test_copied_texts_are_what_they_say():
 
 
 def test_numbers_are_rounded_to_the_safe_side():
-    assert [bits_due(2.80735492), bits_due(1.0)] == ["2.808 bits", "1 bit"]
-    assert [bits_left(2.80735492), bits_left(14.0)] == ["2.807 bits", "14 bits"]
     assert [bits_number(2.80735492), left_number(2.80735492)] == ["2.808", "2.807"]
     assert [exact_bits("33/2"), exact_bits("16")] == ["16.5", "16"]
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 import os
 import random
-import select
-import signal
 import sys
 import threading
-import time
-import traceback
+from functools import partial
+from pathlib import Path
 
 from hartley import open_ledger
 from hartley.errors import Refused
+
+sys.path.append(str(Path(__file__).parents[3]))
+from children import fork, heard, killed_while, started, tell
 
 CREATED = {"schema": {"name": "people"}, "rows": 9}
 
@@ -39,13 +40,6 @@ def product(keys):
 
 def price_of(keys):
     return lambda new: product([keys[at] for at in new])
-
-
-def fork():
-    """Fork; a child that hangs ends by itself, and the test with it."""
-    child = os.fork()
-    signal.alarm(100)
-    return child
 
 
 # --- many at once -------------------------------------------------------------------------------
@@ -94,34 +88,20 @@ def work(address, seed, threads, keys, start):
 def at_once(address, *, processes, threads, keys, bits):
     """Let processes of many threads use one ledger; some of them even create it at once."""
     start, go = os.pipe()
-    found = []
-    for number in range(processes):
-        result, told = os.pipe()
-        child = fork()
-        if not child:
-            os.close(go)
-            try:
-                with open_ledger(address) as ledger:
-                    if number == 0:
-                        ledger.record("p", "created", {"bits": bits, **CREATED})
-                os.write(told, b".")
-                content = json.dumps(work(address, number, threads, keys, start)).encode()
-                while content:
-                    content = content[os.write(told, content) :]
-            except BaseException:  # noqa: BLE001 - whoever started us reads it
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(told)
-        found.append((child, result))
+
+    def use(number, told):
+        os.close(go)
+        with open_ledger(address) as ledger:
+            if number == 0:
+                ledger.record("p", "created", {"bits": bits, **CREATED})
+        os.write(told, b".")
+        tell(told, work(address, number, threads, keys, start))
+
+    found = [started(partial(use, number)) for number in range(processes)]
     for _, result in found:
         os.read(result, 1)
     os.write(go, b"." * processes)
-    answers = []
-    for child, result in found:
-        with os.fdopen(result) as file:
-            answers.append(json.loads(file.read()))
-        os.waitpid(child, 0)
+    answers = [heard(*child) for child in found]
     return {
         "shown": [pair for answer in answers for pair in answer["shown"]],
         "failed": [text for answer in answers for text in answer["failed"]],
@@ -156,68 +136,34 @@ def shared(address, *, processes, keys, bits):
             schema = {"table": {"name": f"d{number}", "population": "town"}}
             about = {"bits": 1000, "schema": schema, "rows": 9, "open_factor": 2}
             ledger.record(f"d{number}", "created", about)
-    found = []
-    for number in range(processes):
-        result, told = os.pipe()
-        child = fork()
-        if not child:
-            try:
-                os.write(told, json.dumps(ask_shared(address, number, keys)).encode())
-            except BaseException:  # noqa: BLE001 - whoever started us reads it
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(told)
-        found.append((child, result))
-    answers = []
-    for child, result in found:
-        with os.fdopen(result) as file:
-            answers.append(json.loads(file.read()))
-        os.waitpid(child, 0)
-    return answers
+
+    def ask(number, told):
+        tell(told, ask_shared(address, number, keys))
+
+    found = [started(partial(ask, number)) for number in range(processes)]
+    return [heard(*child) for child in found]
 
 
 # --- killed -------------------------------------------------------------------------------------
 
 
-def ask_until_killed(address, seed, told):
+def ask_until_killed(address, seed, say):
     """Ask for ever, and tell what was charged and what was shown."""
     order = random.Random(seed)  # noqa: S311 - nothing secret
     with open_ledger(address) as ledger:
         while True:
             keys = order.sample(range(400), order.choice([1, 1, 2, 3]))
             paid = ledger.reserve("p", None, [{"q": key} for key in keys], price_of(keys))
-            os.write(told, b"%s\n" % json.dumps({"charged": keys}).encode())
+            say({"charged": keys})
             ledger.commit(paid, [answer_of(key) for key in keys])
-            os.write(told, b"%s\n" % json.dumps({"shown": keys}).encode())
+            say({"shown": keys})
 
 
 def kill_one(address, seed):
     """Start a process that asks, kill it at some moment, and return what it told."""
     order = random.Random(seed)  # noqa: S311 - nothing secret
-    result, told = os.pipe()
-    child = fork()
-    if not child:
-        try:
-            ask_until_killed(address, seed, told)
-        finally:
-            os._exit(1)
-    os.close(told)
-    heard = b""
-    wanted = order.randrange(6)
-    while heard.count(b"\n") < wanted and (part := os.read(result, 65536)):
-        heard += part
-    end = time.perf_counter() + order.random() * 0.006
-    while (left := end - time.perf_counter()) > 0:
-        if select.select([result], [], [], left)[0]:
-            heard += os.read(result, 65536)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    while part := os.read(result, 65536):
-        heard += part
-    os.close(result)
-    assert os.WIFSIGNALED(status), f"ended by itself with {status}: {heard!r}"
-    return [json.loads(line) for line in heard.splitlines()]
+    asking = partial(ask_until_killed, address, seed)
+    return killed_while(asking, order, lines=range(6), patience=0.006)
 
 
 def check(ledger, charged, shown):

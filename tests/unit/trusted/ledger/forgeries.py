@@ -45,6 +45,20 @@ class Priced(BatchPrices):
         return RowPrice(self._cells * len(indices), self._given if holder is None else self._own)
 
 
+class ByType(BatchPrices):
+    """Prices by the code of one public column, the same for everybody; they may name rows."""
+
+    by_holder = True
+
+    def __init__(self, *cells, column="region", given=()):
+        super().__init__()
+        self._parts = PublicParts.of(((column, tuple(range(len(cells)))),), cells)
+        self._given = given
+
+    def compute(self, indices, holder):  # noqa: ARG002 - the same for everybody
+        return RowPrice(self._parts.most, self._given, self._parts)
+
+
 def q(*keys):
     """Write down questions: q(1, 2)."""
     return [{"q": key} for key in keys]

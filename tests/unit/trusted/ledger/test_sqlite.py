@@ -364,7 +364,7 @@ NO_KEY = [EngineError("does not answer", hint="-"), Refused("may not write its k
 
 
 @pytest.fixture(params=NO_KEY, ids=["no answer", "no right to the key"])
-def error(request, monkeypatch):
+def error(request, prepared, monkeypatch):  # noqa: ARG001 - after it was prepared
     """What reading the key raises."""
 
     def secret(_):

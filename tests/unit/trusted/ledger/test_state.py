@@ -5,16 +5,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from forgeries import rechained, refusal
+from forgeries import ByType, rechained, refusal
 
 from hartley import Agent, open_ledger
 from hartley.agent.replay import replay, verify_prices
 from hartley.errors import OptionError, Refused
-from hartley.trusted.ledger.charging import BatchPrices, RowPrice
 from hartley.trusted.ledger.rows import canonical
 from hartley.trusted.ledger.state import Period, period_name
 from hartley.trusted.precision import questions_of
-from hartley.trusted.pricing.regions import MOST_PARTS, PublicParts
+from hartley.trusted.pricing.regions import MOST_PARTS
 from hartley.trusted.questions.batch import to_plain
 
 JUNE, JULY, LATER = (
@@ -235,19 +234,6 @@ def test_a_check_that_starts_from_a_head_knows_the_period(ledger, clock):
 
 
 # --- public types ---
-
-
-class ByType(BatchPrices):
-    """Prices by the code of one public column."""
-
-    by_holder = True
-
-    def __init__(self, *cells, column="region"):
-        super().__init__()
-        self._parts = PublicParts.of(((column, tuple(range(len(cells)))),), cells)
-
-    def compute(self, indices, holder):  # noqa: ARG002 - the same for everybody
-        return RowPrice(self._parts.most, (), self._parts)
 
 
 def charge_for(typed_ledger, key, *cells, analyst=None, dataset="people", column="region"):

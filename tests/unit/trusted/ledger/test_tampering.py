@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from forgeries import compare, forged, problem_of, rechained
+from forgeries import ByType, compare, forged, problem_of, rechained
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
@@ -15,10 +15,8 @@ from hartley.agent.replay import replay, verify_prices
 from hartley.cli.ledger import ledger_app
 from hartley.errors import EngineError
 from hartley.trusted.ledger.chain import add_row, find
-from hartley.trusted.ledger.charging import BatchPrices, RowPrice
 from hartley.trusted.ledger.rows import BEFORE_THE_FIRST, FIELDS, Entry, Head, canonical
 from hartley.trusted.ledger.state import CONTENT, one_part
-from hartley.trusted.pricing.regions import PublicParts
 
 ROWS = 14
 MARKS = ", ".join("?" * len(FIELDS))
@@ -426,20 +424,6 @@ def test_the_command_says_what_was_checked(tmp_path, filled):
 SCHEMA = {"table": {"name": "p", "population": "town"}}
 
 
-class ByRegion(BatchPrices):
-    """Prices that depend on the region, and name earlier rows."""
-
-    by_holder = True
-
-    def __init__(self, *cells, given=()):
-        super().__init__()
-        self._parts = PublicParts.of((("region", tuple(range(len(cells)))),), cells)
-        self._given = given
-
-    def compute(self, indices, holder):  # noqa: ARG002 - the same for everybody
-        return RowPrice(self._parts.most, self._given, self._parts)
-
-
 def write(ledger):
     """Let every kind of row happen: 14 rows."""
     ledger.record("town", "population", {"bits": 40})
@@ -451,8 +435,8 @@ def write(ledger):
     ledger.commit(first, ["0", None])
     ledger.record("q", "created", {"bits": 9, "schema": {}, "rows": None})
     ledger.reserve("q", None, [{"q": 1}], lambda _: 3)
-    told = ledger.reserve("p", None, [{"q": 3}], ByRegion(2, 4, 1), rules="3").sequence
-    ledger.reserve("p", None, [{"q": 4}], ByRegion(3, 1, given=(told,)), rules="3")
+    told = ledger.reserve("p", None, [{"q": 3}], ByType(2, 4, 1), rules="3").sequence
+    ledger.reserve("p", None, [{"q": 4}], ByType(3, 1, given=(told,)), rules="3")
     ledger.record("p", "version", {"rows": 10})
     ledger.record("p", "schema", {"schema": {**SCHEMA, "x": 1}})
     ledger.record("p", "erasure", {"rows": 8})

@@ -13,7 +13,7 @@ from hartley import Schema
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.trusted.precision import PriceDesk
-from hartley.trusted.pricing import atoms, price as worst, price as worst_case
+from hartley.trusted.pricing import price as worst
 from hartley.trusted.pricing.after_answers import EarlierAnswers
 from hartley.trusted.pricing.atoms import Atom, form_atoms
 from hartley.trusted.pricing.conditional_price import conditional_price
@@ -498,27 +498,3 @@ def test_a_price_does_not_depend_on_what_was_priced_before(seed, rows):
     # Nothing is kept from a schema to another one, though it be equal.
     fresh = [price(batch, Schema(**vars(schema))).explain() for batch in reversed(batches)]
     assert [price(batch, schema).explain() for batch in batches] == fresh[::-1]
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_questions_that_all_types_ask_are_seen_to_be_beyond_the_cap(seed, monkeypatch):
-    rng = Random(seed)  # noqa: S311 - a seed is enough
-    schema = schema_of(rng, rng.choice(["public", "private"]))
-    monkeypatch.setattr(atoms, "MOST_ATOMS", rng.choice([(2, 0), (4, 1), (16, 0)]))
-    cuts = [Leaf(name, ((rng.randint(1, POINTS[name] - 1), POINTS[name]),)) for name in "abc"]
-    linked = Form((("a", 1), ("b", 1), ("c", 1)), 0, Fraction(1))
-    filters = [*cuts, All((cuts[0], Leaf("e", ((0, 0),))))]
-    batch = [Question(Statistic.COUNT, where, None, None, 0, FEW_ROWS) for where in filters]
-    batch.append(Question(Statistic.SUM, All(), linked, None, 0, FEW_ROWS * 30, Fraction(9)))
-    batch += [question(rng, schema) for _ in range(8)]
-    seen = []
-
-    def looked_at(*of):
-        seen.append(atoms.beyond_cap(*of))
-        return seen[-1]
-
-    monkeypatch.setattr(worst_case, "beyond_cap", looked_at)
-    quick = price(batch, schema)
-    monkeypatch.setattr(worst_case, "beyond_cap", lambda *_: False)
-    assert price(batch, schema) == quick
-    assert any(seen) or atoms.MOST_ATOMS != (2, 0)

@@ -444,10 +444,11 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         confidential: Columns to release unchanged although they are sensitive; the report measures
             what the keys reveal about them.
         bins: Widths of nested bins of a numeric key, or periods of dates: month,quarter,year.
-        hierarchy: CSV file; each line has a key value and its groups, from narrow to wide. In
+        hierarchy: A CSV file: each line has a key value and its groups, from narrow to wide. In
             Python, for a key the groups of every value; a key without bins or a hierarchy is
             released unchanged or suppressed. With roles, by default those of the roles.
-        method: full-domain: one level of each key for everybody; mondrian: boxes of similar people.
+        method: Give each key one level for everybody (full-domain), or form boxes of similar
+            people (mondrian).
         suppress: The share of records that may be left out. In Python, with the method
             "full-domain" alone.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. An identifier

@@ -1,9 +1,0 @@
-from collections.abc import Mapping
-
-SOURCE: str
-
-def flat_columns(columns: Mapping[str, object]) -> bytes: ...
-def flat_question(
-    statistic: int, grid: object, split: object, columns: Mapping[str, object]
-) -> bytes: ...
-def price_batch(table: bytes, questions: bytes, absent: bool) -> int | None: ...
