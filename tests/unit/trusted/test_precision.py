@@ -18,6 +18,7 @@ from hartley.agent.quoting import quote, quote as quote_plans
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.results.plan import bits_for
+from hartley.results.quote import NextPrices
 from hartley.trusted.cells import cell_of, read_cells
 from hartley.trusted.precision import PriceDesk, questions_of, vacuous_labels
 from hartley.trusted.pricing.price import open_factor, price
@@ -354,7 +355,8 @@ def test_the_next_prices_are_those_of_all_prices(schema, text):
             continue
         errors, cells, _ = table[limit]
         quote = quote_plans(desk, desk.plan(Wish(text, bits=bits_for(limit)), None, None))
-        below, above = quote.next_prices[0]
+        near = quote.next_prices[0]
+        below, above = near.below, near.above
         # "Changes" counts for numbers that say something.
         more = [
             k
@@ -391,16 +393,16 @@ def test_a_vacuous_wish_names_its_first_useful_price():
 
 def test_an_exact_answer_has_no_next_price():
     quote = hartley.price("SELECT COUNT(*) FROM people WHERE age >= 65", SAMPLE, rows=5000)
-    assert quote.next_prices == ((None, None),)
+    assert quote.next_prices == (NextPrices(),)
     assert "Next useful" not in str(quote)
 
 
 def test_a_long_batch_has_no_next_prices():
     texts = ["SELECT MEDIAN(a) FROM t"] * 17
     quote = hartley.price(texts, TINY, rows=50, bits=2)
-    assert {*quote.next_prices} == {(None, None)}
+    assert {*quote.next_prices} == {NextPrices()}
     few = hartley.price(texts[:16], TINY, rows=50, bits=2)
-    assert any(any(prices) for prices in few.next_prices)
+    assert any(prices != NextPrices() for prices in few.next_prices)
 
 
 def test_the_next_prices_start_from_what_is_known(tmp_path):
@@ -409,9 +411,8 @@ def test_the_next_prices_start_from_what_is_known(tmp_path):
         agent.ask("SELECT MEDIAN(a) FROM t", bits=2)
         quote = agent.price("SELECT MEDIAN(a) FROM t", bits=1)
     assert quote.bits == 0
-    below, above = quote.next_prices[0]
-    assert below is None
-    assert above.cells == 5
+    assert quote.next_prices[0].below is None
+    assert quote.next_prices[0].above.cells == 5
 
 
 # --- vacuous ---
