@@ -142,13 +142,12 @@ def verdicts_on(
 def find_undone(
     table: object,
     kept: Sequence[str],
-    keys: Sequence[str],
-    changed: str,
+    changed: Mapping[str, str],
     allowed: str | Sequence[str] | None = None,
 ) -> tuple[Undone, ...]:
     """Return the columns, released as they are, that tell a key which the release changes.
 
-    One that was not allowed is refused.
+    One that was not allowed is refused. ``changed`` says what the release does to each key.
     """
     wanted = {allowed} if isinstance(allowed, str) else {*(allowed or ())}
     for name in wanted - {*kept}:
@@ -156,7 +155,8 @@ def find_undone(
             f"The dependence of column '{name}' is allowed, which is not released as it is",
             hint=f"choose from {join_first(kept, 12)}" if kept else "leave it out",
         )
-    found = tuple(Undone(*pair, changed) for pair in telling_columns(table, kept, keys))
+    pairs = telling_columns(table, kept, [*changed])
+    found = tuple(Undone(name, key, changed[key]) for name, key in pairs)
     for undone in found:
         if undone.column not in wanted:
             raise OptionError(

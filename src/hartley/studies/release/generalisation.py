@@ -613,7 +613,8 @@ class _Source:
 
     def undone(self, coarsened: Sequence[str]) -> tuple[Undone, ...]:
         """Return the kept columns that tell a coarsened key; one that is not allowed is refused."""
-        return find_undone(self.rows, self.kept, coarsened, "coarsened", self.allowed)
+        changed = dict.fromkeys(coarsened, "coarsened")
+        return find_undone(self.rows, self.kept, changed, self.allowed)
 
     def release(
         self,
