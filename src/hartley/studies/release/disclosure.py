@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,19 +11,23 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.kernels.dependence import is_foretold
 from hartley.ranges.classes import encode_column
-from hartley.ranges.counting import Pairs, Summary
-from hartley.ranges.relation import is_missing
-from hartley.report import Tile
-from hartley.studies.look.exposure import class_codes
-from hartley.studies.look.verdict import Verdict, worst
+from hartley.ranges.relation import Relation, is_missing
+from hartley.studies.look.audit import judge
+from hartley.studies.look.exposure import class_codes, encoded_columns
+from hartley.studies.look.verdict import CERTAINTY, Verdict, verdict_tiles, worst
 from hartley.tables.counts import distinct_values
 from hartley.tables.opening import open_table
-from hartley.text import join_first, plural
+from hartley.tables.view import clean_column, run
+from hartley.text import join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from hartley.engines.table import Table
+    from hartley.report import Tile
+    from hartley.schema.roles import Roles
 
     Codes = NDArray[np.int64]
 
@@ -77,19 +82,8 @@ class Disclosing:
 
     @property
     def verdict_tiles(self) -> tuple[Tile, ...]:
-        """The people of whom a confidential value is certain, and nearly certain."""
-        if self.verdict is None:
-            return ()
-        told, known = self.verdict.told, self.verdict.known[self.verdict.certainty]
-        people = plural(known, "person")
-        return (
-            Tile(
-                f"{told:,}",
-                f"{plural(told, 'person')} whose {self.verdict.secret[0]} is certain",
-                told > 0,
-            ),
-            Tile(f"{known:,}", f"{people} of whom it is nearly certain", known > 0),
-        )
+        """The cards of the verdict."""
+        return () if self.verdict is None else verdict_tiles(self.verdict)
 
     def disclosed(self) -> dict[str, Any]:
         """Return the verdicts as plain values, ready for JSON."""
@@ -108,32 +102,41 @@ def verdicts_on(
     keys: Sequence[str],
     confidential: Sequence[str],
     persons: Codes | None = None,
+    roles: Roles | None = None,
 ) -> dict[str, Verdict]:
     """Return what keys as they are released tell about each confidential column.
 
-    Without the codes of persons a row is a person; with them the rows are held in memory, in their
-    order. A column without any value has no verdict.
+    Without the codes of persons a row is a person, and a column with groups in the roles is judged
+    at each level. A column without any value has no verdict.
     """
-    opened, verdicts = open_table(released), {}
+    import ibis
+
+    opened = open_table(released)
+    counts = {n: clean_column(opened, n).count() for n in (*keys, *confidential)}
+    present = run(opened, opened.expression.aggregate(**counts).to_pyarrow).to_pylist()[0]
+    # What a key without values tells is nothing: like one with a single value.
+    blank = {name: ibis.literal("missing") for name in keys if not present[name]}
+    opened = replace(opened, expression=opened.expression.mutate(**blank)) if blank else opened
+    verdicts = {}
     for name in confidential:
+        if not present[name]:
+            continue
         if persons is None:
-            columns = distinct_values(opened, [*keys, name])
-            *known, secret = (encode_column(columns.column(i)) for i in range(len(keys) + 1))
-            rows = columns.column("n").to_numpy()
-        else:
-            *known, secret = (encode_column(released.column(each)) for each in (*keys, name))
-        present = ~is_missing(*secret)
-        if not present.any():
+            relate = partial(_relate, opened, keys)
+            (verdicts[name],) = judge(relate(name), relate, CERTAINTY, None, roles)
             continue
-        classes, secrets = class_codes(known)[present], secret[0][present]
-        if persons is not None:
-            verdicts[name] = Verdict.of_people(persons[present], classes, secrets, keys, [name])
-            continue
-        _, classes = np.unique(classes, return_inverse=True)
-        sizes = len(secret[1]) - (not present.all()), int(classes.max()) + 1
-        pairs = Pairs.gather(secrets, classes, rows[present].astype(np.int64), sizes)
-        verdicts[name] = Verdict.of_summary(Summary.of_pairs(pairs), keys, [name])
+        *known, (secrets, values) = encoded_columns(opened, (*keys, name), {})
+        held = ~is_missing(secrets, values)
+        classes = class_codes(known)
+        verdict = Verdict.of_people(persons[held], classes[held], secrets[held], keys, [name])
+        verdicts[name] = replace(verdict, left_out=int((~held).sum()))
     return verdicts
+
+
+def _relate(
+    table: Table, keys: Sequence[str], secret: str | Sequence[str], missing: str = "released"
+) -> Relation:
+    return Relation.from_table(table, secret=secret, released=keys, missing=missing)
 
 
 # --- columns that undo a release ------------------------------------------------------------------

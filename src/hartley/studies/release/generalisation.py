@@ -578,6 +578,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         people,
         counted["person"],
         k,
+        known_roles,
         allow_dependence,
         tell,
     )
@@ -607,6 +608,7 @@ class _Source:
     """The person and the household of each row, where columns say them."""
     unit: tuple[str, ...]
     k: int
+    roles: Roles | None
     allowed: Columns | None
     """Columns that may tell a key that is coarsened."""
     tell: Progress
@@ -637,7 +639,7 @@ class _Source:
             linked={}
             if persons is None
             else {name: _linked(released.column(name), persons) for name in self.confidential},
-            verdicts=verdicts_on(released, self.keys, self.confidential, persons),
+            verdicts=verdicts_on(released, self.keys, self.confidential, persons, self.roles),
             **fields,
         )
         self.tell("write", 1.0)

@@ -661,6 +661,7 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
             "Units make no difference to the univariate optimum",
             hint="leave out raw (--raw)",
         )
+    known_roles = None
     hidden = () if confidential is None else names_of(confidential)
     unchanged = () if keep is None else names_of(keep)
     if roles is not None:
@@ -690,7 +691,7 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
     tell("judge", 0.0)
     made = replace(
         made,
-        verdicts=verdicts_on(made.released, made.columns, hidden),
+        verdicts=verdicts_on(made.released, made.columns, hidden, roles=known_roles),
         undone=find_undone(
             table, made.kept, dict.fromkeys(made.columns, "averaged"), allow_dependence
         ),

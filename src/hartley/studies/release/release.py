@@ -397,7 +397,6 @@ def _keys_beside(document: PolicyDocument, confidential: Sequence[str]) -> tuple
 def _undone(
     table: Table,
     document: PolicyDocument,
-    confidential: Sequence[str],
     allowed: str | Sequence[str] | None,
 ) -> tuple[Undone, ...]:
     """Return the columns, released as they are, that tell what others change."""
@@ -410,7 +409,6 @@ def _undone(
         for column in document.columns
         if column not in as_it_is
         for name in (column.columns if column.query is None else column.query.names)
-        if name not in confidential
     }
     return find_undone(table, kept, changed, allowed)
 
@@ -446,7 +444,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
     people: ReleasedPeople | None = None
-    undone = _undone(opened, document, confidential, allow_dependence)
+    undone = _undone(opened, document, allow_dependence)
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
