@@ -28,16 +28,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-ROLES = ("identifier", "key", "confidential", "kept", "weight", "household")
+RELEASED = ("key", "confidential", "kept")
+NEVER_RELEASED = ("identifier", "unit")
+ROLES = (*NEVER_RELEASED, "undecided", *RELEASED, "weight", "household")
 MOST_LEVELS = 20
 _COLUMN = ("role", "levels", "mask", "hierarchy", "rare")
 _RULES = ("levels", "mask", "hierarchy", "rare")
+_A = {"identifier": "an identifier", "unit": "the unit"}
 HEADER = """\
 # A DRAFT, made by looking at the data. Look at every column and correct its role:
-#   identifier    never released          key        others may know it: it is coarsened
+#   identifier    never released          unit       whose row it is: never released, counted
+#   key           others may know it: it is coarsened
 #   confidential  released, but measured  kept       released as it is
 #   weight        a sampling weight       household  which people live together
-# A column without a role is not released. Then write confirmed = true below.
+# These are not released, nor is a column that is undecided; others = "confidential" at the top
+# gives all undecided ones that role. Then write confirmed = true below.
 """
 
 
@@ -117,13 +122,14 @@ class Roles:
         return tuple(column.name for column in self.columns.values() if column.role in roles)
 
     def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
-        """Raise an error for an identifier among columns: it leaves the table in no form."""
+        """Raise an error for an identifier or unit among columns: it leaves the table in no form."""
         # Spelled in another case, the engine would find it all the same.
-        hidden = {name.lower() for name in self.named("identifier")}
+        hidden = {name.lower(): self.columns[name].role for name in self.named(*NEVER_RELEASED)}
         for column in columns:
             if column.lower() in hidden:
+                role = hidden[column.lower()]
                 raise OptionError(
-                    f"Column '{column}' is an identifier and is never {doing}",
+                    f"Column '{column}' is {_A[role]} and is never {doing}",
                     hint=f"leave it out, or give it another role in {self.file}",
                 )
 
@@ -155,7 +161,8 @@ def open_with_roles(
     table = source if isinstance(source, Table) else open_table(source, reading=confirmed.reading)
     hidden = [name for name in confirmed.named("identifier") if name != unit]
     for name in confirmed.columns:
-        if name not in hidden and name not in table.columns:
+        absent = name not in hidden and name not in table.columns
+        if absent and name not in confirmed.named("undecided"):
             raise ColumnError(
                 f"Column '{name}' of {confirmed.file} is not in {table.name}",
                 hint=f"the columns are {join_first(table.columns, 12)}",
@@ -190,7 +197,7 @@ def _codes(table: Table, roles: Roles) -> list[str]:
     released = [
         column
         for column in roles.columns.values()
-        if column.role in {"key", "confidential", "kept"}
+        if column.role in RELEASED
         and column.name in table.columns
         and table.kind(column.name).numeric
         and not column.levels  # bins are of numbers, however these are written
@@ -286,7 +293,7 @@ def _begun(text: str) -> str:
 
 
 def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
-    refuse_unknown(content, ("confirmed", "reading", "columns"), _begun(file))
+    refuse_unknown(content, ("confirmed", "others", "reading", "columns"), _begun(file))
     confirmed = content.get("confirmed", False)
     if not isinstance(confirmed, bool):
         raise OptionError(
@@ -297,9 +304,23 @@ def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
         raise OptionError(
             f"{_begun(file)} name no column", hint='write [columns.NAME] and role = "key"'
         )
+    others = content.get("others", "undecided")
+    if others not in (*RELEASED, "undecided"):
+        raise OptionError(
+            f"The setting others of {file} is no role that many columns can have",
+            hint='write others = "confidential"',
+        )
+    read = [_column(str(name), fields, file, folder) for name, fields in columns.items()]
+    read = [replace(c, role=others) if c.role == "undecided" else c for c in read]
+    units = [column.name for column in read if column.role == "unit"]
+    if len(units) > 1:
+        raise OptionError(
+            f"{_begun(file)} name {len(units)} units, {listed(units)}",
+            hint=f"make {units[1]} an identifier",
+        )
     return Roles(
         confirmed,
-        {str(name): _column(str(name), fields, file, folder) for name, fields in columns.items()},
+        {column.name: column for column in read},
         _reading(content.get("reading", {}), file),
         file,
     )
@@ -333,7 +354,7 @@ def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
         raise OptionError(f"{where} has {listed(given)}", hint="give one of them")
     if given and role not in {"key", "confidential"}:
         raise OptionError(
-            f"{where} has {given[0]}, but is {'an' if role == 'identifier' else 'a'} {role}",
+            f"{where} has {given[0]}, but is {_A.get(role, role)}",
             hint="only keys are coarsened: leave it out, or make it a key",
         )
     if given and role == "confidential" and given != ["hierarchy"]:

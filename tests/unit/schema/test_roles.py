@@ -120,6 +120,39 @@ def test_mistakes_are_named(file, old, new, message):
         Roles.read(file)
 
 
+def test_the_unit_stays_to_be_counted_and_is_never_released():
+    table, roles = open_with_roles({"Person": [1, 1], "age": [3, 4]}, confirmed(Person="unit"))
+    assert (table.columns, roles.named("unit")) == (("Person", "age"), ("Person",))
+    with pytest.raises(OptionError, match="'PERSON' is the unit and is never released"):
+        chosen_columns(roles, ["PERSON"], "key", what="key")
+    with pytest.raises(ColumnError, match="Column 'Person' of the roles is not in the dict"):
+        open_with_roles({"age": [3]}, roles)
+    with pytest.raises(OptionError, match="has mask, but is the unit; hint: only keys"):
+        Roles.read({"columns": {"person": {"role": "unit", "mask": 1}}})
+    with pytest.raises(OptionError, match="The roles name 2 units, a and b; hint: make b an ident"):
+        Roles.read(confirmed(a="unit", b="unit"))
+
+
+@pytest.mark.parametrize("role", ["key", "confidential", "kept", "undecided"])
+def test_others_give_all_undecided_columns_a_role(role):
+    given = confirmed(q1="undecided", q2="undecided", age="key") | {"others": role}
+    roles = Roles.read(given)
+    assert set(roles.named(role)) >= {"q1", "q2"}
+    assert ("age" in roles.named("undecided"), roles.columns["age"].role) == (False, "key")
+    # What is not released may be missing: the release of these roles can be opened by them.
+    if role == "undecided":
+        assert open_with_roles({"age": [3]}, roles)[0].columns == ("age",)
+    else:
+        with pytest.raises(ColumnError, match="'q1' of the roles is not in"):
+            open_with_roles({"age": [3]}, roles)
+
+
+@pytest.mark.parametrize("role", ["identifier", "unit", "weight", "household", "secret", 5, ["key"]])
+def test_others_are_no_role_that_only_one_column_can_have(role):
+    with pytest.raises(OptionError, match=r'no role .* hint: write others = "confidential"'):
+        Roles.read(confirmed(q1="undecided") | {"others": role})
+
+
 def test_files_that_are_none(tmp_path):
     with pytest.raises(
         InputError, match=r"none.toml cannot be read; hint: check the path; hartley"
