@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 RELEASED = ("key", "confidential", "kept")
+RULED = ("key", "confidential")
 NEVER_RELEASED = ("identifier", "unit")
 ROLES = (*NEVER_RELEASED, "undecided", *RELEASED, "weight", "household")
 MOST_LEVELS = 20
@@ -61,6 +62,8 @@ class ColumnRole:
     """A CSV file with the groups of every value."""
     rare: tuple[int, ...] = ()
     """Values in fewer rows than this are merged, level by level."""
+    why: str = field(default="", compare=False)
+    """Why a draft gives it this role."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,29 @@ class Roles:
     def named(self, *roles: str) -> tuple[str, ...]:
         """Return the columns that have one of some roles, in the order of the file."""
         return tuple(column.name for column in self.columns.values() if column.role in roles)
+
+    def confirm(self) -> Roles:
+        """Return the roles as confirmed: whoever calls this has looked at every column.
+
+        Example:
+            >>> draft = Roles.read({"columns": {"age": {"role": "key"}}})
+            >>> draft.confirmed, draft.confirm().confirmed
+            (False, True)
+        """
+        return replace(self, confirmed=True)
+
+    def to_toml(self) -> str:
+        """Return the roles as the text of a file, with a comment for every column of a draft."""
+        lines = [] if self.confirmed else HEADER.splitlines()
+        lines += [f"confirmed = {toml_text(self.confirmed)}", "", "[reading]"]
+        reading = self.reading
+        always = {name: getattr(reading, name) for name in ("null", "trim", "encoding", "decimal")}
+        settings = always | {"null": list(reading.null)} | reading.to_dict()
+        lines += [f"{name} = {toml_text(value)}" for name, value in settings.items()]
+        for column in self.columns.values():
+            comment = "".join(c if c.isprintable() else " " for c in column.why)
+            lines += ["", *([f"# {comment}"] if comment else []), *_column_lines(column)]
+        return "\n".join(lines) + "\n"
 
     def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
         """Raise an error for an identifier or unit among columns: it leaves the table in no form."""
@@ -250,28 +276,10 @@ def chosen_columns(
     return columns
 
 
-def write_roles(
-    columns: Iterable[tuple[ColumnRole, str]],
-    reading: ReadingOptions,
-    *,
-    without_role: Sequence[tuple[str, str]] = (),
-) -> str:
-    r"""Return the text of a draft, with a comment for every column."""
-    lines = [*HEADER.splitlines(), "confirmed = false", "", "[reading]"]
-    always = {name: getattr(reading, name) for name in ("null", "trim", "encoding", "decimal")}
-    settings = always | {"null": list(reading.null)} | reading.to_dict()
-    lines += [f"{name} = {toml_text(value)}" for name, value in settings.items()]
-    for column, why in columns:
-        lines += ["", f"# {_comment(why)}", *_column_lines(column)]
-    if without_role:
-        lines += ["", "# These columns have no role, and are not released; remove # to give one."]
-    for name, why in without_role:
-        lines += ["#", f"# {_comment(why)}", f"# [columns.{toml_key(name)}]", '# role = "kept"']
-    return "\n".join(lines) + "\n"
-
-
 def _column_lines(column: ColumnRole) -> list[str]:
     lines = [f"[columns.{toml_key(column.name)}]", f"role = {toml_text(column.role)}"]
+    if column.role not in RULED:  # the rules of an undecided column wait for its role
+        return lines
     if column.levels:
         shown = (toml_text(n) if isinstance(n, str) else decimal_text(n) for n in column.levels)
         lines.append(f"levels = [{', '.join(shown)}]")
@@ -282,10 +290,6 @@ def _column_lines(column: ColumnRole) -> list[str]:
     if column.hierarchy is not None:
         lines.append(f"hierarchy = {toml_text(str(column.hierarchy))}")
     return lines
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _begun(text: str) -> str:
@@ -352,7 +356,7 @@ def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
     given = [rule for rule in _RULES if rule in fields]
     if len(given) > 1:
         raise OptionError(f"{where} has {listed(given)}", hint="give one of them")
-    if given and role not in {"key", "confidential"}:
+    if given and role not in RULED:
         raise OptionError(
             f"{where} has {given[0]}, but is {_A.get(role, role)}",
             hint="only keys are coarsened: leave it out, or make it a key",

@@ -9,7 +9,7 @@ from hartley import ReadingOptions, Roles, anonymize, microaggregate, pram
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.schema import open_with_roles
-from hartley.schema.roles import ColumnRole, chosen_columns, write_roles
+from hartley.schema.roles import ColumnRole, chosen_columns
 
 FILE = """\
 confirmed = false          # nothing is released by a draft
@@ -75,19 +75,29 @@ def test_a_draft_is_refused_until_it_is_confirmed(file):
 
 def test_what_is_written_is_read_again(tmp_path):
     columns = [
-        (ColumnRole("age", "key", levels=(Fraction(1, 2), Fraction(1))), "a reason\nin two lines"),
-        (ColumnRole("född år", "key", levels=("year",)), "why"),
-        (ColumnRole('a "b"', "identifier"), "why"),
-        (ColumnRole("zip", "key", mask=2), "why"),
-        (ColumnRole("job", "key", rare=(10, 50)), "why"),
+        ColumnRole("age", "key", (Fraction(1, 2), Fraction(1)), why="a reason\nin two lines"),
+        ColumnRole("född år", "key", levels=("year",)),
+        ColumnRole('a "b"', "identifier", why="why"),
+        ColumnRole("person", "unit", why="why"),
+        ColumnRole("zip", "key", mask=2, why="why"),
+        ColumnRole("job", "key", rare=(10, 50), why="why"),
+        ColumnRole("q1", "undecided", why="a code list"),
     ]
     reading = ReadingOptions(null=("?",), trim=True, decimal=",", dates="day-first")
     path = tmp_path / "roles.toml"
-    path.write_text(write_roles(columns, reading, without_role=[("q1", "a code list")]))
+    draft = Roles(False, {column.name: column for column in columns}, reading)
+    path.write_text(draft.to_toml())
     roles = Roles.read(path)
-    assert list(roles.columns.values()) == [column for column, _ in columns]
+    assert list(roles.columns.values()) == columns
     assert roles.reading == reading
     assert not roles.confirmed
+    # No role waits behind a # to be released, and the role is the first line of every entry.
+    lines = path.read_text().splitlines()
+    assert not [line for line in lines if line.startswith("# [") or "# role" in line]
+    entries = [at for at, line in enumerate(lines) if line.startswith("[columns.")]
+    assert all(lines[at + 1].startswith("role = ") for at in entries)
+    path.write_text(draft.confirm().to_toml())
+    assert Roles.confirmed_by_owner(path).columns == roles.columns
 
 
 @pytest.mark.parametrize(
@@ -147,7 +157,9 @@ def test_others_give_all_undecided_columns_a_role(role):
             open_with_roles({"age": [3]}, roles)
 
 
-@pytest.mark.parametrize("role", ["identifier", "unit", "weight", "household", "secret", 5, ["key"]])
+@pytest.mark.parametrize(
+    "role", ["identifier", "unit", "weight", "household", "secret", 5, ["key"]]
+)
 def test_others_are_no_role_that_only_one_column_can_have(role):
     with pytest.raises(OptionError, match=r'no role .* hint: write others = "confidential"'):
         Roles.read(confirmed(q1="undecided") | {"others": role})
