@@ -13,6 +13,7 @@ from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.files import content_of
 from hartley.ranges.classes import combine_codes, encode_column
+from hartley.ranges.counting import Summary
 from hartley.ranges.relation import ExposureCounts, check_group_size, household_codes, is_missing
 from hartley.schema.roles import Roles, open_with_roles
 from hartley.studies.look.verdict import Verdict, levels_of, told_rows, worst
@@ -83,8 +84,6 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     linear in the rows, but for sorting.
     """
     opened, confirmed, unit = open_people(table, roles, unit)
-    if unit is not None:
-        check_unit(opened, unit, columns)
     household = () if confirmed is None else confirmed.named("household")
     # The first sampling weight of the file: a survey may have weights of households too.
     weight = None if confirmed is None else next(iter(confirmed.named("weight")), None)
@@ -94,7 +93,7 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     known, homed, weighed, units, _ = ([next(places) for _ in part] for part in asked)
     classes = class_codes(known)
     homes = household_codes(homed) if homed else None
-    persons = household_codes(units) if units else None
+    persons = _person_codes(units) if units else None
     alike = np.bincount(classes)
     if persons is not None:
         groups = [codes for codes in (persons, homes) if codes is not None]
@@ -131,6 +130,11 @@ def _least(numbers: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.
     least = np.full(int(groups.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, groups, numbers)
     return least
+
+
+def _person_codes(units: Sequence[_Encoded]) -> NDArray[np.int64]:
+    """Return one code a person, without gaps; a row without a unit is a person of its own."""
+    return np.unique(household_codes(units), return_inverse=True)[1]
 
 
 def members(classes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -248,11 +252,12 @@ class PeopleCounter:
         needed = self._needed(secret)
         columns = [str(self.unit), *self.released, *needed]
         (units, *known), present = _present(self.table, columns, bins, needed)
-        persons, classes = household_codes([units]), class_codes(known[: len(self.released)])
+        persons, classes = _person_codes([units]), class_codes(known[: len(self.released)])
         if not secret:
             sizes = members(classes, persons)
-            each = _least(sizes[classes], persons)
-            return Verdict.of_found(sizes, each, self.released, certainty)
+            records = Summary.of_records(sizes)
+            verdict = Verdict.of_summary(records, self.released, ["record"], certainty)
+            return verdict.of_each(_least(sizes[classes], persons))
         # What is released in bins stays a secret of its own.
         own = [
             (codes[present], values) for codes, values in encoded_columns(self.table, secret, {})
