@@ -102,7 +102,7 @@ def verdicts_on(
     counts = {name: clean_column(opened, name).count() for name in (*keys, *confidential)}
     present = run(opened, opened.expression.aggregate(**counts).to_pyarrow).to_pylist()[0]
     # A key without any value tells nothing, like one with a single value.
-    blank = {name: "missing" for name in keys if not present[name]}
+    blank = {name: 0 for name in keys if not present[name]}
     opened = replace(opened, expression=opened.expression.mutate(**blank)) if blank else opened
     counter = PeopleCounter(opened, keys, unit=unit) if unit else None
 
