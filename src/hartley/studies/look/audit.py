@@ -725,7 +725,7 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
         if named is not None and unit is None:
             repeated = repeated_identifiers(table, named)
     columns = () if secret is ROW else relation.secret_names
-    judge = _Judge(
+    judge = Judge(
         columns,
         relate,
         dict(bins or {}),
@@ -783,7 +783,7 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
 
 
 @dataclass(frozen=True)
-class _Judge:
+class Judge:
     """Judges each secret column, at its strongest level, and all of them together."""
 
     secret: tuple[str, ...]
