@@ -360,7 +360,7 @@ def _parsed(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries 
 # What the name of a column says about it, in English, German, French, Spanish, Italian, Dutch and
 # Polish words.
 
-_SPELLED = {ord(c): s for c, s in zip("äöüßłÄÖÜŁ", "ae oe ue ss l Ae Oe Ue L".split(), strict=True)}
+_SPELLED = {228: "ae", 246: "oe", 252: "ue", 223: "ss", 322: "l", 196: "Ae", 214: "Oe", 220: "Ue"}
 _LINKS = ("", "s", "n", "en", "er")
 """What may stand between joined words."""
 _LONG_PART = 5
@@ -427,14 +427,9 @@ def numbers_people(name: str) -> str | None:
     return "number" if others else "people"
 
 
-def names_place(name: str) -> bool:
-    """Tell whether a name is that of a place, or of what has a name without being a person."""
-    return any("place" in _meanings(part) for part in _parts(name))
-
-
-def says_postcode(name: str) -> bool:
-    """Tell whether a name is that of postcodes."""
-    return any("postcode" in _meanings(part) for part in _parts(name))
+def _says(name: str, what: str) -> bool:
+    """Tell whether a list of words holds one of a name's."""
+    return any(what in _meanings(part) for part in _parts(name))
 
 
 def _parts(name: str) -> list[str]:
@@ -706,7 +701,7 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     if hint in _SAID:
         # The numbers of a few places say nothing, and may be how much people like them.
         few = values.holds == "whole numbers" and facts.different <= FEW_DECIMALS
-        if not (hint == "key" and few and names_place(facts.name)):
+        if not (hint == "key" and few and _says(facts.name, "place")):
             return _SAID[hint]
     return _judge_by_values(facts)
 
@@ -760,7 +755,7 @@ def _coded_shape(facts: _Facts) -> tuple[str, str] | None:
             if values.share_matching(pattern) > NEARLY_SURE:
                 return CONFIDENTIAL, f"its values look like {shape}"
     if values.share_matching(_POSTCODE) > NEARLY_SURE and (
-        says_postcode(facts.name) or not facts.nearly_all_differ
+        _says(facts.name, "postcode") or not facts.nearly_all_differ
     ):
         return KEY, "its values look like postcodes"
     return None
@@ -804,7 +799,7 @@ def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, 
     if values.holds == "dates":
         return ("month", "quarter", "year"), None, ()
     width = values.code_length
-    postcode = says_postcode(facts.name) or values.share_matching(_POSTCODE) > NEARLY_SURE
+    postcode = _says(facts.name, "postcode") or values.share_matching(_POSTCODE) > NEARLY_SURE
     coded = values.holds == "texts" and facts.different > FEW_DECIMALS
     if width is not None and (postcode or coded):
         return (), min(2, width - 1), ()
