@@ -163,6 +163,10 @@ def test_a_german_hospital_is_drafted_right():
         ([1.5 * i for i in range(15)] * 9, "x", "undecided"),
         ([f"w{i}" for i in range(150)] * 9, "x", "key"),
         ([f"w{i}" for i in range(150)] * 2, "x", "identifier"),
+        # Numbers of cards with three rows each: no amounts, whatever they are called.
+        ([10_000_000 + 7_001 * (i % 300) for i in range(900)], "karte", "undecided"),
+        ([10_000_000 + 7_001 * (i % 300) for i in range(900)], "kartennr", "identifier"),
+        ([31 * (i % 300) for i in range(900)], "x", "confidential"),
         ([7] * 30, "x", "kept"),
         ([7] * 29 + [None], "x", "undecided"),
         ([None] * 30, "x", "undecided"),

@@ -452,9 +452,9 @@ def _split(word: str) -> list[str]:
     """Split a joined word, and return its last part that has a meaning, with what it numbers."""
     if _meanings(word):
         return [word]
-    # Short endings stand behind people alone: "patnr".
+    # Other short endings than that of "kartennr" stand behind people alone: "patientid".
     found = re.fullmatch(r"(...+?)(nr|id|no)", word)
-    if found and "people" in _meanings(found[1]):
+    if found and (found[2] == "nr" or "people" in _meanings(found[1])):
         return [*found.groups()]
     if joined := _joined(word):
         told = [part for part in joined if _meanings(part) - {"nothing", "number"}]
@@ -738,7 +738,9 @@ def _judge_by_values(facts: _Facts) -> tuple[str, str]:
     if holds == "texts" and facts.different > MOST_CODES:
         return KEY, f"{many}, of which {facts.once:,} occur once"
     measured = FEW_DECIMALS if holds == "numbers" else FEW_NUMBERS
-    if holds in {"numbers", "whole numbers"} and facts.different > measured:
+    # Numbers of equally many digits may be those of cards or contracts.
+    coded = holds == "whole numbers" and (facts.values.code_length or 0) >= LONG_CODE
+    if holds in {"numbers", "whole numbers"} and facts.different > measured and not coded:
         return CONFIDENTIAL, f"an amount with {many}, as if measured"
     return CODES, f"{holds} with {many}"
 
