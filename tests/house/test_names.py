@@ -132,6 +132,7 @@ GROUPS = {
     "ledger": "Ledger",
     "datasets": "Dataset",
     "account": "Accounts",
+    "roles": "Roles",
 }
 """Commands of many parts are the methods of a class; hartley.datasets is a package already."""
 

@@ -172,7 +172,11 @@ class ScanReport(Readable):
             said.append("One row counts as one person.")
         else:
             said.append(f"{self.unit} says whose row it is: people are counted, not rows.")
-        said += [verdict.sentence for verdict in self.verdicts.values()]
+        ranked = sorted(self.verdicts.values(), key=lambda tells: tells.exposed, reverse=True)
+        said += [verdict.sentence for verdict in ranked[1:MOST_SAID]]  # the first is the headline's
+        if len(ranked) > MOST_SAID:
+            more = count_of(len(ranked) - MOST_SAID, "more confidential column")
+            said.append(f"The keys tell less about {more}.")
         if self.uniques is not None:
             few, out = count_of(self.uniques.largest, "column"), self.uniques.singled_out
             said.append(
