@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from hartley.exact import bits_at_least, write_integer
 from hartley.files import as_cells, as_error, as_text, require
+from hartley.report import html_table, in_notebook
 from hartley.results import codec
 from hartley.text import bits_text, join_first, number, plural, price_words
 
@@ -281,8 +282,8 @@ class Quote(codec.Result):
         return table
 
     def _repr_html_(self) -> str:
-        table = codec.html_table(("", "worst-case error"), self._lines())
-        return f"{table}<p>{html.escape(self._caption)}</p>"
+        table = html_table(("", "worst-case error"), self._lines())
+        return in_notebook(f"{table}<p>{html.escape(self._caption)}</p>")
 
     def _lines(self) -> list[tuple[str, str]]:
         return [
