@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hartley.exact import bits_at_most
+from hartley.results.quote import USUAL_ROWS
 from hartley.service.console.pages import (
     PREFIX,
     DrawnPrice,
@@ -44,8 +45,6 @@ WORTH_A_ZOOM = 0.5
 """Where the intervals fill less than this share of the range, a zoom is offered."""
 SLACK = 1e-9
 """Both sides are logarithms in doubles; what is refused in the end, the ledger decides exactly."""
-USUAL_ROWS = 100
-"""Where errors depend on a private number of rows, they are shown for so many."""
 MOST_DAYS = 30
 """Of the timeline."""
 

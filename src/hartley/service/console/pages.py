@@ -36,7 +36,8 @@ GUESS = re.compile(r"did you mean (?P<guess>'(?:[^']|'')*'|[^?]+)\?")
 """What the agent proposes instead of the refused part."""
 EXAMPLE = re.compile(r"write for example '?(?P<text>SELECT .+?)'?$", re.IGNORECASE)
 LITERAL = re.compile(r"'(?:[^']|'')*'")
-PRICE = re.compile(r"(?<![\d.,])(?P<bits>\d+(?:\.\d+)?) bits? gives? (?P<error>±\S+|the exact)")
+PRICE = re.compile(r"\(--bits (?P<bits>\d+(?:\.\d+)?)\) gives? ")
+"""The prices that a hint proposes."""
 ROW_HEIGHT = 26
 """Of the picture of one interval, in pixels."""
 THINNEST = 0.7

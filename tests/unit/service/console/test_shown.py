@@ -251,7 +251,7 @@ def test_a_repair_is_a_question_that_is_answered(question, culprit, repaired):
 
 
 def test_a_hint_about_a_price_is_a_button():
-    hint = "1.585 bits give ±20, 2 bits give ±10 if all 5,000 rows count; ask for it anyway"
+    hint = "1.585 bits (--bits 1.585) give ±20; 2 bits (--bits 2) give ±10 if 100 rows count; ask"
     refusal = shown_refusal("SELECT 1", "The answer is vacuous", hint, address="/d")
     assert [repair.value for repair in refusal.repairs] == ["1.585", "2"]
     assert {repair.field for repair in refusal.repairs} == {"wish"}
