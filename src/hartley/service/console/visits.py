@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 COOKIE = "hartley_session"
 LIFETIME = timedelta(hours=12)
-MOST_FIELDS = 60
+MOST_FIELDS = 2000
 """Of one form."""
 OWN_PAGES = {"same-origin", "none"}
 """Where a browser says that a form came from: a page of ours, or the user's own address bar."""

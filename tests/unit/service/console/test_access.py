@@ -7,6 +7,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("console")]
 
 OWNER_PAGES = ["/owner", "/owner/accounts/owner", "/owner/datasets/people", "/reports"]
+OWNER_PAGES += ["/owner/datasets/people/roles"]
 OWNER_PAGES += ["/reports/audit?dataset=people", "/reports/audit/page?dataset=people"]
 
 PAGES = ["", "/d/people/ask", "/d/people/budget", "/d/people/history", *OWNER_PAGES]
@@ -22,6 +23,9 @@ OWNER_FORMS = [
     "/owner/tokens/0000000000000000/revoke",
     "/owner/datasets/people/budget",
     "/owner/datasets/people/versions",
+    "/owner/datasets/people/roles",
+    "/owner/datasets/people/release",
+    "/owner/datasets/people/release.csv",
 ]
 
 
