@@ -35,9 +35,9 @@ from hartley.trusted.statistics import totals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hartley.schema.roles import Roles
     from hartley.service.hosting import HostedDataset, OpenVersion
     from hartley.service.identity import Identity, ServiceAccount
-    from hartley.schema.roles import Roles
     from hartley.service.service import Service
     from hartley.service.settings import DatasetSettings
     from hartley.studies.look.anonymity import AnonymityReport

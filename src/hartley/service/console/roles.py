@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter
-from fastapi.responses import Response  # noqa: TC002 - FastAPI reads the types of routes
+from fastapi.responses import Response
 from starlette.requests import Request  # noqa: TC002 - likewise
 
 from hartley.errors import HartleyError, OptionError
@@ -33,6 +33,8 @@ roles_router = APIRouter(
 FIELD = "role of "
 """Before the name of a column, in the form."""
 USUAL_K = 5
+MOST_COLUMNS = 5000
+"""Fields of a form of roles."""
 MEANINGS = {
     "identifier": "never released",
     "unit": "whose row it is: never released, counted",
@@ -59,7 +61,7 @@ async def roles_page(request: Request, name: str) -> Response:
 async def count_again(request: Request, name: str) -> Response:
     """Count whom the chosen roles give away; nothing is released."""
     visit = await visit_of(request)
-    fields = await visit.form()
+    fields = await visit.form(MOST_COLUMNS)
     try:
         return await _roles(visit, name, *await _chosen(visit, name, fields))
     except HartleyError as error:
@@ -70,7 +72,7 @@ async def count_again(request: Request, name: str) -> Response:
 async def show_release(request: Request, name: str) -> Response:
     """Show what a release by confirmed roles would give away, before anything leaves."""
     visit = await visit_of(request)
-    fields = await visit.form()
+    fields = await visit.form(MOST_COLUMNS)
     try:
         made = await _released(visit, name, fields)
     except HartleyError as error:
@@ -93,7 +95,7 @@ async def show_release(request: Request, name: str) -> Response:
 async def download_release(request: Request, name: str) -> Response:
     """Return the released rows as a file, if the name was written again."""
     visit = await visit_of(request)
-    fields = await visit.form()
+    fields = await visit.form(MOST_COLUMNS)
     require_again(fields, name, "dataset")
     made = await _released(visit, name, fields)
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +122,7 @@ async def _chosen(visit: Visit, name: str, fields: Mapping[str, str]) -> tuple[R
     )
     roles = _with_roles(draft, fields)
     text = fields.get("k", "").strip()
-    if not (text.isascii() and text.isdecimal() and 2 <= int(text[:9]) and len(text) < 9):
+    if not (text.isascii() and text.isdecimal() and int(text[:9]) >= 2 and len(text) < 9):
         raise OptionError(
             f"'{text[:20]}' is no size of a group", hint="write a whole number from 2 on"
         )
