@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
 from hartley.studies.look.audit import LARGEST_REGROUPED, Sweep
+from hartley.studies.look.verdict import ONE_ROW
 from hartley.text import number
 
 PEOPLE = hartley.people(400)
@@ -25,6 +26,7 @@ MEASURES = [
     "identifiability",
     "zero_error_capacity_bound",
     "maximal_leakage",
+    "pointwise_leakage",
     "mutual_information",
 ]
 
@@ -143,7 +145,10 @@ def test_a_secret_of_one_value_is_refused():
 
 def test_a_released_side_of_one_value_is_reported_with_a_note():
     report = hartley.audit({"age": [3, 4], "sex": ["F", "F"]}, secret="age", released="sex")
-    assert report.headline == "sex tells nothing about age: every value stays possible."
+    assert report.headline == (
+        "From sex, nothing follows about age: in its only group every value is as likely as in the "
+        "whole table."
+    )
     assert "'sex' holds one value only" in report.notes[0]
     assert report["nonstochastic_leakage"].value == 0
 
@@ -154,7 +159,7 @@ def test_dropped_rows_are_noted():
     )
     assert report.rows_dropped == 1
     assert report.headline.endswith(" 1 row in which age is missing is left out.")
-    assert report.notes == ()
+    assert report.notes == (ONE_ROW,)
 
 
 def test_a_blank_that_always_means_one_secret_is_no_nothing():
@@ -163,15 +168,18 @@ def test_a_blank_that_always_means_one_secret_is_no_nothing():
     blank["diagnosis"] += ["hiv"] * 5
     report = hartley.audit(blank, secret="diagnosis", released="sex")
     assert (report.rows, report.rows_dropped) == (45, 0)
-    assert report.headline.endswith("at worst 1 of 2 values stays possible.")
+    assert report.headline.startswith("From sex, the diagnosis of 5 of 45 people is certain.")
     assert report.narrowest[0].released is None
-    assert report.notes == ("Missing values of sex, in 5 rows, count as one value of their own.",)
+    assert report.notes == (
+        "Missing values of sex, in 5 rows, count as one value of their own.",
+        ONE_ROW,
+    )
 
 
 def test_a_table_beyond_the_linear_programme_says_so(monkeypatch):
     monkeypatch.setattr("hartley.measures.capacity.LARGEST_PROGRAMME", 10)
     report = hartley.audit(PEOPLE, secret="diagnosis", released="age")
-    assert "zero-error capacity is bounded by the smaller range" in report.notes[-1]
+    assert "zero-error capacity is bounded by the smaller range" in report.notes[-2]
     small = min(report.secret_values, report.released_values)
     bound = report["zero_error_capacity_bound"].value
     assert math.log2(small) <= bound == pytest.approx(math.log2(small), abs=1e-12)
@@ -240,13 +248,18 @@ def test_sentences_about_any_table_are_true_of_it(rows):
     except HartleyError:
         assert len(set(table["x"])) == 1
         return
-    left = {}
+    classes = {}
     for x, y, z in rows:
-        left.setdefault((y, z), set()).add(x)
-    least, everything = min(map(len, left.values())), len(set(table["x"]))
-    if least == everything:
-        assert "tell nothing" in report.headline
-    else:
-        assert f"at worst {least} of {everything} values" in report.headline
+        classes.setdefault((y, z), []).append(x)
+    least, everything = min(len(set(held)) for held in classes.values()), len(set(table["x"]))
+    told = sum(len(held) for held in classes.values() if len(set(held)) == 1)
+    fair = all(
+        held.count(x) * len(rows) == table["x"].count(x) * len(held)
+        for held in classes.values()
+        for x in table["x"]
+    )
+    assert report.verdict.told == told
+    assert ("is certain" in report.headline.split(". ")[0]) == (told > 0)
+    assert ("nothing follows" in report.headline) == fair
     percent = report["identifiability"].sentence.split("at least ")[1].split(" %")[0]
     assert float(percent) <= 100 * least / everything

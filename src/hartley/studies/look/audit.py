@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio, parse_step
 from hartley.inputs import formerly
@@ -35,6 +36,19 @@ from hartley.report import (
     Tile,
     plain_values,
 )
+from hartley.studies.look.verdict import (
+    CERTAINTY,
+    MANY_VALUES,
+    ONE_ROW,
+    NearbyPeople,
+    Verdict,
+    absent_shares,
+    levels_of,
+    parse_width,
+    share_text,
+    verdict_tiles,
+    worst,
+)
 from hartley.tables.view import bin_numbers
 from hartley.text import conjugate, direction, listed, number, unit_of, value_text
 
@@ -45,11 +59,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
     from hartley.inputs import (
+        Column,
         Columns,
         Condition,
         Few,
+        Number,
         Progress,
         PythonOnly,
         Rows,
@@ -60,6 +75,7 @@ if TYPE_CHECKING:
     from hartley.measures.registry import Certainty
     from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
+    from hartley.studies.look.exposure import PeopleCounter
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -146,6 +162,10 @@ class SweepPoint:
     """People of whom a single secret is left possible."""
     among_few: int
     """People who share their released values with fewer than k, themselves included."""
+    told: int
+    """People whose secret is certain."""
+    known: int
+    """People whose secret is nearly certain, or certain: by the certainty of the audit."""
 
 
 @dataclass(frozen=True)
@@ -202,11 +222,11 @@ def sweep_steps(
     open_relation: Callable[[dict[str, object]], Relation],
     sweep: Sweep,
     *,
+    count: Callable[[Relation, Fraction], tuple[ExposureCounts, Verdict]],
     base: float = 2,
-    k: int = FEW,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Measure the release of one column in bins of every wanted step."""
+    """Measure the release of one column in bins of every wanted step, and count its people."""
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
         open_relation({sweep.column: step})  # refuses what cannot be binned
     plain = open_relation({})
@@ -215,7 +235,8 @@ def sweep_steps(
     numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
     points: list[SweepPoint] = []
     for step, relation in _relations(open_relation, plain, sweep, numbers, at):
-        points.append(_measure(relation, step, _distortion(numbers, step), base, k))
+        people = count(relation, step)
+        points.append(_measure(relation, step, _distortion(numbers, step), base, *people))
         if progress is not None:
             progress("sweep", len(points) / len(sweep.steps))
     return tuple(points)
@@ -259,13 +280,25 @@ def people_of(relation: Relation, k: int) -> ExposureCounts:
     return ExposureCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
 
 
-def _measure(
-    relation: Relation, step: Fraction, distortion: float, base: float, k: int
+def verdict_of(relation: Relation, certainty: object = CERTAINTY) -> Verdict:
+    """Judge what a release tells about a secret: a row is a person."""
+    return Verdict.of_summary(
+        relation.summary, relation.released_names, relation.secret_names, certainty
+    )
+
+
+def _measure(  # noqa: PLR0913, PLR0917 - what a point is made of
+    relation: Relation,
+    step: Fraction,
+    distortion: float,
+    base: float,
+    people: ExposureCounts,
+    verdict: Verdict,
 ) -> SweepPoint:
-    people = people_of(relation, k)
-    assert people.given_away is not None
     return SweepPoint(
-        given_away=people.given_away,
+        told=verdict.told,
+        known=verdict.nearly_told,
+        given_away=verdict.told,
         among_few=people.among_few,
         # Readable as a double, so never a fraction.
         step=str(step.numerator) if step.denominator == 1 else f"{float(step):g}",
@@ -347,27 +380,25 @@ class AuditReport(Readable):
     notes: tuple[str, ...]
     people: ExposureCounts
     """How many people the release gives away or leaves among few, beside the worst case."""
+    verdicts: tuple[Verdict, ...]
+    """What it makes certain, and nearly certain, about each secret column; about all together,
+    where there are several, at the end."""
+    unit_column: str | None = None
+    """The column that says whose row it is; without one a row is a person."""
+    repeated: str = ""
+    """Which identifiers have fewer values than rows, where a row counts as a person."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict about the secret of which most people are told, then nearly told."""
+        return worst(self.verdicts)
 
     @property
     def headline(self) -> str:
-        """The audit in one sentence, and one more where rows are left out of it."""
-        return f"{self._sentence} {self.left_out}".rstrip()
-
-    @property
-    def _sentence(self) -> str:
-        leaked = number(self["nonstochastic_leakage"].value, round="up", places=2, zeros=True)
-        total = number(self["hartley_entropy"].value, round="up", places=2, zeros=True)
-        fewest = self.narrowest[0].secrets_left
-        secret = "the record" if self.secret_is_record else _columns(self.secret)
-        released = _columns(self.released)
-        noun = "record" if self.secret_is_record else "value"
-        if fewest == self.secret_values:
-            tell = conjugate(len(self.released), "tells")
-            return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
-        return (
-            f"{released} can tell up to {leaked} of the {total} {self.unit} of {secret}: "
-            f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
-            f"{conjugate(fewest, 'stays')} possible."
+        """The verdict, what to do, and which rows are left out."""
+        verdict = self.verdict
+        return " ".join(
+            filter(None, (verdict.sentence, verdict.next, self.left_out, self.repeated))
         )
 
     @property
@@ -398,39 +429,34 @@ class AuditReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        fields: dict[str, Any] = plain_values(self, endless=str)
-        return head | fields | {"people": self.people.to_dict()}
+        fields: dict[str, Any] = plain_values(replace(self, verdicts=()), endless=str)
+        judged = {
+            "verdict": self.verdict.to_dict(),
+            "verdicts": {", ".join(one.secret): one.to_dict() for one in self.verdicts},
+        }
+        return head | fields | {"people": self.people.to_dict()} | judged
 
     def report(self) -> Report:
         """Return the audit in sections; its picture is the curve, or else the measures."""
         total = self["hartley_entropy"].value
-        lost = self.people.given_away or 0
         return Report(
             f"Audit of {self.table}",
             self.headline,
-            (
-                Tile(
-                    f"{lost:,}",
-                    f"of {self.rows:,} people are given away"
-                    + (f"; {self.rows_dropped:,} rows left out" if self.rows_dropped else ""),
-                    lost > 0,
-                ),
-                Tile(
-                    f"{self.people.among_few:,}",
-                    f"stand among fewer than {self.people.k}",
-                    self.people.among_few > 0,
-                ),
-                Tile(
-                    number(self["nonstochastic_leakage"].value, round="up", places=2, zeros=True),
-                    f"{self.unit} can leak at most, of "
-                    f"{number(total, round='up', places=2, zeros=True)} (rounded up)",
-                    self.narrowest[0].secrets_left == 1 < self.secret_values,
-                ),
-            ),
+            (*verdict_tiles(self.verdict), self._bits()),
             tuple(self._sections(total)),
             "Exact measures count which values occur together in this table and assume nothing "
             "else. Values marked bound are never below the truth. Values marked estimate use the "
             "frequencies of the rows as probabilities.",
+        )
+
+    def _bits(self) -> Tile:
+        """Say what the release reveals by which values occur, and by how often they do."""
+        possible, likely = (
+            number(self[name].value, round="up", places=2, zeros=True)
+            for name in ("nonstochastic_leakage", "pointwise_leakage")
+        )
+        return Tile(
+            f"{possible} / {likely}", f"{self.unit} by possibility / by likelihood, rounded up"
         )
 
     def _sections(self, total: float) -> Iterator[Section]:
@@ -525,10 +551,14 @@ class AuditReport(Readable):
             )
             for name, label, tone, dash, width in SWEPT
         )
-        gone = tuple(100 * point.given_away / self.rows for point in points)
-        few = tuple(100 * point.among_few / self.rows for point in points)
+        told, known, few = (
+            tuple(100 * getattr(point, name) / self.people.rows for point in points)
+            for name in ("told", "known", "among_few")
+        )
+        nearly = f"known ≥ {share_text(self.verdict.certainty)}"
         people = (
-            Series("people given away", at, gone, tone=1),
+            Series("people told", at, told, tone=1),
+            Series(f"people {nearly}", at, known, dash="dotted", tone=5),
             Series(f"people among fewer than {self.people.k}", at, few, dash="dashed", tone=0),
         )
         whole = (
@@ -557,7 +587,8 @@ class AuditReport(Readable):
             Heading("I⋆", "number"),
             Heading("maximal leakage", "number", "L̃⋆"),
             Heading("mutual information", "number", "I"),
-            Heading("people given away", "number", "given away"),
+            Heading("people told", "number", "told"),
+            Heading(f"people {nearly}", "number", nearly),
             Heading(f"among fewer than {self.people.k}", "number", f"among < {self.people.k}"),
         )
         table = tuple(
@@ -570,7 +601,8 @@ class AuditReport(Readable):
                 f"{point.maximin_information:.4f}",
                 f"{point.maximal_leakage:.4f}",
                 f"{point.mutual_information:.4f}",
-                f"{point.given_away:,}",
+                f"{point.told:,}",
+                f"{point.known:,}",
                 f"{point.among_few:,}",
             )
             for point in self.sweep
@@ -584,7 +616,7 @@ class AuditReport(Readable):
 
 
 @formerly(few="k")
-def audit(  # noqa: PLR0913 - each is one choice of the user's
+def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
     table: Rows,
     *,
     secret: Columns | RowType | None = None,
@@ -595,6 +627,9 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     sweep: Sweeps | None = None,
     base: PythonOnly[float] = 2,
     few: Few = FEW,
+    certainty: Number = "0.95",
+    within: Number | None = None,
+    unit: Column | None = None,
     roles: RolesSource | None = None,
     memory_limit: Size | None = None,
     progress: Progress | None = None,
@@ -616,6 +651,12 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             In Python, a mapping from the column to the steps, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
         few: Count the people in groups of fewer than this many with the same values.
+        certainty: Count the people whose secret is known with at least this certainty, a share
+            between 0.5 and 1.
+        within: Count a secret number as known within this distance; default: about a sixteenth of
+            its range.
+        unit: The column that says whose row it is: people are counted instead of rows; default: the
+            unit of the roles.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
             household or a sampling weight among them, people are counted by these too, and the
             columns are held in memory.
@@ -626,7 +667,9 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         >>> people = {"age": [31, 32, 47, 48], "sex": ["F", "F", "M", "M"]}
         >>> report = audit(people, secret="age", released="sex")
         >>> print(report.headline)
-        sex can tell up to 1.00 of the 2.00 bits of age: at worst 2 of 4 values stay possible.
+        From sex, nobody's age is known with 95 % certainty, but some value is ruled out for all
+        people: at worst 2 of 4 values stay possible. A guess from sex is right for 50 % of people,
+        without it for 25 %. If this is too much, coarsen sex; --sweep shows what each step buys.
         >>> report["maximin_information"].value
         1.0
     """
@@ -636,9 +679,10 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if roles is None and secret is not None and released is not None:
         opened = open_table(table)
     else:  # an audit of named columns needs no code of roles
-        from hartley.schema.roles import chosen_columns, open_for
+        from hartley.schema.roles import chosen_columns
+        from hartley.studies.look.exposure import open_people
 
-        opened, named = open_for(table, roles)
+        opened, named, unit = open_people(table, roles, unit)
         if not isinstance(secret, RowType):
             secret = chosen_columns(named, secret, "confidential", what="secret")
         released = chosen_columns(named, released, "key", what="released")
@@ -646,13 +690,13 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         secret = ROW
     wish = Sweep.parse(sweep)
 
-    def relate(steps: dict[str, object]) -> Relation:
+    def relate(steps: dict[str, object], about: Any = secret, absent: str = missing) -> Relation:  # noqa: ANN401 - a secret
         return Relation.from_table(
             opened,
-            secret=secret,
+            secret=about,
             released=released,
             bins=steps,
-            missing=missing,
+            missing=absent,
             memory_limit=memory_limit,
         )
 
@@ -670,17 +714,43 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             what = "is the record, of which the table holds one only, so there is nothing left to "
         raise ColumnError(f"The secret {what}tell about it", hint="choose another secret")
     findings, notes = find_all(relation, base=base)
+    counter, repeated = None, ""
+    if named is not None or unit is not None:
+        from hartley.studies.look.exposure import PeopleCounter, repeated_identifiers
+
+        counter = PeopleCounter(opened, names_of(released), missing, named, unit)
+        if named is not None and unit is None:
+            repeated = repeated_identifiers(table, named)
+    columns = () if secret is ROW else relation.secret_names
+    judge = _Judge(
+        columns,
+        relate,
+        dict(bins or {}),
+        certainty,
+        None if within is None else parse_width(within),
+        named,
+        counter if unit else None,
+    )
+    people = people_of(relation, few)
+    if counter is not None:
+        people = counter.count(people, columns, judge.texts)
+    verdicts = judge.all(relation)
+    if unit is not None:
+        people = replace(people, given_away=verdicts[-1].told)
     points: tuple[SweepPoint, ...] = ()
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
+
+        def count(relation: Relation, step: Fraction) -> tuple[ExposureCounts, Verdict]:
+            at = replace(judge, bins=others | {wish.column: step})
+            people = people_of(relation, few)
+            if at.counter is not None:
+                people = at.counter.count(people, columns, at.texts)
+            return people, at.together(relation)
+
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, base=base, k=few, progress=progress
+            lambda steps: relate(others | steps), wish, count=count, base=base, progress=progress
         )
-    view = relation.view
-    assert view is not None
-    people = people_of(relation, few)
-    if named is not None:
-        people = _by_roles(people, opened, relation, named, bins or {}, missing)
     return AuditReport(
         table=opened.name,
         secret=relation.secret_names,
@@ -689,8 +759,8 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         bins={name: str(step) for name, step in (bins or {}).items()},
         missing=missing,
         rows=summary.rows,
-        rows_dropped=view.dropped,
-        left_out=view.left_out_sentence,
+        rows_dropped=relation.left_out,
+        left_out=relation.left_out_sentence,
         secret_values=summary.secrets,
         released_values=summary.released,
         pairs=summary.pairs,
@@ -701,31 +771,100 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         hypothesis=None if hypothesis is None else _test(relation, hypothesis, base),
         sweep=points,
         sweep_column=None if wish is None else wish.column,
-        notes=(*_notes(relation), *notes),
+        notes=(*_notes(relation), *notes, *([] if unit else [ONE_ROW])),
         people=people,
+        verdicts=verdicts,
+        unit_column=unit,
+        repeated=repeated,
     )
 
 
-def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
-    people: ExposureCounts,
-    table: Table,
-    relation: Relation,
-    roles: Roles,
-    bins: Mapping[str, object],
-    missing: str,
-) -> ExposureCounts:
-    """Count people by households and sampling weights too, over the same rows as the audit."""
-    from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
+@dataclass(frozen=True)
+class _Judge:
+    """Judges each secret column, at its strongest level, and all of them together."""
 
-    if not counts_more(roles):
-        return people
-    secret = tuple(name for name in relation.secret_names if name in table.columns)
-    needed = {"released": secret, "value": (), "drop": (*secret, *relation.released_names)}
-    steps = {name: str(step) for name, step in bins.items()}
-    exposure = record_exposure(
-        table, relation.released_names, bins=steps, roles=roles, needed=needed[missing]
-    )
-    return with_exposure(people, exposure)
+    secret: tuple[str, ...]
+    """The secret columns; none where the record is the secret."""
+    relate: Callable[..., Relation]
+    """Relates bins, a secret, and what missing values are."""
+    bins: dict[str, object]
+    certainty: object
+    width: Fraction | None
+    """Within which a number counts as known."""
+    roles: Roles | None
+    counter: PeopleCounter | None
+    """Counts people where a unit is named."""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The bins as texts."""
+        return {name: str(step) for name, step in self.bins.items()}
+
+    def all(self, relation: Relation) -> tuple[Verdict, ...]:
+        """Judge each secret column, and all together where there are several."""
+        if not self.secret:
+            return (self.together(relation),)
+        several = len(self.secret) > 1
+        alone = [self.relate(self.bins, name) for name in self.secret] if several else [relation]
+        verdicts = [self._absent(self._nearby(self._strongest(one), one), one) for one in alone]
+        if self.width is not None and all(verdict.within is None for verdict in verdicts):
+            raise OptionError(
+                "No distance can be counted between the secrets"
+                + (" of people with a unit" if self.counter else ""),
+                hint="leave out --within"
+                + ("" if self.counter else ", or name a secret column of numbers"),
+            )
+        together = [self._absent(self.together(relation), relation)] if several else []
+        return (*verdicts, *together)
+
+    def together(self, relation: Relation) -> Verdict:
+        """Judge all secret columns together."""
+        if self.counter is not None:
+            return self.counter.judge(self.secret, self.certainty, self.texts)
+        return replace(verdict_of(relation, self.certainty), secret_is_record=not self.secret)
+
+    def _strongest(self, relation: Relation) -> Verdict:
+        """Judge a secret as it is, and at each level of the groups that the roles give it."""
+        (name,) = relation.secret_names
+        role, groups = None if self.roles is None else self.roles.columns.get(name), None
+        if role is not None and role.hierarchy is not None and relation.view is not None:
+            from hartley.policies.hierarchy import read_hierarchy
+
+            groups = read_hierarchy(role.hierarchy, name, relation.view.table)
+        if self.counter is not None:
+            return self.counter.judge((name,), self.certainty, self.texts, groups)
+        verdict = verdict_of(relation, self.certainty)
+        levels = levels_of(name, relation.secret_range, groups) if groups else []
+        return worst(
+            [verdict, *Verdict.of_levels(relation.pairs(), levels, verdict, self.certainty)]
+            if levels
+            else [verdict]
+        )
+
+    def _nearby(self, verdict: Verdict, relation: Relation) -> Verdict:
+        """Add who is known within a distance, if the secret is made of many numbers."""
+        summary, view = relation.summary, relation.view
+        many = summary.secrets > MANY_VALUES and summary.pairs <= LARGEST_REGROUPED
+        number = view is not None and view.columns[0].kind.numeric
+        if self.counter is not None or not number or not (self.width or many):
+            return verdict
+        values, width = relation.secret_range, self.width
+        if values[-1] is None or not math.isfinite(values[0]) or not math.isfinite(values[-1]):
+            return verdict
+        if width is None:
+            from hartley.studies.look.scanned_column import nested_widths
+
+            whole = all(float(value).is_integer() for value in values)
+            width = Fraction(str(nested_widths(values[0], values[-1], whole=whole)[0]))
+        near = NearbyPeople.of_pairs(relation.pairs(), values, width, verdict.known)
+        return replace(verdict, within=near)
+
+    def _absent(self, verdict: Verdict, relation: Relation) -> Verdict:
+        """Look at missing secrets where nothing else tells anything: some classes may lack more."""
+        if verdict.word != "nothing" or not relation.left_out:
+            return verdict
+        absent = absent_shares(self.relate(self.bins, relation.secret_names, "value"))
+        return replace(verdict, absent=absent, left_out=relation.left_out)
 
 
 def _narrowest(relation: Relation, base: float) -> tuple[NarrowedValue, ...]:
@@ -802,8 +941,8 @@ def _notes(relation: Relation) -> list[str]:
         notes += view.missing_notes
     if summary.released == 1:
         notes.append(
-            f"The released side '{_columns(relation.released_names)}' holds one value only, so it "
-            "tells nothing; hint: check that this is the column you mean to release."
+            f"The released side '{_columns(relation.released_names)}' holds one value only; "
+            "hint: check that this is the column you mean to release."
         )
     if relation.note:
         notes.append(relation.note)
