@@ -15,7 +15,7 @@ from starlette.requests import Request  # noqa: TC002 - likewise
 from hartley.errors import HartleyError, OptionError
 from hartley.files import parse_toml
 from hartley.reports.render import page as page_of
-from hartley.schema.roles import RELEASED, Roles
+from hartley.schema.roles import RELEASED, ColumnRole, Roles
 from hartley.service.console.pages import FRAMED_POLICY, PREFIX, report_parts
 from hartley.service.console.visits import PageRoute, page, require_again, visit_of
 from hartley.service.replies import ServiceError
@@ -118,8 +118,8 @@ def _with_roles(draft: Roles, fields: Mapping[str, str]) -> Roles:
     columns = {}
     for name, column in draft.columns.items():
         role = fields.get(FIELD + name, "undecided")  # the form may be of an older table
-        bins = {} if role == "key" else {"levels": (), "mask": None, "rare": ()}
-        columns[name] = replace(column, role=role, **bins)
+        plain = ColumnRole(name, role, why=column.why)
+        columns[name] = replace(column, role=role) if role == "key" else plain
     return replace(draft, columns=columns)
 
 
