@@ -418,11 +418,16 @@ def _claims5(numbers: D5Numbers) -> Iterator[Claim]:
         and all(b.hidden <= m.hidden for b, m in zip(blur, meet, strict=True)),
     )
     yield Claim(
-        "Stretching does not, since weights are whole kilograms: within 12.5 kg it hides "
-        f"nobody, and within {float(1 / last.accuracy):g} kg {last.hidden} people, "
-        f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; "
-        "doubles tell the others apart.",
-        holds=all(r.hidden == 0 < r.near for r in odd) and last.hidden < last.near,
+        "Stretching hides nobody where 1/ρ is no whole number of kilograms, as the weights are "
+        "(12.5 kg), and where it is, about as many as the printed policy: within "
+        f"{float(1 / last.accuracy):g} kg {last.hidden} people, {last.hidden_obese} of them obese, "
+        f"where {last.near} are so near to the line. Doubles tell the others apart.",
+        holds=all(r.hidden == 0 < r.near for r in odd)
+        and all(
+            r in odd or 0.9 * b.hidden <= r.hidden <= b.hidden
+            for b, r in zip(blur, stretch, strict=True)
+        )
+        and last.hidden < last.near,
     )
     yield Claim(
         "The printed policy puts everybody near the line exactly onto it, where the histogram "
