@@ -95,6 +95,7 @@ _HOMES = {
     "hartley.studies.look.audit": ("AuditReport", "audit"),
     "hartley.studies.look.scan": ("scan", "ScanReport"),
     "hartley.studies.look.special_uniques": ("special_uniques",),
+    "hartley.studies.look.verdict": ("Verdict",),
     "hartley.studies.release.curve": ("CurveReport", "curve"),
     "hartley.studies.release.design": ("Design", "design"),
     "hartley.studies.release.gaussian": ("gaussian", "GaussianReport"),
@@ -382,6 +383,7 @@ if TYPE_CHECKING:
     from hartley.studies.look.audit import AuditReport as AuditReport, audit as audit
     from hartley.studies.look.scan import ScanReport as ScanReport, scan as scan
     from hartley.studies.look.special_uniques import special_uniques as special_uniques
+    from hartley.studies.look.verdict import Verdict as Verdict
     from hartley.studies.release.curve import CurveReport as CurveReport, curve as curve
     from hartley.studies.release.design import Design as Design, design as design
     from hartley.studies.release.gaussian import (

@@ -74,7 +74,8 @@ class Tile:
 
     number: str
     text: str
-    warn: bool = False
+    warn: bool | Literal["amber"] = False
+    """In red, or in amber."""
 
 
 @dataclass(frozen=True)

@@ -258,6 +258,12 @@ COMMANDS = {
         forms=K | {"suppress": "SHARE"},
         flags=SAFE,
         writes={"out": "file", "html": "html"},
+        progress={
+            "read": "Reading rows",
+            "count": "Counting people",
+            "search": "Searching levels",
+            "write": "Making the release",
+        },
     ),
     "microaggregate": Command(
         "hartley.studies.release.microaggregation:microaggregate",
@@ -269,6 +275,7 @@ COMMANDS = {
         forms=K,
         flags=SAFE,
         writes={"out": "out", "html": "html"},
+        progress={"group": "Grouping records", "judge": "Measuring what is told"},
     ),
     "pram": Command(
         "hartley.studies.release.pram:pram",

@@ -102,6 +102,11 @@ if TYPE_CHECKING:
         nonstochastic_leakage as nonstochastic_leakage,
         symmetric_leakage as symmetric_leakage,
     )
+    from hartley.measures.likelihood import (
+        dependence as dependence,
+        guessing_success as guessing_success,
+        pointwise_leakage as pointwise_leakage,
+    )
     from hartley.measures.noiseless import (
         LearnedByAnyone as LearnedByAnyone,
         NoiselessPrivacy as NoiselessPrivacy,

@@ -33,6 +33,7 @@ Taken = Literal[
     "system",
     "numbers",
     "mechanism",
+    "table",
 ]
 
 
@@ -50,10 +51,14 @@ class AuditFacts:
     classes: int
     """Of the overlap partition."""
     peak_share: float
+    gain: Fraction
+    """How many times as likely as in the table the most telling released value makes a secret."""
 
     @classmethod
     def of(cls, relation: CountedRange) -> AuditFacts:
         """Read them off a relation."""
+        from hartley.measures.likelihood import likelihood_gain
+
         summary = relation.summary
         return cls(
             summary.secrets,
@@ -63,6 +68,7 @@ class AuditFacts:
             int(summary.secret_sizes.max()),
             summary.classes,
             summary.peak_share,
+            likelihood_gain(relation),
         )
 
     @property
@@ -346,6 +352,42 @@ _OF_RELEASES = (
                 else "no more often with the release."
             )
         ),
+    ),
+    MeasureEntry(
+        "pointwise_leakage",
+        "likelihood",
+        "Pointwise maximal leakage (stochastic)",
+        "ℓ(X→y)",  # noqa: RUF001 - a symbol of the papers
+        "Saeidian et al. 2023",
+        COUNTS,
+        certainty="estimate",
+        notation="max log p(x|y)/p(x)",
+        sentence=lambda facts: (
+            "In the most telling group some secret is "
+            f"{times(facts.gain, up=True)} as likely as in the whole table."
+            if facts.gain > 1
+            else "In no group is any secret likelier than in the whole table."
+        ),
+    ),
+    MeasureEntry(
+        "guessing_success",
+        "likelihood",
+        "Guesses that are right, with and without",
+        "V, V₀",
+        "Smith 2009",
+        COUNTS,
+        unit="share",
+        certainty="estimate",
+        notation="Σ max p(x,y), max p(x)",
+    ),
+    MeasureEntry(
+        "dependence",
+        "likelihood",
+        "How well one column foretells another",
+        "λ",
+        "Goodman and Kruskal 1954",
+        ("table",),
+        unit="share",
     ),
     MeasureEntry(
         "maximal_alpha_leakage",

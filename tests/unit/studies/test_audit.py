@@ -25,6 +25,7 @@ MEASURES = [
     "identifiability",
     "zero_error_capacity_bound",
     "maximal_leakage",
+    "pointwise_leakage",
     "mutual_information",
 ]
 
@@ -143,7 +144,10 @@ def test_a_secret_of_one_value_is_refused():
 
 def test_a_released_side_of_one_value_is_reported_with_a_note():
     report = hartley.audit({"age": [3, 4], "sex": ["F", "F"]}, secret="age", released="sex")
-    assert report.headline == "sex tells nothing about age: every value stays possible."
+    assert report.headline == (
+        "From sex, nothing follows about age: in its only group every value is as likely as in the "
+        "whole table."
+    )
     assert "'sex' holds one value only" in report.notes[0]
     assert report["nonstochastic_leakage"].value == 0
 
@@ -163,7 +167,7 @@ def test_a_blank_that_always_means_one_secret_is_no_nothing():
     blank["diagnosis"] += ["hiv"] * 5
     report = hartley.audit(blank, secret="diagnosis", released="sex")
     assert (report.rows, report.rows_dropped) == (45, 0)
-    assert report.headline.endswith("at worst 1 of 2 values stays possible.")
+    assert report.headline.startswith("From sex, the diagnosis of 5 of 45 people is certain.")
     assert report.narrowest[0].released is None
     assert report.notes == ("Missing values of sex, in 5 rows, count as one value of their own.",)
 
@@ -240,13 +244,18 @@ def test_sentences_about_any_table_are_true_of_it(rows):
     except HartleyError:
         assert len(set(table["x"])) == 1
         return
-    left = {}
+    classes = {}
     for x, y, z in rows:
-        left.setdefault((y, z), set()).add(x)
-    least, everything = min(map(len, left.values())), len(set(table["x"]))
-    if least == everything:
-        assert "tell nothing" in report.headline
-    else:
-        assert f"at worst {least} of {everything} values" in report.headline
+        classes.setdefault((y, z), []).append(x)
+    least, everything = min(len(set(held)) for held in classes.values()), len(set(table["x"]))
+    told = sum(len(held) for held in classes.values() if len(set(held)) == 1)
+    fair = all(
+        held.count(x) * len(rows) == table["x"].count(x) * len(held)
+        for held in classes.values()
+        for x in table["x"]
+    )
+    assert report.verdict.told == told
+    assert ("is certain" in report.headline.split(". ")[0]) == (told > 0)
+    assert ("nothing follows" in report.headline) == fair
     percent = report["identifiability"].sentence.split("at least ")[1].split(" %")[0]
     assert float(percent) <= 100 * least / everything

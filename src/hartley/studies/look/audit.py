@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,17 @@ from hartley.report import (
     Tile,
     plain_values,
 )
+from hartley.studies.look.verdict import (
+    CERTAINTY,
+    MANY_VALUES,
+    NearbyPeople,
+    Verdict,
+    absent_shares,
+    parse_width,
+    share_text,
+    verdict_tiles,
+    worst,
+)
 from hartley.tables.view import bin_numbers
 from hartley.text import conjugate, direction, listed, number, unit_of, value_text
 
@@ -50,6 +61,7 @@ if TYPE_CHECKING:
         Columns,
         Condition,
         Few,
+        Number,
         Progress,
         PythonOnly,
         Rows,
@@ -146,6 +158,10 @@ class SweepPoint:
     """People of whom a single secret is left possible."""
     among_few: int
     """People who share their released values with fewer than k, themselves included."""
+    told: int
+    """People whose secret is certain."""
+    known: int
+    """People whose secret is nearly certain, or certain: by the certainty of the audit."""
 
 
 @dataclass(frozen=True)
@@ -198,12 +214,13 @@ def _parse_range(column: str, text: str) -> tuple[Fraction, ...]:
     return tuple(low + i * by for i in range(count))
 
 
-def sweep_steps(
+def sweep_steps(  # noqa: PLR0913 - what points are made of
     open_relation: Callable[[dict[str, object]], Relation],
     sweep: Sweep,
     *,
     base: float = 2,
     k: int = FEW,
+    certainty: object = CERTAINTY,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
     """Measure the release of one column in bins of every wanted step."""
@@ -215,7 +232,7 @@ def sweep_steps(
     numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
     points: list[SweepPoint] = []
     for step, relation in _relations(open_relation, plain, sweep, numbers, at):
-        points.append(_measure(relation, step, _distortion(numbers, step), base, k))
+        points.append(_measure(relation, step, _distortion(numbers, step), base, k, certainty))
         if progress is not None:
             progress("sweep", len(points) / len(sweep.steps))
     return tuple(points)
@@ -259,12 +276,21 @@ def people_of(relation: Relation, k: int) -> ExposureCounts:
     return ExposureCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
 
 
-def _measure(
-    relation: Relation, step: Fraction, distortion: float, base: float, k: int
+def verdict_of(relation: Relation, certainty: object = CERTAINTY) -> Verdict:
+    """Judge what a release tells about a secret: a row is a person."""
+    return Verdict.of_summary(
+        relation.summary, relation.released_names, relation.secret_names, certainty
+    )
+
+
+def _measure(  # noqa: PLR0913, PLR0917 - what a point is made of
+    relation: Relation, step: Fraction, distortion: float, base: float, k: int, certainty: object
 ) -> SweepPoint:
-    people = people_of(relation, k)
+    people, verdict = people_of(relation, k), verdict_of(relation, certainty)
     assert people.given_away is not None
     return SweepPoint(
+        told=verdict.told,
+        known=verdict.nearly_told,
         given_away=people.given_away,
         among_few=people.among_few,
         # Readable as a double, so never a fraction.
@@ -347,28 +373,20 @@ class AuditReport(Readable):
     notes: tuple[str, ...]
     people: ExposureCounts
     """How many people the release gives away or leaves among few, beside the worst case."""
+    verdicts: tuple[Verdict, ...]
+    """What it makes certain, and nearly certain, about each secret column; about all together,
+    where there are several, at the end."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict about the secret of which most people are told, then nearly told."""
+        return worst(self.verdicts)
 
     @property
     def headline(self) -> str:
-        """The audit in one sentence, and one more where rows are left out of it."""
-        return f"{self._sentence} {self.left_out}".rstrip()
-
-    @property
-    def _sentence(self) -> str:
-        leaked = number(self["nonstochastic_leakage"].value, round="up", places=2, zeros=True)
-        total = number(self["hartley_entropy"].value, round="up", places=2, zeros=True)
-        fewest = self.narrowest[0].secrets_left
-        secret = "the record" if self.secret_is_record else _columns(self.secret)
-        released = _columns(self.released)
-        noun = "record" if self.secret_is_record else "value"
-        if fewest == self.secret_values:
-            tell = conjugate(len(self.released), "tells")
-            return f"{released} {tell} nothing about {secret}: every {noun} stays possible."
-        return (
-            f"{released} can tell up to {leaked} of the {total} {self.unit} of {secret}: "
-            f"at worst {fewest:,} of {self.secret_values:,} {noun}s "
-            f"{conjugate(fewest, 'stays')} possible."
-        )
+        """The verdict, what to do, and which rows are left out."""
+        verdict = self.verdict
+        return " ".join(filter(None, (verdict.sentence, verdict.next, self.left_out)))
 
     @property
     def unit(self) -> str:
@@ -398,39 +416,34 @@ class AuditReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        fields: dict[str, Any] = plain_values(self, endless=str)
-        return head | fields | {"people": self.people.to_dict()}
+        fields: dict[str, Any] = plain_values(replace(self, verdicts=()), endless=str)
+        judged = {
+            "verdict": self.verdict.to_dict(),
+            "verdicts": {", ".join(one.secret): one.to_dict() for one in self.verdicts},
+        }
+        return head | fields | {"people": self.people.to_dict()} | judged
 
     def report(self) -> Report:
         """Return the audit in sections; its picture is the curve, or else the measures."""
         total = self["hartley_entropy"].value
-        lost = self.people.given_away or 0
         return Report(
             f"Audit of {self.table}",
             self.headline,
-            (
-                Tile(
-                    f"{lost:,}",
-                    f"of {self.rows:,} people are given away"
-                    + (f"; {self.rows_dropped:,} rows left out" if self.rows_dropped else ""),
-                    lost > 0,
-                ),
-                Tile(
-                    f"{self.people.among_few:,}",
-                    f"stand among fewer than {self.people.k}",
-                    self.people.among_few > 0,
-                ),
-                Tile(
-                    number(self["nonstochastic_leakage"].value, round="up", places=2, zeros=True),
-                    f"{self.unit} can leak at most, of "
-                    f"{number(total, round='up', places=2, zeros=True)} (rounded up)",
-                    self.narrowest[0].secrets_left == 1 < self.secret_values,
-                ),
-            ),
+            (*verdict_tiles(self.verdict), self._bits()),
             tuple(self._sections(total)),
             "Exact measures count which values occur together in this table and assume nothing "
             "else. Values marked bound are never below the truth. Values marked estimate use the "
             "frequencies of the rows as probabilities.",
+        )
+
+    def _bits(self) -> Tile:
+        """Say what the release reveals by which values occur, and by how often they do."""
+        possible, likely = (
+            number(self[name].value, round="up", places=2, zeros=True)
+            for name in ("nonstochastic_leakage", "pointwise_leakage")
+        )
+        return Tile(
+            f"{possible} / {likely}", f"{self.unit} by possibility / by likelihood, rounded up"
         )
 
     def _sections(self, total: float) -> Iterator[Section]:
@@ -525,10 +538,14 @@ class AuditReport(Readable):
             )
             for name, label, tone, dash, width in SWEPT
         )
-        gone = tuple(100 * point.given_away / self.rows for point in points)
-        few = tuple(100 * point.among_few / self.rows for point in points)
+        told, known, few = (
+            tuple(100 * getattr(point, name) / self.people.rows for point in points)
+            for name in ("told", "known", "among_few")
+        )
+        nearly = f"known ≥ {share_text(self.verdict.certainty)}"
         people = (
-            Series("people given away", at, gone, tone=1),
+            Series("people told", at, told, tone=1),
+            Series(f"people {nearly}", at, known, dash="dotted", tone=5),
             Series(f"people among fewer than {self.people.k}", at, few, dash="dashed", tone=0),
         )
         whole = (
@@ -555,7 +572,8 @@ class AuditReport(Readable):
             Heading("I⋆", "number"),
             Heading("maximal leakage", "number", "L̃⋆"),
             Heading("mutual information", "number", "I"),
-            Heading("people given away", "number", "given away"),
+            Heading("people told", "number", "told"),
+            Heading(f"people {nearly}", "number", nearly),
             Heading(f"among fewer than {self.people.k}", "number", f"among < {self.people.k}"),
         )
         table = tuple(
@@ -568,7 +586,8 @@ class AuditReport(Readable):
                 f"{point.maximin_information:.4f}",
                 f"{point.maximal_leakage:.4f}",
                 f"{point.mutual_information:.4f}",
-                f"{point.given_away:,}",
+                f"{point.told:,}",
+                f"{point.known:,}",
                 f"{point.among_few:,}",
             )
             for point in self.sweep
@@ -593,6 +612,8 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     sweep: Sweeps | None = None,
     base: PythonOnly[float] = 2,
     few: Few = FEW,
+    certainty: Number = "0.95",
+    within: Number | None = None,
     roles: RolesSource | None = None,
     memory_limit: Size | None = None,
     progress: Progress | None = None,
@@ -614,6 +635,10 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             In Python, a mapping from the column to the steps, as "1:50" or as a list.
         base: of the logarithms; 2 counts bits.
         few: Count the people in groups of fewer than this many with the same values.
+        certainty: Count the people whose secret is known with at least this certainty, a share
+            between 0.5 and 1.
+        within: Count a secret number as known within this distance; default: about a sixteenth of
+            its range.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
             household or a sampling weight among them, people are counted by these too, and the
             columns are held in memory.
@@ -624,7 +649,9 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         >>> people = {"age": [31, 32, 47, 48], "sex": ["F", "F", "M", "M"]}
         >>> report = audit(people, secret="age", released="sex")
         >>> print(report.headline)
-        sex can tell up to 1.00 of the 2.00 bits of age: at worst 2 of 4 values stay possible.
+        From sex, nobody's age is known with 95 % certainty, but some value is ruled out for all
+        people: at worst 2 of 4 values stay possible. A guess from sex is right for 50 % of people,
+        without it for 25 %. If this is too much, coarsen sex; --sweep shows what each step buys.
         >>> report["maximin_information"].value
         1.0
     """
@@ -644,13 +671,13 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         secret = ROW
     wish = Sweep.parse(sweep)
 
-    def relate(steps: dict[str, object]) -> Relation:
+    def relate(steps: dict[str, object], about: object = secret, absent: str = missing) -> Relation:
         return Relation.from_table(
             opened,
-            secret=secret,
+            secret=about,
             released=released,
             bins=steps,
-            missing=missing,
+            missing=absent,
             memory_limit=memory_limit,
         )
 
@@ -672,7 +699,12 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, base=base, k=few, progress=progress
+            lambda steps: relate(others | steps),
+            wish,
+            base=base,
+            k=few,
+            certainty=certainty,
+            progress=progress,
         )
     view = relation.view
     assert view is not None
@@ -701,7 +733,85 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         sweep_column=None if wish is None else wish.column,
         notes=(*_notes(relation), *notes),
         people=people,
+        verdicts=judge(
+            relation,
+            lambda about, absent=missing: relate(dict(bins or {}), about, absent),
+            certainty,
+            within,
+            named,
+        ),
     )
+
+
+def judge(
+    relation: Relation,
+    relate: Callable[..., Relation],
+    certainty: object,
+    within: object,
+    roles: Roles | None,
+) -> tuple[Verdict, ...]:
+    """Judge each secret column, at its strongest level, and all together where there are several.
+
+    ``relate`` makes the relation of another secret, or with missing secrets as values.
+    """
+    names = relation.secret_names
+    width = None if within is None else parse_width(within)
+    if relation.view is None or names == ("ROW",):
+        return (replace(verdict_of(relation, certainty), secret_is_record=True),)
+    alone = [relation] if len(names) == 1 else [relate(name) for name in names]
+    verdicts = [_nearby(_strongest(one, certainty, roles), one, width) for one in alone]
+    if width is not None and all(verdict.within is None for verdict in verdicts):
+        raise OptionError(
+            f"No distance can be counted between values of {_columns(names)}",
+            hint="leave within out, or name a secret column of numbers",
+        )
+    if len(names) > 1:
+        verdicts.append(verdict_of(relation, certainty))
+        alone.append(relation)
+    return tuple(_with_absent(*each, relate) for each in zip(verdicts, alone, strict=True))
+
+
+def _strongest(relation: Relation, certainty: object, roles: Roles | None) -> Verdict:
+    """Judge a secret as it is, and at each level of the hierarchy that the roles give it."""
+    verdicts = [verdict_of(relation, certainty)]
+    (name,) = relation.secret_names
+    role = None if roles is None else roles.columns.get(name)
+    if role is not None and role.hierarchy is not None:
+        from hartley.policies.hierarchy import nested_levels, read_hierarchy
+
+        assert relation.view is not None
+        table = relation.view.table
+        groups = read_hierarchy(role.hierarchy, name, table)
+        levels = nested_levels(name, relation.secret_range, groups, table)
+        verdicts += Verdict.of_levels(relation.pairs(), levels, verdicts[0], certainty)
+    return worst(verdicts)
+
+
+def _nearby(verdict: Verdict, relation: Relation, width: Fraction | None) -> Verdict:
+    """Add who is known within a distance, if the secret is made of many numbers."""
+    assert relation.view is not None
+    column, many = relation.view.columns[0], relation.summary.secrets > MANY_VALUES
+    few = relation.summary.pairs <= LARGEST_REGROUPED
+    if not column.kind.numeric or not (width or (many and few)):
+        return verdict
+    values = relation.secret_range
+    if values[-1] is None or not math.isfinite(values[0]) or not math.isfinite(values[-1]):
+        return verdict
+    if width is None:
+        from hartley.studies.look.scanned_column import nested_widths
+
+        whole = all(float(value).is_integer() for value in values)
+        width = Fraction(str(nested_widths(values[0], values[-1], whole=whole)[0]))
+    near = NearbyPeople.of_pairs(relation.pairs(), values, width, verdict.known)
+    return replace(verdict, within=near)
+
+
+def _with_absent(verdict: Verdict, relation: Relation, relate: Callable[..., Relation]) -> Verdict:
+    """Look at missing secrets where nothing else tells anything: they may be in some classes."""
+    if verdict.word != "nothing" or not relation.left_out:
+        return verdict
+    absent = absent_shares(relate(relation.secret_names, "value"))
+    return replace(verdict, absent=absent, left_out=relation.left_out)
 
 
 def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given

@@ -339,7 +339,7 @@ def released_people(
 def _counted(
     out: str | os.PathLike[str], k: int, confidential: Sequence[str], drawn: Sequence[str]
 ) -> ReleasedPeople | None:
-    rows = _as_written(out)
+    rows = as_written(out)
     if any(rows.kind(name) is Kind.NESTED or name in rows.blunt for name in rows.columns):
         return None
     keys = [name for name in rows.columns if name not in confidential]
@@ -361,7 +361,7 @@ def _counted(
     )
 
 
-def _as_written(out: str | os.PathLike[str]) -> Table:
+def as_written(out: str | os.PathLike[str]) -> Table:
     """Open a release; a reader of a CSV file sees texts."""
     path = content_of(out)
     with path.open("rb") as file:

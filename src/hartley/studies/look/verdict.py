@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hartley.errors import OptionError
+from hartley.errors import OptionError, TableError
 from hartley.exact import parse_number
+from hartley.ranges.counting import Pairs, Summary, sum_by
 from hartley.ranges.distribution import largest_ratio
-from hartley.text import count_of, listed, number, percent, times
+from hartley.report import Tile
+from hartley.text import conjugate, count_of, exact_text, exactly, listed, number, percent, times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from hartley.ranges.counting import Summary
+    from hartley.policies.hierarchy import Level
+    from hartley.ranges.relation import Relation
 
     Codes = NDArray[np.int64]
 
@@ -28,6 +31,71 @@ CERTAINTIES = (Fraction(9, 10), Fraction(19, 20), Fraction(99, 100))
 CERTAINTY = Fraction(19, 20)
 MOST_PAIRS = 5_000_000
 """As many pairs of people and values are listed at once."""
+MANY_VALUES = 20
+"""Numbers of which more are different are also judged within a distance."""
+
+
+@dataclass(frozen=True)
+class NearbyPeople:
+    """People whose secret number is known within a distance: somewhere between v and v + width."""
+
+    width: Fraction
+    told: int
+    """People all of whose class is there, but not all of the table."""
+    known: Mapping[Fraction, int]
+    """For shares: these, and people at least that share of whose class is there, and less of the
+    table."""
+
+    @classmethod
+    def of_pairs(
+        cls, pairs: Pairs, values: Sequence[Any], width: Fraction, shares: Iterable[Fraction]
+    ) -> NearbyPeople:
+        """Count them, given the numbers of the secret in their order, of which none is missing."""
+        size = pairs.sizes[0]
+        totals = np.append(0, np.cumsum(sum_by(pairs.secret, pairs.counts, size)))
+        people, reach = int(totals[-1]), _window_ends(values, width)
+        inside = totals[reach] - totals[:-1]
+        counted = np.append(0, np.cumsum(pairs.counts))
+        keys = pairs.released * size + pairs.secret
+        held = counted[np.searchsorted(keys, pairs.released * size + reach[pairs.secret])]
+        held, inside = held - counted[:-1], inside[pairs.secret]
+        sizes = np.diff(counted[pairs.offsets])
+        whole = sizes[pairs.released]
+
+        def people_of(near: NDArray[np.bool_]) -> int:
+            return int(sizes[np.logical_or.reduceat(near, pairs.offsets[:-1])].sum())
+
+        told = (held == whole) & (inside < people)
+        return cls(
+            width,
+            people_of(told),
+            {
+                c: people_of(
+                    told
+                    | (held * c.denominator >= c.numerator * whole)
+                    & (inside * c.denominator < c.numerator * people)
+                )
+                for c in shares
+            },
+        )
+
+
+def _window_ends(values: Sequence[Any], width: Fraction) -> Codes:
+    """Return for each of some rising numbers how many are at most it plus a width, exactly."""
+    for places in range(10):
+        scaled = np.array(values, np.float64) * 10.0**places
+        whole = np.rint(scaled)
+        if np.abs(whole).max() < 2**52 and np.array_equal(whole / 10.0**places, values):
+            numbers = whole.astype(np.int64)
+            reach = min(int(width * 10**places), 2**62)
+            return np.searchsorted(numbers, numbers + reach, side="right")
+    exact = [parse_number(value, name="the secret") for value in values]
+    ends, end = [], 0
+    for low in exact:
+        while end < len(exact) and exact[end] <= low + width:
+            end += 1
+        ends.append(end)
+    return np.array(ends, np.int64)
 
 
 @dataclass(frozen=True)
@@ -71,6 +139,13 @@ class Verdict:
     shift: Fraction
     """The largest share of a class that would have to change for it to be like the table."""
     secret_is_record: bool = False
+    within: NearbyPeople | None = None
+    """Who is known within a distance, of numbers of which many are different."""
+    left_out: int = 0
+    """The rows without a secret, of which nothing else is said."""
+    absent: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+    """Their share of the table, and their largest share of a class: looked at where nothing else
+    tells anything."""
 
     @classmethod
     def of_summary(
@@ -92,6 +167,8 @@ class Verdict:
             ('nearly tells', 20, Fraction(19, 20))
         """
         people, sizes, left = summary.rows, summary.released_rows, summary.secret_sizes
+        if people >= 2**31:
+            raise TableError("There are more than 2,147,483,647 rows", hint="audit them in parts")
         most, of_most, raised, of_raised, moved = summary.likely
         commonest = int(summary.secret_rows.max())
         told = (left == 1) & (summary.secrets > 1)
@@ -119,6 +196,29 @@ class Verdict:
             secret_is_record=secret_is_record,
             **_certainties(known, certainty),
         )
+
+    @classmethod
+    def of_levels(
+        cls, pairs: Pairs, levels: Sequence[Level], verdict: Verdict, certainty: object
+    ) -> list[Verdict]:
+        """Return the verdicts of the same range with the secret in the groups of each level."""
+        return [
+            cls.of_summary(
+                Summary.of_pairs(
+                    Pairs.gather(
+                        level.groups[pairs.secret],
+                        pairs.released,
+                        pairs.counts,
+                        (len(level.labels), pairs.sizes[1]),
+                    )
+                ),
+                verdict.released,
+                [f"{listed(verdict.secret)} (level {i} of its groups)"],
+                certainty,
+            )
+            for i, level in enumerate(levels, 1)
+            if len(level.labels) > 1
+        ]
 
     @classmethod
     def of_people(  # noqa: PLR0913, PLR0917 - three columns and what they are called
@@ -198,21 +298,22 @@ class Verdict:
         """What the release does, the worst first."""
         if self.told:
             return "tells"
-        if self._known:
+        if self.nearly_told:
             return "nearly tells"
         if self.ruled_out:
             return "rules out"
-        return "shifts" if self.shift else "nothing"
+        return "shifts" if self.shift or self.absent[0] < self.absent[1] else "nothing"
 
     @property
-    def _known(self) -> int:
-        """The people whose secret is nearly certain."""
-        return self.known[self.certainty]
-
-    @property
-    def exposed(self) -> tuple[int, int, int]:
+    def exposed(self) -> tuple[int | Fraction, ...]:
         """What verdicts are compared by: the larger, the worse."""
-        return self.told, self._known, self.ruled_out
+        unevenly = self.absent[1] - self.absent[0]
+        return self.told, self.nearly_told, self.ruled_out, self.shift, unevenly
+
+    @property
+    def nearly_told(self) -> int:
+        """The people whose secret is nearly certain, or certain."""
+        return self.known[self.certainty]
 
     @property
     def next(self) -> str:
@@ -235,25 +336,26 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence or two."""
-        return " ".join(filter(None, (self._first, self._second)))
+        """The verdict in a few sentences."""
+        return " ".join(filter(None, (self._first, self._nearby, self._second)))
 
     @property
-    def _first(self) -> str:
+    def _first(self) -> str:  # noqa: PLR0911 - one word a sentence
         released, secret = _columns(self.released), _columns(self.secret)
-        share, known = share_text(self.certainty), self._known
+        share, known = share_text(self.certainty), self.nearly_told
+        if self.secret_is_record:
+            return self._of_record(released)
         match self.word:
             case "tells":
-                what = "who it is" if self.secret_is_record else f"the {secret}"
                 alone = (
                     f", of {self.told_alone:,} of them because nobody else has their values"
-                    if self.told_alone and not self.secret_is_record
+                    if self.told_alone
                     else ""
                 )
                 more = known > self.told
                 return (
-                    f"From {released}, {what} of {_people(self.told, self.people)} is certain"
-                    f"{alone}"
+                    f"From {released}, the {secret} of {_people(self.told, self.people)} is "
+                    f"certain{alone}"
                     + (
                         f", and of {known:,} it is known with at least {share} certainty."
                         if more
@@ -272,6 +374,13 @@ class Verdict:
                     f"value is ruled out for {_people(self.ruled_out, self.people)}: at worst "
                     f"{self.left:,} of {self.values:,} values stay possible."
                 )
+            case "shifts" if not self.shift:
+                return (
+                    f"From {released}, every value of {secret} is as likely as in the whole table, "
+                    f"but it is missing in {count_of(self.left_out, 'row')}, which "
+                    f"{conjugate(self.left_out, 'is')} left out: {share_text(self.absent[1])} of "
+                    f"one group, {share_text(self.absent[0])} of all."
+                )
             case "shifts":
                 factor = (
                     f"one is up to {times(self.gain, up=True)} as likely as in the whole table; "
@@ -283,15 +392,48 @@ class Verdict:
                     f"not equally likely: {factor}in the surest group "
                     f"{share_text(self.largest_share)} have the same."
                 )
+        groups = f"each of its {self.groups:,} groups" if self.groups > 1 else "its only group"
         return (
-            f"From {released}, nothing follows about {secret}: in each of its "
-            f"{count_of(self.groups, 'group')} every value is as likely as in the whole table."
+            f"From {released}, nothing follows about {secret}: in {groups} every value is as "
+            "likely as in the whole table."
+        )
+
+    def _of_record(self, released: str) -> str:
+        if self.told:
+            verb = "is" if self.told == 1 or self.people == 1 else "are"
+            return (
+                f"From {released}, {_people(self.told, self.people)} {verb} found for certain: "
+                "nobody else has their values."
+            )
+        if self.ruled_out:
+            return (
+                f"From {released}, nobody is found for certain, but at worst {self.left:,} of "
+                f"{self.values:,} records stay possible."
+            )
+        return (
+            f"From {released}, nothing follows about which record is whose: all of them have the "
+            "same values."
+        )
+
+    @property
+    def _nearby(self) -> str:
+        if self.within is None or self.within.known[self.certainty] <= self.nearly_told:
+            return ""
+        known, told = self.within.known[self.certainty], self.within.told
+        sure = f", of {told:,} of them for certain" if told else ""
+        return (
+            f"Within {exactly(self.within.width)}, it is known of {_people(known, self.people)} "
+            f"with at least {share_text(self.certainty)} certainty{sure}."
         )
 
     @property
     def _second(self) -> str:
         if self.word == "nothing":
             return ""
+        if self.secret_is_record and self.told:
+            return ""
+        if self.secret_is_record:
+            return f"Somebody is found with a chance of up to 1/{self.left:,}."
         right, before = share_text(self.guess_right), share_text(self.guess_right_before)
         return (
             f"A guess from {_columns(self.released)} is right for {right} of people, without it "
@@ -314,9 +456,44 @@ class Verdict:
                 name: str(getattr(self, name))
                 for name in ("guess_right", "guess_right_before", "largest_share", "gain", "shift")
             },
+            **self._more(),
             "sentence": self.sentence,
             "next": self.next,
         }
+
+    def _more(self) -> dict[str, Any]:
+        near = self.within
+        if near is None:
+            return {}
+        known = {_decimal(share): people for share, people in near.known.items()}
+        return {"within": {"width": exact_text(near.width), "told": near.told, "known": known}}
+
+
+def absent_shares(relation: Relation) -> tuple[Fraction, Fraction]:
+    """Return the share of rows without a secret in the table, and the largest in a class.
+
+    In the relation, missing is a value of the secret.
+    """
+    pairs = relation.pairs()
+    absent = np.array(
+        [
+            None in value if isinstance(value, tuple) else value is None
+            for value in relation.secret_range
+        ]
+    )
+    lacking = sum_by(pairs.released, pairs.counts * absent[pairs.secret], pairs.sizes[1])
+    sizes = relation.summary.released_rows
+    return Fraction(int(lacking.sum()), relation.rows), largest_ratio(lacking, sizes)
+
+
+def parse_width(within: object) -> Fraction:
+    """Read the distance within which a number counts as known."""
+    width = parse_number(within, name="the distance of within")
+    if width <= 0:
+        raise OptionError(
+            f"A distance of {within} is not above zero", hint="write for example --within 5000"
+        )
+    return width
 
 
 def _certainties(known: Callable[[Fraction], int], certainty: object) -> dict[str, Any]:
@@ -395,3 +572,16 @@ def _decimal(share: Fraction) -> str:
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict that says most: of most people told, then nearly told."""
     return max(verdicts, key=lambda verdict: verdict.exposed)
+
+
+def verdict_tiles(verdict: Verdict) -> tuple[Tile, ...]:
+    """Return the cards of a verdict: who is told, who nearly, and what a guess gains."""
+    people = f"of {count_of(verdict.people, 'person')}"
+    nearly = f"{people} are known with at least {share_text(verdict.certainty)} certainty"
+    gains = verdict.word == "rules out" or verdict.gain > 2
+    right, before = share_text(verdict.guess_right), share_text(verdict.guess_right_before)
+    return (
+        Tile(f"{verdict.told:,}", f"{people} are told for certain", verdict.told > 0),
+        Tile(f"{verdict.nearly_told:,}", nearly, verdict.nearly_told > 0),
+        Tile(right, f"of guesses are right; {before} before", "amber" if gains else False),
+    )
