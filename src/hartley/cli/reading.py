@@ -222,10 +222,14 @@ def open_tables(
         opened = open_table(source, reading=reading)
     else:
         from hartley.schema.roles import open_with_roles
+        from hartley.text import conjugate, count_of
 
         confirmed = read_roles(roles, reading)
         opened, reading = open_with_roles(source, confirmed)[0], confirmed.reading
         if warn:
+            if undecided := len(confirmed.named("undecided")):
+                what = f"{count_of(undecided, 'undecided column')} {conjugate(undecided, 'is')}"
+                typer.echo(f"{what} not released", err=True)
             read_hierarchies(
                 [f"{c.name}={c.hierarchy}" for c in confirmed.columns.values() if c.hierarchy],
                 opened,
