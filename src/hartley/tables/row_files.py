@@ -362,7 +362,7 @@ def _names_line(top: Sequence[Sequence[str]], width: int) -> int | None:
         typed = any(map(TYPED.fullmatch, filled))
         if len(top[place]) == width and not typed and 10 * len({*filled}) >= 8 * most:
             return place + 1 if any(cells[:place]) else None
-        if typed and 2 * len(filled) > most:
+        if typed and 10 * len(filled) >= 8 * most:
             break
     return None
 
