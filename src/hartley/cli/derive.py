@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get
 import typer
 
 from hartley.cli.output import (
+    Details,
     Format,
     console,
     print_certificate,
@@ -247,6 +248,7 @@ class _Derived:
                 on = typer.Option("--fail-on", metavar=words, help=gate.fails_on)
                 yield parameter("fail_on", str, on, gate.normally)
             yield from map(_file, ("junit", "sarif"))
+        yield parameter("details", *get_args(Details), default=False)
         yield parameter("json", *get_args(Format))
 
     def _option(self, name: str, kind: InputKind, text: str) -> inspect.Parameter:
@@ -441,12 +443,16 @@ class _Derived:
             content = content if isinstance(result, tuple) else contents[0]
             print_json(content | ({"files": told} if self.command.files else told))
             return
-        from hartley.reports.render import print_report
+        from hartley.reports.render import MOST_LINES, print_report
 
+        room = None if given["details"] else MOST_LINES - len(told)
         for each in results:
-            print_report(_call(each.report, given), console())
-            if getattr(each, "certificate", None) is not None:
-                print_certificate(each.certificate, console())
+            promise = getattr(each, "certificate", None)
+            print_report(_call(each.report, given), console(), room and room - 2 * bool(promise))
+            if promise is not None and given["details"]:
+                print_certificate(promise, console())
+            elif promise is not None:
+                say(promise.claim)
         lines = LINES | ({"html": "Page"} if self.command.files else {})
         for name, path in told.items():
             say(f"{lines.get(name, name.capitalize())}: {path}")
